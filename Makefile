@@ -1,0 +1,70 @@
+# Every target sets up what it needs in .venv first: the environment, the development tools and the compiled core.
+# What has not changed is not done again: a stamp file in .venv remembers each step.
+
+PYTHON ?= python3
+# How pytest is run; `make test PYTEST_FLAGS="-x tests/test_laws.py"` looks at one file.
+PYTEST_FLAGS ?= -n auto
+
+bin := .venv/bin
+crate := rust/Cargo.toml
+rust_files := $(shell find rust -name target -prune -o -name '*.rs' -print) $(crate) $(wildcard rust/Cargo.lock)
+extension := $(wildcard src/banbury/_core*.so)
+# Whatever environment the shell is in, maturin installs into this one.
+export VIRTUAL_ENV := $(CURDIR)/.venv
+unexport CONDA_PREFIX
+# In continuous integration the lock file must already be right.
+locked := $(if $(CI),--locked)
+
+need_cargo = @command -v cargo >/dev/null || { \
+	echo "Banbury's core is written in Rust, and there is no cargo on PATH. Install Rust from https://rustup.rs." >&2; exit 1; }
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench wheel clean FORCE
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-10s %s\n", $$1, $$2 }'
+
+demo: .venv/core.stamp ## See it work: PlayTennis and wine, counted, classified and explained
+	@$(bin)/python -m banbury.demo
+
+test: .venv/core.stamp ## Run every test: the Rust kernels, the package, and the examples in README and docs
+	cargo test --manifest-path $(crate) $(locked) --quiet
+	$(bin)/python -m pytest $(PYTEST_FLAGS)
+
+lint: .venv/core.stamp ## Check style, types and the order of imports, in Python and in Rust
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+	$(bin)/mypy
+	$(bin)/lint-imports
+	cargo fmt --manifest-path $(crate) --check
+	cargo clippy --manifest-path $(crate) $(locked) --quiet --all-targets -- -D warnings
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --manifest-path $(crate) $(locked) --quiet --features python -- -D warnings
+
+bench: .venv/core.stamp ## Time it beside its peers, checking the answers
+	$(bin)/python -m benchmarks
+
+wheel: .venv/tools.stamp ## Build a wheel for this platform into dist/
+	$(need_cargo)
+	$(bin)/maturin build --release $(locked) --out dist
+
+clean: ## Remove everything that was built, .venv included
+	rm -rf .venv dist rust/target src/banbury/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/made.stamp:
+	$(need_cargo)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Banbury needs Python 3.11 or newer, and '$(PYTHON)' is older or missing. Name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(bin)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@touch $@
+
+.venv/tools.stamp: .venv/made.stamp pyproject.toml
+	$(bin)/python -m pip install --quiet --group dev
+	@touch $@
+
+# An editable install of the release build; it brings the run-time dependencies too.
+.venv/core.stamp: .venv/tools.stamp $(rust_files) $(if $(extension),,FORCE)
+	$(need_cargo)
+	PIP_QUIET=1 $(bin)/maturin develop --release $(locked)
+	@touch $@

@@ -1,0 +1,127 @@
+//! Bin numbers of real values, and the check that values are counts.
+
+use crate::columns::{Block, Columns, Value, each};
+use crate::error::{Error, Fault, demand};
+use crate::threads;
+use ndarray::{Axis, Slice};
+
+const PIECE: usize = 1 << 14;
+const LARGEST: f64 = 9.007199254740992e15; // 2^53: beyond, neighbours share a double
+
+/// The bin of a missing value.
+pub const MISSING: i64 = i64::MIN;
+
+/// `floor((x - start) / width)` per row.
+pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Vec<i64>, Error> {
+    let (n, k) = column.shape();
+    demand(k == 1, "bins takes one column")?;
+    demand(start.is_finite(), "start must be finite")?;
+    demand(
+        width.is_finite() && width > 0.0,
+        "width must be a positive number",
+    )?;
+    let mut codes = vec![0; n];
+    threads::try_pieces(threads::worth(threads, n), &mut codes, PIECE, |i, out| {
+        each!(column, view => {
+            let column = view.column(0);
+            let rows = Slice::from(i * PIECE..i * PIECE + out.len());
+            let column = column.slice_axis(Axis(0), rows);
+            for (at, (code, &x)) in out.iter_mut().zip(column).enumerate() {
+                *code = bin(x.real(), start, width).map_err(|fault| Error::BadValue {
+                    fault,
+                    feature: 0,
+                    row: i * PIECE + at,
+                    value: x.number(),
+                })?;
+            }
+            Ok(())
+        })
+    })?;
+    Ok(codes)
+}
+
+#[inline(always)]
+fn bin(x: f64, start: f64, width: f64) -> Result<i64, Fault> {
+    let code = ((x - start) / width).floor();
+    if code.abs() <= LARGEST {
+        Ok(code as i64)
+    } else if x.is_nan() {
+        Ok(MISSING)
+    } else if x.is_infinite() {
+        Err(Fault::Infinite)
+    } else {
+        Err(Fault::TooFine)
+    }
+}
+
+/// Refuses the first value that is neither NaN nor a whole number from 0 to 2^53.
+pub fn not_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
+    let n = columns.rows().unwrap_or(0);
+    let threads = threads::worth(threads, n.saturating_mul(columns.features()));
+    threads::try_map(threads, n.div_ceil(PIECE), |i| {
+        let rows = i * PIECE..n.min((i + 1) * PIECE);
+        for (first, block, _) in columns.pieces(0..columns.features()) {
+            each!(block, view => {
+                let view = view.slice_axis(Axis(0), Slice::from(rows.clone()));
+                if view.iter().all(|x| is_count(x.real())) {
+                    continue;
+                }
+                for ((row, column), x) in view.indexed_iter() {
+                    if !is_count(x.real()) {
+                        return Err(Error::BadValue {
+                            fault: Fault::NotACount,
+                            feature: first + column,
+                            row: rows.start + row,
+                            value: x.number(),
+                        });
+                    }
+                }
+            });
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+#[inline(always)]
+fn is_count(x: f64) -> bool {
+    ((0.0..=LARGEST).contains(&x) && x == x.trunc()) || x.is_nan()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn floor_missing_and_refusals() {
+        let x = array![[-0.5], [0.0], [f64::NAN], [2.5]];
+        let found = bins(&Block::F64(x.view()), 0.0, 1.0, 1);
+        assert_eq!(found, Ok(vec![-1, 0, MISSING, 2]));
+        for (x, expected) in [(f64::INFINITY, Fault::Infinite), (1e300, Fault::TooFine)] {
+            let error = bins(&Block::F64(array![[x]].view()), 0.0, 1.0, 1).unwrap_err();
+            assert!(matches!(error, Error::BadValue { fault, .. } if fault == expected));
+        }
+        assert!(bins(&Block::F64(x.view()), 0.0, 0.0, 1).is_err());
+    }
+
+    #[test]
+    fn counts_are_whole_and_not_negative() {
+        let good = array![[0.0, f64::NAN], [3.0, 2_f64.powi(53)]];
+        let columns = Columns::new(vec![Block::F64(good.view())]).unwrap();
+        assert_eq!(not_counts(&columns, 2), Ok(()));
+        for x in [-1.0, 0.5, f64::INFINITY, 1e17] {
+            let bad = array![[0.0, 1.0], [1.0, x]];
+            let columns = Columns::new(vec![Block::F64(bad.view())]).unwrap();
+            let error = not_counts(&columns, 1).unwrap_err();
+            assert!(matches!(
+                error,
+                Error::BadValue {
+                    feature: 1,
+                    row: 1,
+                    ..
+                }
+            ));
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Features as they came: blocks of columns of any number type and any strides, read in place.
+
+use crate::error::{Error, Number};
+use ndarray::ArrayView2;
+use std::ops::{AddAssign, Range};
+
+/// A number type a column may hold.
+pub trait Value: Copy + Send + Sync + PartialOrd + 'static {
+    /// A threshold in this type's own terms, so that comparing rounds nothing.
+    type Limit: Copy + Default + Send + Sync;
+    /// A small count as wide as the type, so that comparing and counting use the same lanes.
+    type Tally: Copy + Default + AddAssign + From<bool> + Into<u64> + Send;
+    /// How many ones a `Tally` can hold; at least 2^16 except for bytes.
+    const FULL: usize;
+
+    fn real(self) -> f64;
+    fn number(self) -> Number;
+    /// The limit with `exceeds(limit) == (self > threshold)`; none if no value of the type is above.
+    fn limit(threshold: f64) -> Option<Self::Limit>;
+    fn exceeds(self, limit: Self::Limit) -> bool;
+    fn is_missing(self) -> bool;
+    /// Whether it is 0 or 1.
+    fn is_flag(self) -> bool;
+}
+
+/// A whole-number type.
+pub trait Whole: Value {
+    /// `self - low`, or something huge when that is negative. Right for ranges that end at `i64::MAX` or before.
+    fn above(self, low: i64) -> u64;
+    /// `self` where an `i64` can hold it.
+    fn whole(self) -> Option<i64>;
+}
+
+macro_rules! reals {
+    ($($t:ty, $tally:ty);*) => {$(
+        impl Value for $t {
+            type Limit = f64;
+            type Tally = $tally;
+            const FULL: usize = WIDE;
+
+            fn limit(threshold: f64) -> Option<f64> {
+                Some(threshold)
+            }
+            #[inline(always)]
+            fn exceeds(self, limit: f64) -> bool {
+                self as f64 > limit
+            }
+            #[inline(always)]
+            fn is_missing(self) -> bool {
+                self.is_nan()
+            }
+            #[inline(always)]
+            fn is_flag(self) -> bool {
+                (self == 0.0) | (self == 1.0)
+            }
+            #[inline(always)]
+            fn real(self) -> f64 {
+                self as f64
+            }
+            fn number(self) -> Number {
+                Number::Real(self as f64)
+            }
+        }
+    )*};
+}
+macro_rules! wholes {
+    ($($t:ty, $tally:ty, $full:expr);*) => {$(
+        impl Value for $t {
+            /// The lowest value above the threshold.
+            type Limit = $t;
+            type Tally = $tally;
+            const FULL: usize = $full;
+
+            fn limit(threshold: f64) -> Option<$t> {
+                let floor = threshold.floor();
+                if floor >= <$t>::MAX as f64 {
+                    None
+                } else if floor < <$t>::MIN as f64 {
+                    Some(<$t>::MIN)
+                } else {
+                    Some(floor as $t + 1)
+                }
+            }
+            #[inline(always)]
+            fn exceeds(self, limit: $t) -> bool {
+                self >= limit
+            }
+            #[inline(always)]
+            fn is_missing(self) -> bool {
+                false
+            }
+            #[inline(always)]
+            fn is_flag(self) -> bool {
+                (self == 0) | (self == 1)
+            }
+            #[inline(always)]
+            fn real(self) -> f64 {
+                self as f64
+            }
+            fn number(self) -> Number {
+                Number::Whole(self as i128)
+            }
+        }
+        impl Whole for $t {
+            #[inline(always)]
+            fn above(self, low: i64) -> u64 {
+                match i64::try_from(self) {
+                    Ok(x) => x.wrapping_sub(low) as u64,
+                    Err(_) => u64::MAX,
+                }
+            }
+            #[inline(always)]
+            fn whole(self) -> Option<i64> {
+                i64::try_from(self).ok()
+            }
+        }
+    )*};
+}
+const WIDE: usize = 1 << 16;
+reals!(f64, u64; f32, u32);
+wholes!(i64, u64, WIDE; i32, u32, WIDE; i16, u32, WIDE; i8, u8, 255);
+wholes!(u64, u64, WIDE; u32, u32, WIDE; u16, u32, WIDE; u8, u8, 255);
+
+/// Columns that lie in one array, rows × columns.
+#[derive(Clone, Debug)]
+pub enum Block<'a> {
+    F64(ArrayView2<'a, f64>),
+    F32(ArrayView2<'a, f32>),
+    I64(ArrayView2<'a, i64>),
+    I32(ArrayView2<'a, i32>),
+    I16(ArrayView2<'a, i16>),
+    I8(ArrayView2<'a, i8>),
+    U64(ArrayView2<'a, u64>),
+    U32(ArrayView2<'a, u32>),
+    U16(ArrayView2<'a, u16>),
+    U8(ArrayView2<'a, u8>),
+}
+
+/// Evaluates the body with the block's typed view.
+macro_rules! each {
+    ($block:expr, $view:ident => $body:expr) => {
+        match $block {
+            $crate::columns::Block::F64($view) => $body,
+            $crate::columns::Block::F32($view) => $body,
+            $crate::columns::Block::I64($view) => $body,
+            $crate::columns::Block::I32($view) => $body,
+            $crate::columns::Block::I16($view) => $body,
+            $crate::columns::Block::I8($view) => $body,
+            $crate::columns::Block::U64($view) => $body,
+            $crate::columns::Block::U32($view) => $body,
+            $crate::columns::Block::U16($view) => $body,
+            $crate::columns::Block::U8($view) => $body,
+        }
+    };
+}
+
+/// The same for whole-number types; the last expression answers for the others.
+macro_rules! each_whole {
+    ($block:expr, $view:ident => $body:expr, $otherwise:expr) => {
+        match $block {
+            $crate::columns::Block::F64(_) | $crate::columns::Block::F32(_) => $otherwise,
+            $crate::columns::Block::I64($view) => $body,
+            $crate::columns::Block::I32($view) => $body,
+            $crate::columns::Block::I16($view) => $body,
+            $crate::columns::Block::I8($view) => $body,
+            $crate::columns::Block::U64($view) => $body,
+            $crate::columns::Block::U32($view) => $body,
+            $crate::columns::Block::U16($view) => $body,
+            $crate::columns::Block::U8($view) => $body,
+        }
+    };
+}
+pub(crate) use {each, each_whole};
+
+impl Block<'_> {
+    pub fn shape(&self) -> (usize, usize) {
+        each!(self, view => view.dim())
+    }
+
+    pub fn is_whole(&self) -> bool {
+        !matches!(self, Block::F64(_) | Block::F32(_))
+    }
+
+    /// One value; slow, for messages and rare paths.
+    pub fn value(&self, row: usize, column: usize) -> Number {
+        each!(self, view => view[[row, column]].number())
+    }
+}
+
+impl Number {
+    pub fn real(self) -> f64 {
+        match self {
+            Number::Real(x) => x,
+            Number::Whole(x) => x as f64,
+        }
+    }
+}
+
+/// The features in order, over blocks of equal length.
+#[derive(Clone, Debug)]
+pub struct Columns<'a> {
+    blocks: Vec<Block<'a>>,
+    /// The first feature of each block, then the number of features.
+    starts: Vec<usize>,
+}
+
+impl<'a> Columns<'a> {
+    pub fn new(blocks: Vec<Block<'a>>) -> Result<Self, Error> {
+        let mut starts = vec![0];
+        let mut total = 0;
+        for block in &blocks {
+            if block.shape().0 != blocks[0].shape().0 {
+                return Err(Error::malformed(format!(
+                    "columns must be equally long, got {} and {} rows",
+                    blocks[0].shape().0,
+                    block.shape().0
+                )));
+            }
+            total += block.shape().1;
+            starts.push(total);
+        }
+        Ok(Columns { blocks, starts })
+    }
+
+    pub fn features(&self) -> usize {
+        self.starts[self.blocks.len()]
+    }
+
+    /// Rows, if there is an array to tell.
+    pub fn rows(&self) -> Option<usize> {
+        self.blocks.first().map(|block| block.shape().0)
+    }
+
+    pub fn blocks(&self) -> &[Block<'a>] {
+        &self.blocks
+    }
+
+    pub fn demand_rows(&self, n: usize) -> Result<(), Error> {
+        match self.rows() {
+            Some(rows) if rows != n => Err(Error::malformed(format!(
+                "columns have {rows} rows where {n} are expected"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn demand_whole(&self) -> Result<(), Error> {
+        match self.blocks.iter().all(Block::is_whole) {
+            true => Ok(()),
+            false => Err(Error::malformed("columns must be integers")),
+        }
+    }
+
+    /// The blocks that hold these features: (first feature, block, columns of the block).
+    pub fn pieces(
+        &self,
+        features: Range<usize>,
+    ) -> impl Iterator<Item = (usize, &Block<'a>, Range<usize>)> {
+        self.blocks
+            .iter()
+            .enumerate()
+            .filter_map(move |(b, block)| {
+                let (start, end) = (self.starts[b], self.starts[b + 1]);
+                let (from, to) = (features.start.max(start), features.end.min(end));
+                (from < to).then(|| (from, block, from - start..to - start))
+            })
+    }
+
+    /// One value; slow, for messages and rare paths. The feature must exist.
+    pub fn value(&self, row: usize, feature: usize) -> Number {
+        let block = self.starts.partition_point(|&start| start <= feature) - 1;
+        self.blocks[block].value(row, feature - self.starts[block])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array2, array};
+
+    #[test]
+    fn features_count_over_blocks() {
+        let reals = array![[1.0, 2.0], [3.0, 4.0]];
+        let wholes = array![[5_u8], [6]];
+        let none = Array2::<i16>::zeros((2, 0));
+        let columns = Columns::new(vec![
+            Block::F64(reals.view()),
+            Block::I16(none.view()),
+            Block::U8(wholes.view()),
+        ])
+        .unwrap();
+        assert_eq!((columns.features(), columns.rows()), (3, Some(2)));
+        assert_eq!(columns.value(1, 1), Number::Real(4.0));
+        assert_eq!(columns.value(1, 2), Number::Whole(6));
+        let pieces: Vec<_> = columns.pieces(1..3).map(|(f, _, c)| (f, c)).collect();
+        assert_eq!(pieces, [(1, 1..2), (2, 0..1)]);
+        assert!(columns.demand_rows(3).is_err());
+        assert!(columns.demand_whole().is_err());
+    }
+
+    #[test]
+    fn limits_compare_without_rounding() {
+        let whole = 1_i64 << 53;
+        assert!(i64::limit(whole as f64).is_some_and(|limit| (whole + 1).exceeds(limit)));
+        assert!(u8::limit(-0.5).is_some_and(|limit| 0_u8.exceeds(limit)));
+        assert!(u8::limit(0.0).is_some_and(|limit| !0_u8.exceeds(limit) && 1_u8.exceeds(limit)));
+        assert_eq!(u8::limit(255.0), None);
+        assert_eq!(i64::limit(f64::INFINITY), None);
+        assert_eq!(i8::limit(f64::NEG_INFINITY), Some(-128));
+    }
+
+    #[test]
+    fn above_does_not_wrap_into_the_range() {
+        assert_eq!(7_u64.above(5), 2);
+        assert_eq!(i64::MIN.above(i64::MIN), 0);
+        assert!(u64::MAX.above(-3) > u64::MAX / 2);
+        assert!((-1_i8).above(0) > u64::MAX / 2);
+    }
+}

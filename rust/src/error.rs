@@ -1,0 +1,83 @@
+//! What can be wrong with an input. Every kernel answers with this; none panics.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A value as it stood in its column, so that a message can show it unrounded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    Real(f64),
+    Whole(i128),
+}
+
+/// Why a single value is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    Infinite,
+    TooFar,
+    NotZeroOrOne,
+    NotACount,
+    TooFine,
+}
+
+impl Fault {
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::Infinite => "infinite",
+            Fault::TooFar => "too far",
+            Fault::NotZeroOrOne => "not 0 or 1",
+            Fault::NotACount => "not a count",
+            Fault::TooFine => "too fine",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// One value of one row cannot be used.
+    BadValue {
+        fault: Fault,
+        feature: usize,
+        row: usize,
+        value: Number,
+    },
+    /// The arrays do not fit together; the sentence says how.
+    Malformed(Cow<'static, str>),
+}
+
+impl Error {
+    pub fn malformed(sentence: impl Into<Cow<'static, str>>) -> Self {
+        Error::Malformed(sentence.into())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::BadValue {
+                fault,
+                feature,
+                row,
+                value,
+            } => {
+                write!(
+                    f,
+                    "{}: {value:?} in feature {feature}, row {row}",
+                    fault.name()
+                )
+            }
+            Error::Malformed(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// `Err(Malformed)` with this sentence unless the condition holds.
+pub fn demand(condition: bool, sentence: &'static str) -> Result<(), Error> {
+    if condition {
+        Ok(())
+    } else {
+        Err(Error::malformed(sentence))
+    }
+}

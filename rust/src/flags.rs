@@ -1,0 +1,490 @@
+//! Counts of no and yes per feature and class.
+
+use crate::classes::{Rows, Weights, count_classes};
+use crate::columns::{Block, Columns, Value, each};
+use crate::error::{Error, Fault, demand};
+use crate::expansion::Expansion;
+use crate::threads;
+use ndarray::{ArrayView1, ArrayView2, s};
+use std::ops::Range;
+
+const BLOCK: usize = 512;
+const PIECE: usize = 1 << 14;
+const MOST_PIECES: usize = 64;
+
+/// Where yes begins, per feature; NaN demands 0 or 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Thresholds<'a>(&'a [f64]);
+
+impl<'a> Thresholds<'a> {
+    pub fn new(thresholds: &'a [f64], features: usize) -> Result<Self, Error> {
+        demand(
+            thresholds.len() == features,
+            "threshold must have one number per feature",
+        )?;
+        Ok(Thresholds(thresholds))
+    }
+
+    pub fn rule<T: Value>(&self, feature: usize) -> Rule<T> {
+        let threshold = self.0[feature];
+        let strict = threshold.is_nan();
+        let limit = T::limit(if strict { 0.0 } else { threshold });
+        Rule {
+            limit: limit.unwrap_or_default(),
+            possible: limit.is_some(),
+            strict,
+        }
+    }
+}
+
+/// What a threshold means for a column of one type.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<T: Value> {
+    pub limit: T::Limit,
+    /// Whether any value of the type is above; if not, ignore the limit.
+    pub possible: bool,
+    /// Whether only 0 and 1 will do.
+    pub strict: bool,
+}
+
+/// The same for columns side by side, field by field.
+struct Rules<T: Value> {
+    limits: Vec<T::Limit>,
+    possible: Vec<bool>,
+    strict: Vec<bool>,
+}
+
+impl<T: Value> Rules<T> {
+    fn new(thresholds: &Thresholds, features: Range<usize>) -> Self {
+        let rules: Vec<Rule<T>> = features.map(|f| thresholds.rule(f)).collect();
+        Rules {
+            limits: rules.iter().map(|rule| rule.limit).collect(),
+            possible: rules.iter().map(|rule| rule.possible).collect(),
+            strict: rules.iter().map(|rule| rule.strict).collect(),
+        }
+    }
+}
+
+pub fn not_a_flag(columns: &Columns, row: usize, feature: usize) -> Error {
+    Error::BadValue {
+        fault: Fault::NotZeroOrOne,
+        feature,
+        row,
+        value: columns.value(row, feature),
+    }
+}
+
+/// `[feature][no, yes][class]`.
+#[derive(Debug)]
+pub struct FlagCounts {
+    pub rows: Vec<i64>,
+    /// Empty unless weights are real.
+    pub weights: Vec<Expansion>,
+}
+
+/// Counts the rows of each class that are above each threshold, and those that are not; NaN is neither.
+pub fn count_flags(
+    columns: &Columns,
+    thresholds: &Thresholds,
+    rows: &Rows,
+    threads: usize,
+) -> Result<FlagCounts, Error> {
+    columns.demand_rows(rows.len())?;
+    let (n, n_classes, features) = (rows.len(), rows.n_classes, columns.features());
+    let threads = threads::worth(threads, n.saturating_mul(features));
+    let piece = n
+        .div_ceil(MOST_PIECES)
+        .max(32 * n_classes)
+        .next_multiple_of(PIECE)
+        .max(PIECE);
+    let found = threads::try_map(threads, n.div_ceil(piece), |i| {
+        let mut counts = Counts::new(features, n_classes);
+        let range = i * piece..n.min((i + 1) * piece);
+        counts.count(columns, thresholds, rows, range)?;
+        Ok(counts)
+    })?;
+    let class_rows = count_classes(rows, threads).rows;
+    let mut total = Counts::new(features, n_classes);
+    found.iter().for_each(|counts| total.merge(counts));
+    let mut counts = Vec::with_capacity(2 * features * n_classes);
+    for (yes, missing) in total
+        .yes
+        .chunks_exact(n_classes.max(1))
+        .zip(total.missing.chunks_exact(n_classes.max(1)))
+    {
+        let present = class_rows
+            .iter()
+            .zip(missing)
+            .map(|(rows, missing)| rows - missing);
+        counts.extend(present.zip(yes).map(|(present, yes)| present - yes));
+        counts.extend_from_slice(yes);
+    }
+    let weights = match rows.weights {
+        Weights::Real(weights) => sum_weights(columns, thresholds, rows, weights, threads),
+        _ => vec![],
+    };
+    Ok(FlagCounts {
+        rows: counts,
+        weights,
+    })
+}
+
+/// Counts of a piece of rows, `[feature][class]`.
+struct Counts {
+    n_classes: usize,
+    yes: Vec<i64>,
+    missing: Vec<i64>,
+}
+
+impl Counts {
+    fn new(features: usize, n_classes: usize) -> Self {
+        Counts {
+            n_classes,
+            yes: vec![0; features * n_classes],
+            missing: vec![0; features * n_classes],
+        }
+    }
+
+    fn merge(&mut self, other: &Counts) {
+        self.yes
+            .iter_mut()
+            .zip(&other.yes)
+            .for_each(|(a, b)| *a += b);
+        self.missing
+            .iter_mut()
+            .zip(&other.missing)
+            .for_each(|(a, b)| *a += b);
+    }
+
+    fn count(
+        &mut self,
+        columns: &Columns,
+        thresholds: &Thresholds,
+        rows: &Rows,
+        range: Range<usize>,
+    ) -> Result<(), Error> {
+        for (first, block, cols) in columns.pieces(0..columns.features()) {
+            let bad = each!(block, view => {
+                let view = view.slice(s![range.clone(), ..]);
+                let by_row = view.ncols() > 1 && view.strides()[1] == 1;
+                match rows.weights {
+                    Weights::Ones | Weights::Real(_) if by_row => {
+                        let rules = Rules::new(thresholds, first..first + cols.len());
+                        self.by_row(view, &rules, &rows.classes[range.clone()], first)
+                    }
+                    _ => self.by_column(view, thresholds, rows, range.clone(), first),
+                }
+            });
+            if let Err((row, column)) = bad {
+                return Err(not_a_flag(columns, range.start + row, first + column));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows that lie together: each adds its flags to its class's small counts, side by side.
+    fn by_row<T: Value>(
+        &mut self,
+        view: ArrayView2<T>,
+        rules: &Rules<T>,
+        classes: &[i32],
+        first: usize,
+    ) -> Result<(), (usize, usize)> {
+        let k = view.ncols();
+        let strict = rules.strict.contains(&true);
+        let mut tallies = vec![T::Tally::default(); k * self.n_classes];
+        let mut filled = vec![0_usize; self.n_classes];
+        for (at, (row, &class)) in view.rows().into_iter().zip(classes).enumerate() {
+            let (Some(row), Ok(class)) = (row.to_slice(), usize::try_from(class)) else {
+                continue;
+            };
+            let tally = &mut tallies[class * k..(class + 1) * k];
+            if add_flags(row, rules, strict, tally) {
+                self.odd_row(row, rules, class, first)
+                    .map_err(|column| (at, column))?;
+            }
+            filled[class] += 1;
+            if filled[class] == T::FULL {
+                self.empty(tally, rules, class, first);
+                filled[class] = 0;
+            }
+        }
+        for (class, tally) in tallies.chunks_exact_mut(k).enumerate() {
+            self.empty(tally, rules, class, first);
+        }
+        Ok(())
+    }
+
+    /// Notes what is missing in a row, or which column is not a flag.
+    fn odd_row<T: Value>(
+        &mut self,
+        row: &[T],
+        rules: &Rules<T>,
+        class: usize,
+        first: usize,
+    ) -> Result<(), usize> {
+        for (j, (x, &strict)) in row.iter().zip(&rules.strict).enumerate() {
+            if x.is_missing() {
+                self.missing[(first + j) * self.n_classes + class] += 1;
+            } else if strict && !x.is_flag() {
+                return Err(j);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a class's small counts to the large ones.
+    fn empty<T: Value>(
+        &mut self,
+        tally: &mut [T::Tally],
+        rules: &Rules<T>,
+        class: usize,
+        first: usize,
+    ) {
+        for (j, (tally, &possible)) in tally.iter_mut().zip(&rules.possible).enumerate() {
+            let count: u64 = std::mem::take(tally).into();
+            if possible {
+                self.yes[(first + j) * self.n_classes + class] += count as i64;
+            }
+        }
+    }
+
+    /// Any layout, any weights: a little table of (class, answer) per column.
+    fn by_column<T: Value>(
+        &mut self,
+        view: ArrayView2<T>,
+        thresholds: &Thresholds,
+        rows: &Rows,
+        range: Range<usize>,
+        first: usize,
+    ) -> Result<(), (usize, usize)> {
+        let mut table = vec![0_i64; 4 * (self.n_classes + 1)];
+        for start in (0..range.len()).step_by(BLOCK) {
+            let part = start..range.len().min(start + BLOCK);
+            let view = view.slice(s![part.clone(), ..]);
+            let at = range.start + start;
+            let classes = &rows.classes[at..at + part.len()];
+            for (j, column) in view.columns().into_iter().enumerate() {
+                table.fill(0);
+                let rule = thresholds.rule(first + j);
+                match rows.weights {
+                    Weights::Whole(w) => {
+                        let w = &w[at..];
+                        fill_table(column, rule, classes, |row| w[row] as i64, &mut table)
+                    }
+                    _ => fill_table(column, rule, classes, |_| 1, &mut table),
+                }
+                .map_err(|row| (start + row, j))?;
+                let cells = (first + j) * self.n_classes..(first + j + 1) * self.n_classes;
+                for (class, cell) in cells.enumerate() {
+                    self.yes[cell] += table[4 * (class + 1) + YES];
+                    self.missing[cell] += table[4 * (class + 1) + MISSING];
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const YES: usize = 1;
+const MISSING: usize = 2;
+const BAD: usize = 3;
+
+/// No (0), yes, missing or bad.
+#[inline(always)]
+fn answer<T: Value>(x: T, rule: Rule<T>) -> usize {
+    let yes = (x.exceeds(rule.limit) & rule.possible) as usize;
+    if x.is_missing() {
+        MISSING
+    } else if rule.strict & !x.is_flag() {
+        BAD
+    } else {
+        yes
+    }
+}
+
+/// Adds each row's answer to `table[class + 1][answer]`; the first bad row of a class is an error.
+#[inline(always)]
+fn fill_table<T: Value>(
+    column: ArrayView1<T>,
+    rule: Rule<T>,
+    classes: &[i32],
+    weight: impl Fn(usize) -> i64,
+    table: &mut [i64],
+) -> Result<(), usize> {
+    let mut add = |row: usize, x: T, class: i32| {
+        table[4 * (class + 1) as usize + answer(x, rule)] += weight(row);
+    };
+    match column.to_slice() {
+        Some(column) => {
+            let pairs = column.iter().zip(classes).enumerate();
+            pairs.for_each(|(row, (&x, &class))| add(row, x, class));
+        }
+        None => {
+            let pairs = column.iter().zip(classes).enumerate();
+            pairs.for_each(|(row, (&x, &class))| add(row, x, class));
+        }
+    }
+    if table.chunks_exact(4).skip(1).all(|counts| counts[BAD] == 0) {
+        return Ok(());
+    }
+    let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
+    column.iter().zip(classes).position(bad).map_or(Ok(()), Err)
+}
+
+/// Counts a row's yes; answers whether something in it is missing or not a flag.
+#[inline(always)]
+fn add_flags<T: Value>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
+    let mut odd = false;
+    for ((&x, &limit), tally) in row.iter().zip(&rules.limits).zip(tally) {
+        *tally += x.exceeds(limit).into();
+        odd |= x.is_missing();
+    }
+    if strict {
+        for (&x, &strict) in row.iter().zip(&rules.strict) {
+            odd |= strict & !x.is_flag();
+        }
+    }
+    odd
+}
+
+/// Sums of real weights, each feature in the order of its rows: the same bits for any number of threads.
+fn sum_weights(
+    columns: &Columns,
+    thresholds: &Thresholds,
+    rows: &Rows,
+    weights: &[f64],
+    threads: usize,
+) -> Vec<Expansion> {
+    let (features, n_classes) = (columns.features(), rows.n_classes);
+    let group = features.div_ceil(4 * threads).max(1);
+    let found = threads::map(threads, features.div_ceil(group), |i| {
+        let features = i * group..features.min((i + 1) * group);
+        let mut sums = vec![Expansion::default(); 2 * features.len() * n_classes];
+        for start in (0..rows.len()).step_by(BLOCK) {
+            let part = start..rows.len().min(start + BLOCK);
+            for (first, block, cols) in columns.pieces(features.clone()) {
+                let at = 2 * (first - features.start) * n_classes;
+                add_weights(
+                    block,
+                    cols,
+                    first,
+                    thresholds,
+                    rows,
+                    weights,
+                    part.clone(),
+                    &mut sums[at..],
+                );
+            }
+        }
+        sums
+    });
+    found.concat()
+}
+
+#[allow(clippy::too_many_arguments)]
+fn add_weights(
+    block: &Block,
+    cols: Range<usize>,
+    first: usize,
+    thresholds: &Thresholds,
+    rows: &Rows,
+    weights: &[f64],
+    part: Range<usize>,
+    sums: &mut [Expansion],
+) {
+    let (classes, weights) = (&rows.classes[part.clone()], &weights[part.clone()]);
+    each!(block, view => {
+        let view = view.slice(s![part, cols]);
+        for (j, column) in view.columns().into_iter().enumerate() {
+            let rule = thresholds.rule(first + j);
+            for ((&x, &class), &w) in column.iter().zip(classes).zip(weights) {
+                let answer = answer(x, rule);
+                if class >= 0 && answer < MISSING {
+                    sums[(2 * j + answer) * rows.n_classes + class as usize].add(w);
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array2, array};
+
+    fn count<'a>(
+        block: Block<'a>,
+        thresholds: &[f64],
+        weights: Weights,
+    ) -> Result<FlagCounts, Error> {
+        let columns = Columns::new(vec![block])?;
+        let classes: Vec<i32> = (0..columns.rows().unwrap_or(0))
+            .map(|i| i as i32 % 3 - 1)
+            .collect();
+        let rows = Rows::new(&classes, 2, weights)?;
+        count_flags(
+            &columns,
+            &Thresholds::new(thresholds, columns.features())?,
+            &rows,
+            2,
+        )
+    }
+
+    #[test]
+    fn no_yes_and_missing() {
+        let x = array![
+            [9.0, 9.0],
+            [1.0, 0.2],
+            [0.0, 0.7],
+            [0.0, 9.0],
+            [f64::NAN, 0.9]
+        ];
+        let found = count(Block::F64(x.view()), &[f64::NAN, 0.5], Weights::Ones).unwrap();
+        assert_eq!(found.rows, [0, 1, 1, 0, 1, 0, 1, 1]);
+        let turned = x.t().to_owned();
+        let found = count(
+            Block::F64(turned.t()),
+            &[f64::NAN, 0.5],
+            Weights::Whole(&[1.0, 2.0, 3.0, 4.0, 5.0]),
+        )
+        .unwrap();
+        assert_eq!(found.rows, [0, 3, 2, 0, 2, 0, 5, 3]);
+    }
+
+    #[test]
+    fn what_is_not_a_flag_is_refused() {
+        let x = array![[1_u8, 7], [0, 1], [1, 2]];
+        let error = count(Block::U8(x.view()), &[f64::NAN; 2], Weights::Ones).unwrap_err();
+        assert!(matches!(
+            error,
+            Error::BadValue {
+                feature: 1,
+                row: 2,
+                ..
+            }
+        ));
+        let error = count(
+            Block::U8(x.view()),
+            &[f64::NAN; 2],
+            Weights::Whole(&[1.0; 3]),
+        );
+        assert!(matches!(
+            error,
+            Err(Error::BadValue {
+                feature: 1,
+                row: 2,
+                ..
+            })
+        ));
+    }
+
+    #[test]
+    fn small_counts_do_not_overflow() {
+        let x = Array2::<u8>::ones((3000, 5));
+        let found = count(Block::U8(x.view()), &[0.0; 5], Weights::Ones).unwrap();
+        assert_eq!(found.rows[..4], [0, 0, 1000, 1000]);
+        let found = count(Block::U8(x.view()), &[300.0; 5], Weights::Ones).unwrap();
+        assert_eq!(found.rows[..4], [1000, 1000, 0, 0]);
+    }
+}

@@ -1,0 +1,20 @@
+//! The loops over rows: arrays in, arrays out, no state.
+//!
+//! One file per kernel; none of them knows Python, a model or a prior. `python` is the border and the only file that does.
+//! Whatever the number of threads, the answers are the same bits: rows are cut into pieces that depend on the shapes alone.
+
+pub mod bins;
+pub mod classes;
+pub mod codes;
+pub mod columns;
+pub mod encode;
+pub mod error;
+pub mod expansion;
+pub mod flags;
+pub mod moments;
+pub mod scale;
+pub mod score;
+pub mod threads;
+
+#[cfg(feature = "python")]
+mod python;

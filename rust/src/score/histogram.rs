@@ -1,0 +1,76 @@
+//! A feature whose log density is constant within bins.
+
+use super::normal::infinite;
+use super::{ROWS, Sums};
+use crate::columns::{Columns, Value, each};
+use crate::error::{Error, demand};
+use ndarray::s;
+use std::f64::consts::LN_2;
+
+/// Bin 0 begins at `start`; beyond the ends the density halves with every bin.
+#[derive(Debug)]
+pub struct Histogram<'a> {
+    pub(super) columns: Columns<'a>,
+    start: f64,
+    width: f64,
+    /// Log densities, `[bin][class]`.
+    table: &'a [f64],
+    n_classes: usize,
+}
+
+/// Farther bins than this are taken for this one.
+const FARTHEST: f64 = 1e300;
+
+impl<'a> Histogram<'a> {
+    pub fn new(
+        columns: Columns<'a>,
+        start: f64,
+        width: f64,
+        table: &'a [f64],
+        n_classes: usize,
+    ) -> Result<Self, Error> {
+        demand(columns.features() == 1, "a histogram takes one column")?;
+        demand(start.is_finite(), "start must be finite")?;
+        demand(
+            width.is_finite() && width > 0.0,
+            "width must be a positive number",
+        )?;
+        demand(
+            n_classes > 0 && table.len() % n_classes == 0 && !table.is_empty(),
+            "table must have one column per class and at least one bin",
+        )?;
+        Ok(Histogram {
+            columns,
+            start,
+            width,
+            table,
+            n_classes,
+        })
+    }
+
+    pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
+        let last = (self.table.len() / self.n_classes - 1) as f64;
+        for (_, block, _) in self.columns.pieces(0..1) {
+            each!(block, view => {
+                for (at, x) in view.slice(s![sums.rows.clone(), 0]).iter().enumerate() {
+                    let x = x.real();
+                    if x.is_infinite() {
+                        return Err(infinite(&self.columns, sums.rows.start + at, 0));
+                    }
+                    if !x.is_nan() {
+                        let bin = ((x - self.start) / self.width).floor();
+                        let bin = bin.clamp(-FARTHEST, FARTHEST);
+                        let inside = bin.clamp(0.0, last);
+                        let fall = (bin - inside).abs() * LN_2;
+                        let from = inside as usize * self.n_classes;
+                        let logs = &self.table[from..from + self.n_classes];
+                        for (class, log) in logs.iter().enumerate() {
+                            sums.values[class * ROWS + at] += log - fall;
+                        }
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+}

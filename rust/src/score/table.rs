@@ -1,0 +1,179 @@
+//! Whole-number features whose log-likelihoods stand in a table.
+
+use super::{FEATURES, ROWS, STRIDE, Scratch, Sums};
+use crate::columns::{Columns, Whole, each_whole};
+use crate::error::{Error, demand};
+use ndarray::{ArrayView1, s};
+use std::ops::Range;
+
+/// Feature f's value x has row `lookups[f][x - low[f]]` of the table, or `outside[f]` where the lookup ends; row -1 adds nothing.
+#[derive(Debug)]
+pub struct Table<'a> {
+    pub(super) columns: Columns<'a>,
+    low: &'a [i64],
+    lookups: Vec<&'a [u32]>,
+    outside: Vec<u32>,
+    /// `[row][class]`.
+    table: &'a [f64],
+    n_classes: usize,
+}
+
+/// The index of the row that adds nothing.
+const NOTHING: u32 = u32::MAX;
+
+impl<'a> Table<'a> {
+    pub fn new(
+        columns: Columns<'a>,
+        low: &'a [i64],
+        lookups: Vec<&'a [u32]>,
+        outside: &[i64],
+        table: &'a [f64],
+        n_classes: usize,
+    ) -> Result<Self, Error> {
+        columns.demand_whole()?;
+        let features = columns.features();
+        demand(
+            low.len() == features && lookups.len() == features && outside.len() == features,
+            "low, lookups and outside must have one entry per feature",
+        )?;
+        demand(
+            n_classes > 0 && table.len() % n_classes == 0,
+            "table must have one column per class",
+        )?;
+        let rows = table.len() / n_classes;
+        demand(
+            rows < NOTHING as usize,
+            "table must have fewer than 2**32 - 1 rows",
+        )?;
+        for (low, lookup) in low.iter().zip(&lookups) {
+            demand(
+                low.checked_add_unsigned((lookup.len() as u64).saturating_sub(1))
+                    .is_some(),
+                "low and the lookup's length must not pass the largest int64",
+            )?;
+        }
+        demand(
+            outside.iter().all(|&row| row >= -1 && row < rows as i64),
+            "outside must be -1 or a row of table",
+        )?;
+        Ok(Table {
+            columns,
+            low,
+            lookups,
+            outside: outside
+                .iter()
+                .map(|&row| u32::try_from(row).unwrap_or(NOTHING))
+                .collect(),
+            table,
+            n_classes,
+        })
+    }
+
+    pub(super) fn add(
+        &self,
+        features: Range<usize>,
+        sums: &mut Sums,
+        scratch: &mut Scratch,
+    ) -> Result<(), Error> {
+        for first in features.clone().step_by(FEATURES) {
+            let tile = first..features.end.min(first + FEATURES);
+            self.fill(tile.clone(), sums.rows.clone(), &mut scratch.indices);
+            let k = tile.len();
+            let inside = match self.n_classes {
+                2 => self.add_rows::<2>(k, sums, &scratch.indices),
+                3 => self.add_rows::<3>(k, sums, &scratch.indices),
+                4 => self.add_rows::<4>(k, sums, &scratch.indices),
+                5 => self.add_rows::<5>(k, sums, &scratch.indices),
+                6 => self.add_rows::<6>(k, sums, &scratch.indices),
+                7 => self.add_rows::<7>(k, sums, &scratch.indices),
+                8 => self.add_rows::<8>(k, sums, &scratch.indices),
+                _ => self.add_any(k, sums, &scratch.indices),
+            };
+            demand(inside, "a lookup must hold rows of table")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the table's row of each value, `[feature][row]`.
+    fn fill(&self, features: Range<usize>, rows: Range<usize>, tile: &mut [u32]) {
+        for (first, block, columns) in self.columns.pieces(features.clone()) {
+            for (feature, column) in (first..).zip(columns) {
+                let at = (feature - features.start) * STRIDE;
+                let out = &mut tile[at..at + rows.len()];
+                let (low, lookup) = (self.low[feature], self.lookups[feature]);
+                each_whole!(block, view => {
+                    let column = view.slice(s![rows.clone(), column]);
+                    look_up(column, low, lookup, self.outside[feature], out)
+                }, ());
+            }
+        }
+    }
+
+    /// Adds row by row with the sums in registers; answers whether all rows of the table exist.
+    fn add_rows<const CLASSES: usize>(&self, k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
+        let (table, _) = self.table.as_chunks::<CLASSES>();
+        let mut inside = true;
+        for row in 0..sums.rows.len() {
+            let mut total = [0.0; CLASSES];
+            for (class, total) in total.iter_mut().enumerate() {
+                *total = sums.values[class * ROWS + row];
+            }
+            for &index in tile[row..].iter().step_by(STRIDE).take(k) {
+                match table.get(index as usize) {
+                    Some(logs) => total
+                        .iter_mut()
+                        .zip(logs)
+                        .for_each(|(total, log)| *total += log),
+                    None => inside &= index == NOTHING,
+                }
+            }
+            for (class, total) in total.iter().enumerate() {
+                sums.values[class * ROWS + row] = *total;
+            }
+        }
+        inside
+    }
+
+    /// [`Table::add_rows`] for any number of classes.
+    fn add_any(&self, k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
+        let mut inside = true;
+        for row in 0..sums.rows.len() {
+            for &index in tile[row..].iter().step_by(STRIDE).take(k) {
+                let at = (index as usize).saturating_mul(self.n_classes);
+                match self.table.get(at..at.saturating_add(self.n_classes)) {
+                    Some(logs) => {
+                        for (class, log) in logs.iter().enumerate() {
+                            sums.values[class * ROWS + row] += log;
+                        }
+                    }
+                    None => inside &= index == NOTHING,
+                }
+            }
+        }
+        inside
+    }
+}
+
+#[inline(always)]
+fn look_up<T: Whole>(
+    column: ArrayView1<T>,
+    low: i64,
+    lookup: &[u32],
+    outside: u32,
+    out: &mut [u32],
+) {
+    let find = |x: T| {
+        let k = usize::try_from(x.above(low)).unwrap_or(usize::MAX);
+        lookup.get(k).copied().unwrap_or(outside)
+    };
+    match column.to_slice() {
+        Some(column) => out
+            .iter_mut()
+            .zip(column)
+            .for_each(|(out, &x)| *out = find(x)),
+        None => out
+            .iter_mut()
+            .zip(column)
+            .for_each(|(out, &x)| *out = find(x)),
+    }
+}

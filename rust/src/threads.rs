@@ -1,0 +1,114 @@
+//! Threads without surprises: small work stays where it is, pools are made once.
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Work on fewer values than this is done before another thread has woken up.
+const SMALL: usize = 1 << 15;
+
+/// More threads than this only cost memory.
+const MOST: usize = 256;
+
+type Pools = Mutex<HashMap<(u32, usize), Arc<ThreadPool>>>;
+
+/// The pool of that many threads. Its key holds the process, for a fork inherits the map but not the threads.
+fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
+    static POOLS: OnceLock<Pools> = OnceLock::new();
+    let mut pools = POOLS.get_or_init(Default::default).lock().ok()?;
+    let key = (std::process::id(), threads);
+    if let Some(found) = pools.get(&key) {
+        return Some(found.clone());
+    }
+    let made = Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
+    pools.insert(key, made.clone());
+    Some(made)
+}
+
+/// How many threads that many values deserve: one if there are few of them.
+pub fn worth(threads: usize, values: usize) -> usize {
+    if values < SMALL {
+        1
+    } else {
+        threads.clamp(1, MOST)
+    }
+}
+
+/// `(0..tasks).map(&f).collect()`, shared among that many threads; stops early at an error, and gives the first in order.
+pub fn try_map<T: Send, E: Send>(
+    threads: usize,
+    tasks: usize,
+    f: impl Fn(usize) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    match (threads > 1 && tasks > 1).then(|| pool(threads)).flatten() {
+        None => (0..tasks).map(&f).collect(),
+        Some(pool) => {
+            let found: Vec<_> =
+                pool.install(|| (0..tasks).into_par_iter().with_max_len(1).map(&f).collect());
+            found.into_iter().collect()
+        }
+    }
+}
+
+/// [`try_map`] for work that cannot fail.
+pub fn map<T: Send>(threads: usize, tasks: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    match (threads > 1 && tasks > 1).then(|| pool(threads)).flatten() {
+        None => (0..tasks).map(&f).collect(),
+        Some(pool) => pool.install(|| (0..tasks).into_par_iter().with_max_len(1).map(&f).collect()),
+    }
+}
+
+/// Calls `f(piece number, piece)` for each `size` long piece of `out`; the first error in order is the answer.
+pub fn try_pieces<T: Send, R: Send, E: Send>(
+    threads: usize,
+    out: &mut [T],
+    size: usize,
+    f: impl Fn(usize, &mut [T]) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let size = size.max(1);
+    let many = threads > 1 && out.len() > size;
+    match many.then(|| pool(threads)).flatten() {
+        None => out
+            .chunks_mut(size)
+            .enumerate()
+            .map(|(i, piece)| f(i, piece))
+            .collect(),
+        Some(pool) => {
+            let found: Vec<_> = pool.install(|| {
+                out.par_chunks_mut(size)
+                    .enumerate()
+                    .with_max_len(1)
+                    .map(|(i, piece)| f(i, piece))
+                    .collect()
+            });
+            found.into_iter().collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept_and_the_first_error_wins() {
+        assert_eq!(map(4, 5, |i| i * i), [0, 1, 4, 9, 16]);
+        let error = try_map(4, 100, |i| if i % 10 == 7 { Err(i) } else { Ok(i) });
+        assert_eq!(error, Err(7));
+        let mut out = [0; 10];
+        let found: Result<Vec<usize>, ()> = try_pieces(3, &mut out, 4, |i, piece| {
+            piece.fill(i);
+            Ok(piece.len())
+        });
+        assert_eq!(found, Ok(vec![4, 4, 2]));
+        assert_eq!(out, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn small_work_stays_here() {
+        assert_eq!(worth(8, 100), 1);
+        assert_eq!(worth(8, 1 << 20), 8);
+        assert_eq!(worth(0, 1 << 20), 1);
+    }
+}

@@ -1,0 +1,46 @@
+"""Banbury classifies text, tables and both: it trains at reading speed, explains every answer, and forgets what you ask.
+
+Learning is counting, and tallies add and subtract; everything else follows.
+"""
+
+from banbury import datasets
+from banbury.distributions import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Histogram,
+    KernelDensity,
+    NormalInverseGamma,
+    Poisson,
+)
+from banbury.errors import BanburyError, BanburyWarning
+from banbury.estimators import NaiveBayesClassifier
+from banbury.explain import Explanation
+from banbury.files import load, save
+from banbury.naive_bayes import Model, estimate
+from banbury.schema import Schema
+from banbury.tally import Tally, count
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BanburyError",
+    "BanburyWarning",
+    "Bernoulli",
+    "Categorical",
+    "Explanation",
+    "Gaussian",
+    "Histogram",
+    "KernelDensity",
+    "Model",
+    "NaiveBayesClassifier",
+    "NormalInverseGamma",
+    "Poisson",
+    "Schema",
+    "Tally",
+    "count",
+    "datasets",
+    "estimate",
+    "load",
+    "save",
+]

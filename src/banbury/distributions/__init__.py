@@ -1,0 +1,42 @@
+"""The families: the one axis that grows. A new family is a file here and a line in FAMILIES; the laws then test it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from banbury import errors
+from banbury.distributions.bernoulli import Bernoulli
+from banbury.distributions.categorical import Categorical
+from banbury.distributions.family import Family
+from banbury.distributions.gaussian import Gaussian, NormalInverseGamma
+from banbury.distributions.histogram import Histogram
+from banbury.distributions.kernel_density import KernelDensity
+from banbury.distributions.poisson import Poisson
+
+FAMILIES: dict[str, type[Family]] = {
+    family.name: family for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity)
+}
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Categorical",
+    "Family",
+    "Gaussian",
+    "Histogram",
+    "KernelDensity",
+    "NormalInverseGamma",
+    "Poisson",
+    "family",
+]
+
+
+def family(given: Any) -> Family:
+    """A family from its name, its class or an instance."""
+    if isinstance(given, Family):
+        return given
+    if isinstance(given, type) and issubclass(given, Family):
+        return given()
+    if isinstance(given, str) and given in FAMILIES:
+        return FAMILIES[given]()
+    raise errors.unknown_choice("a family", given, FAMILIES)

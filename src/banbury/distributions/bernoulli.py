@@ -1,0 +1,135 @@
+"""Bernoulli: yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import dirichlet
+from banbury.distributions.categorical import check_prior
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.sums import Counts, Key, Keys, Moments
+
+Real = NDArray[np.float64]
+KEYS: Keys = (False, True)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Family):
+    """Yes or no: a boolean column, or one of 0 and 1.
+
+    ``alpha`` and ``beta`` are the Beta prior's pseudo-counts of yes and of no (beta: as alpha); ``m`` and ``p`` say the same
+    as an m-estimate with p the share of yes. ``threshold`` makes any numeric column one of yes (above it) and no;
+    ``yes`` names the value of a column of words that means yes (any other value means no).
+
+    >>> import banbury as bb
+    >>> tally = bb.count({"rain": [True, False, False], "late": ["yes", "no", "no"]}, target="late")
+    >>> bb.estimate(tally, how="mean", alpha=1).likelihood("rain", True)
+    {'no': 0.25, 'yes': 0.6666666666666666}
+    """
+
+    alpha: float | None = None
+    beta: float | None = None
+    m: float | None = None
+    p: float | None = None
+    threshold: float | None = None
+    yes: Key = None
+
+    name: ClassVar[str] = "bernoulli"
+    shape: ClassVar[Shape] = "keys"
+    counting: ClassVar[tuple[str, ...]] = ("threshold", "yes")
+
+    def __post_init__(self) -> None:
+        if self.threshold is not None and self.yes is not None:
+            raise errors.bad_setting("yes", self.yes, "left out when a threshold is given")
+        if self.threshold is not None and not np.isfinite(self.threshold):
+            raise errors.bad_setting("threshold", self.threshold, "a finite number")
+        if self.beta is not None and self.alpha is None:
+            raise errors.bad_setting("beta", self.beta, "given together with alpha")
+        check_prior(self.alpha, self.m, None)
+        if self.beta is not None:
+            check_positive("beta", self.beta, zero=True)
+        if self.p is not None and (self.m is None or not 0 <= self.p <= 1):
+            raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
+
+    def declared(self) -> frozenset[Key]:
+        return frozenset(KEYS)
+
+    def pseudo_counts(self, alpha: float) -> Real:
+        """The prior's α of no and of yes."""
+        if self.m is not None:
+            share = 0.5 if self.p is None else self.p
+            return self.m * np.array([1.0 - share, share])
+        own = float(self.alpha if self.alpha is not None else alpha)
+        return np.array([own if self.beta is None else self.beta, own])
+
+    def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
+        """Which of a column's distinct values mean yes."""
+        if self.yes is not None:
+            if not any(value == self.yes for value in values) and any(
+                isinstance(self.yes, str) != isinstance(v, str) for v in values
+            ):
+                raise errors.wrong_type(values[0], name, f"a value like {self.yes!r}, declared as yes,")
+            return [value == self.yes for value in values]
+        for value in values:
+            if isinstance(value, str) or value not in (0, 1):
+                raise errors.wrong_type(value, name, "0 or 1, true or false (or bb.Bernoulli(yes=...) to name the yes)")
+        return [bool(value) for value in values]
+
+    def estimate(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator) -> Flags:
+        alpha = np.tile(self.pseudo_counts(choice.alpha), len(features))
+        share = dirichlet.shares(sums.cells.value, sums.offsets, alpha, choice.how, rng)
+        table = dirichlet.log(share).reshape(len(features), 2, -1)
+        return Flags(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        return [(1, 0)] * len(features)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Log-probabilities of no and of yes, (features, classes)."""
+
+    features: tuple[Feature, ...]
+    no: Real
+    yes: Real
+
+    @property
+    def family(self) -> Bernoulli:
+        family = self.features[0].family
+        assert isinstance(family, Bernoulli)
+        return family
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        names = [feature.name for feature in self.features]
+        if self.family.yes is None and all(
+            rows.kind(name) in ("boolean", "integer", "float", "empty") for name in names
+        ):
+            limit = np.nan if self.family.threshold is None else self.family.threshold
+            return [("flags", rows.numbers(names), np.full(len(names), limit), self.no, self.yes)]
+        columns = [rows.codes(name) for name in names]
+        low = np.array([column.low for column in columns], dtype=np.int64)
+        lookups = [
+            np.array(self.family.means_yes(column.values, name), dtype=np.uint32) + np.uint32(2 * f)
+            for f, (name, column) in enumerate(zip(names, columns, strict=True))
+        ]
+        table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
+        return [("table", [column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
+
+    def select(self, index: Sequence[int]) -> Flags:
+        at = np.asarray(index, dtype=np.int64)
+        return Flags(tuple(self.features[f] for f in index), self.no[at], self.yes[at])
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        share = np.exp(self.yes)
+        drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]
+        yes = self.family.yes
+        if yes is None:
+            return list(drawn)
+        other = f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
+        return [np.where(column, yes, other) for column in drawn]

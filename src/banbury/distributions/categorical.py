@@ -1,0 +1,173 @@
+"""Categorical: one of several values, as they come; and Bernoulli, its two-valued kin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import dirichlet
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
+from banbury.sums import Counts, Key, Keys, Moments, in_order
+
+Real = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Categorical(Family):
+    """One of several values.
+
+    ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` say the
+    same as an m-estimate: m pseudo-rows spread by p (equally, or a mapping from value to share). ``values`` declares the
+    values the column can take, seen or not. ``missing="category"`` makes a missing value one of them.
+
+    >>> import banbury as bb
+    >>> tally = bb.count({"sky": ["sun", "sun", "rain"], "play": ["yes", "yes", "no"]}, target="play",
+    ...                  features={"sky": bb.Categorical(values=["sun", "rain", "cloud"])})
+    >>> bb.estimate(tally, alpha=1).likelihood("sky", "cloud")
+    {'no': 0.25, 'yes': 0.2}
+    """
+
+    alpha: float | Mapping[Key, float] | None = None
+    m: float | None = None
+    p: Mapping[Key, float] | None = None
+    values: Sequence[Key] | None = None
+    missing: Literal["skip", "category"] = "skip"
+
+    name: ClassVar[str] = "categorical"
+    shape: ClassVar[Shape] = "keys"
+    counting: ClassVar[tuple[str, ...]] = ("values", "missing")
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("skip", "category"):
+            raise errors.unknown_choice("missing", self.missing, ["skip", "category"])
+        if self.values is not None:
+            object.__setattr__(self, "values", in_order(dict.fromkeys(self.values)))
+            if not self.values:
+                raise errors.bad_setting("values", self.values, "a list of at least one value")
+        check_prior(self.alpha, self.m, self.p)
+
+    def declared(self) -> frozenset[Key] | None:
+        return None if self.values is None else frozenset(self.values)
+
+    def pseudo_counts(self, keys: Keys, alpha: float) -> Real:
+        """The prior's α for each key."""
+        if self.m is not None:
+            return self.m * _shares(self.p, keys)
+        own = self.alpha if self.alpha is not None else alpha
+        if isinstance(own, Mapping):
+            check_covers("alpha", own, keys)
+            return np.array([own[key] for key in keys], dtype=np.float64)
+        return np.full(len(keys), float(own))
+
+    def estimate(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator) -> Tables:
+        cells = sums.cells.value
+        alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])
+        seen = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
+        new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
+        return Tables(features, sums.keys, sums.offsets, np.concatenate([seen, new]))
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        assert isinstance(sums, Counts)
+        return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
+
+
+def check_prior(alpha: Any, m: Any, p: Any) -> None:
+    if m is not None and alpha is not None:
+        raise errors.bad_setting("m", m, "left out when alpha is given (alpha = m · p)")
+    if p is not None and m is None:
+        raise errors.bad_setting("p", p, "given together with m, the number of pseudo-rows")
+    if m is not None:
+        check_positive("m", m, zero=True)
+    for share in p.values() if isinstance(p, Mapping) else ():
+        check_positive("p", share, zero=True)
+    if isinstance(p, Mapping) and abs(sum(p.values()) - 1.0) > 1e-9:
+        raise errors.bad_setting("p", p, f"shares that sum to 1 (these sum to {sum(p.values()):g})")
+    for number in alpha.values() if isinstance(alpha, Mapping) else () if alpha is None else (alpha,):
+        check_positive("alpha", number, zero=True)
+
+
+def check_covers(setting: str, given: Mapping[Key, float], keys: Keys) -> None:
+    absent = [key for key in keys if key not in given]
+    if absent:
+        raise errors.bad_setting(setting, dict(given), f"given for every value seen; {errors.listed(absent)} has none")
+
+
+def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
+    if p is None:
+        return np.full(len(keys), 1.0 / max(len(keys), 1))
+    check_covers("p", p, keys)
+    return np.array([p[key] for key in keys], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values."""
+
+    features: tuple[Feature, ...]
+    keys: tuple[Keys, ...]
+    offsets: NDArray[np.int64]
+    table: Real
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        codes = [rows.codes(feature.name, feature.kind) for feature in self.features]
+        lookups, outside = [], []
+        for f, column in enumerate(codes):
+            lookups.append(self._lookup(f, column.values))
+            outside.append(self._missing(f))
+        low = np.array([column.low for column in codes], dtype=np.int64)
+        return [
+            ("table", [column.codes for column in codes], low, lookups, np.array(outside, dtype=np.int64), self.table)
+        ]
+
+    def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
+        """The table's row for each of a column's distinct values."""
+        start, unseen = self.offsets[f], len(self.table) - len(self.features) + f
+        keys = self.keys[f]
+        if isinstance(values, range) and keys and isinstance(keys[0], int):
+            lookup = np.full(len(values), unseen, dtype=np.uint32)
+            known = [key for key in keys if key is not None]
+            at = np.array(known, dtype=np.int64) - values.start
+            inside = (at >= 0) & (at < len(values))
+            lookup[at[inside]] = (start + np.arange(len(known)))[inside]
+            return lookup
+        position = {key: k for k, key in enumerate(keys, start)}
+        return np.fromiter((position.get(v, unseen) for v in values), dtype=np.uint32, count=len(values))
+
+    def _missing(self, f: int) -> int:
+        family = self.features[f].family
+        if not (isinstance(family, Categorical) and family.missing == "category"):
+            return -1
+        keys = self.keys[f]
+        return int(self.offsets[f]) + keys.index(None) if None in keys else len(self.table) - len(self.features) + f
+
+    def select(self, index: Sequence[int]) -> Tables:
+        rows = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
+        unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
+        keys = tuple(self.keys[f] for f in index)
+        offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
+        return Tables(
+            tuple(self.features[f] for f in index), keys, offsets, self.table[np.concatenate([*rows, unseen])]
+        )
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = []
+        for f, keys in enumerate(self.keys):
+            share = np.exp(self.table[self.offsets[f] : self.offsets[f + 1]])
+            chosen = np.zeros(len(classes), dtype=np.int64)
+            for c, rows in enumerate(by_class(classes, self.table.shape[1])):
+                if len(keys):
+                    chosen[rows] = rng.choice(len(keys), size=len(rows), p=share[:, c] / share[:, c].sum())
+            columns.append(_taken(keys, chosen, len(classes)))
+        return columns
+
+
+def _taken(keys: Keys, chosen: NDArray[np.int64], n_rows: int) -> NDArray[Any]:
+    if not keys:
+        return np.full(n_rows, None, dtype=object)
+    values = np.array(keys) if len({type(key) for key in keys}) == 1 else np.array(keys, dtype=object)
+    return values[chosen]

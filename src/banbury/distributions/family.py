@@ -1,0 +1,125 @@
+"""What a feature's distribution must do: name what is counted, and turn sums into parameters that score and sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.sums import Counts, Key, Moments
+
+How = Literal["mle", "map", "mean", "predictive", "gibbs"]
+HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
+Shape = Literal["keys", "bins", "moments"]
+Kind = Literal["boolean", "integer", "float", "string"]
+Real = NDArray[np.float64]
+
+SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
+
+
+class Columns(Protocol):
+    """Rows to score, column by column: the part of a reader's batch that families use."""
+
+    n_rows: int
+
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
+    def codes(self, name: str, wanted: Any = None) -> Any: ...
+    def kind(self, name: str) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A column, its family, and what the first rows settled about counting it.
+
+    ``origin`` and ``unit`` are those of moments, or the start and width of bins; ``kind`` is the type of the values.
+    """
+
+    name: str
+    family: Family
+    origin: float = 0.0
+    unit: float = 1.0
+    kind: Kind = "string"
+    why: str = "declared"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The estimating half: how, and the prior's strength for families that do not say their own."""
+
+    how: How = "mean"
+    alpha: float = 1.0
+    seed: int = 0
+
+
+class Parameters(Protocol):
+    """A group of features of one family with what was estimated for them."""
+
+    @property
+    def features(self) -> tuple[Feature, ...]: ...
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        """The group's arguments to the scoring kernel, for these rows; feature after feature."""
+        ...
+
+    def select(self, index: Sequence[int]) -> Self:
+        """The same parameters of some of the features."""
+        ...
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        """A value of each feature for rows of these classes."""
+        ...
+
+
+class Family:
+    """The base of every family: a frozen dataclass whose fields are its settings.
+
+    ``counting`` names the settings that decide what is counted; all others belong to estimation, and changing them
+    never needs a recount.
+    """
+
+    name: ClassVar[str]
+    shape: ClassVar[Shape]
+    counting: ClassVar[tuple[str, ...]] = ()
+
+    def counted(self) -> tuple[Any, ...]:
+        """What two families must share for their sums to add."""
+        return self.shape, *(getattr(self, setting) for setting in self.counting)
+
+    def declared(self) -> frozenset[Key] | None:
+        """The keys that stay in a tally even when no row has them."""
+        return None
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
+    ) -> Parameters:
+        """Parameters of features of this family, from their Counts or Moments."""
+        raise NotImplementedError
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        """Per feature: free parameters per class, and those shared by all classes."""
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that differ from the defaults."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{self.name}({inside})" if inside else self.name
+
+
+def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
+    """Raises unless ``value`` is a finite number above zero (or zero, if allowed)."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise errors.bad_setting(setting, value, "a finite number " + ("from 0 up" if zero else "above 0"))
+
+
+def by_class(classes: NDArray[np.int64], n_classes: int) -> list[NDArray[np.int64]]:
+    """The row numbers of each class."""
+    order = np.argsort(classes, kind="stable")
+    return np.split(order, np.searchsorted(classes[order], np.arange(1, n_classes)))

@@ -1,0 +1,198 @@
+"""Gaussian: a mean and a variance per class, or one variance for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from banbury import errors
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.sums import Counts, Moments
+
+Real = NDArray[np.float64]
+
+FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
+
+
+@dataclass(frozen=True)
+class NormalInverseGamma:
+    """The conjugate prior of a Gaussian: ``kappa`` pseudo-rows for the mean, ``nu`` for the variance.
+
+    ``mean`` and ``variance`` are where it is centred; left out, they are the column's own over all classes.
+    """
+
+    kappa: float = 1e-3
+    nu: float = 1.0
+    mean: float | None = None
+    variance: float | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("kappa", self.kappa)
+        check_positive("nu", self.nu)
+        if self.mean is not None and not np.isfinite(self.mean):
+            raise errors.bad_setting("mean", self.mean, "a finite number")
+        if self.variance is not None:
+            check_positive("variance", self.variance)
+
+
+@dataclass(frozen=True)
+class Gaussian(Family):
+    """A normal distribution per class.
+
+    Without a prior, mle, map and mean are the mean and the 1/n variance, which is at least 1e-9 of the column's variance
+    over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
+    mean and variance. ``variance="shared"`` ties the variance across classes, which makes the boundary linear. A class
+    without a value in the column takes the column's mean and variance.
+
+    >>> import banbury as bb
+    >>> tally = bb.count({"length": [1.0, 3.0, 6.0, 8.0], "kind": ["a", "a", "b", "b"]}, target="kind")
+    >>> bb.estimate(tally).predict({"length": [2.5, 6.5]}).tolist()
+    ['a', 'b']
+    """
+
+    variance: Literal["per class", "shared"] = "per class"
+    prior: NormalInverseGamma | None = None
+
+    name: ClassVar[str] = "gaussian"
+    shape: ClassVar[Shape] = "moments"
+
+    def __post_init__(self) -> None:
+        if self.variance not in ("per class", "shared"):
+            raise errors.unknown_choice("variance", self.variance, ["per class", "shared"])
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
+    ) -> Normals:
+        if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
+            return _normal(features, *self._plain(sums))
+        posterior = self._posterior(features, sums)
+        if choice.how == "predictive":
+            return _student(features, posterior)
+        if choice.how == "gibbs":
+            return _normal(features, *self._drawn(posterior, rng))
+        return _normal(features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expected())
+
+    def _plain(self, sums: Moments) -> tuple[Real, Real]:
+        n, mean, spread = sums.n.value, sums.mean(), sums.spread()
+        all_mean, all_variance = pooled(sums)
+        if self.variance == "shared":
+            rows = n.sum(axis=1, keepdims=True)
+            variance = np.broadcast_to(spread.sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0), n.shape)
+        else:
+            variance = np.where(n > 0, spread / np.where(n > 0, n, 1.0), all_variance)
+        return np.where(n > 0, mean, all_mean), np.maximum(variance, FLOOR * all_variance)
+
+    def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
+        prior = self.prior or NormalInverseGamma()
+        n, mean, spread = sums.n.value, sums.mean(), sums.spread()
+        centre, variance = pooled(sums)
+        if prior.mean is not None:
+            centre = np.array([[(prior.mean - f.origin) / f.unit] for f in features])
+        if prior.variance is not None:
+            variance = np.array([[(prior.variance / f.unit) / f.unit] for f in features])
+        kappa = prior.kappa + n
+        extra = np.maximum(spread, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
+        if self.variance == "shared":
+            n, extra = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, extra))
+        nu = prior.nu + n
+        return _Posterior(
+            (prior.kappa * centre + sums.n.value * mean) / kappa, kappa, nu, (prior.nu * variance + extra) / nu
+        )
+
+    def _drawn(self, posterior: _Posterior, rng: np.random.Generator) -> tuple[Real, Real]:
+        shape = posterior.nu.shape
+        chi = rng.chisquare(posterior.nu[:, :1] if self.variance == "shared" else posterior.nu)
+        variance = posterior.nu * posterior.variance / np.maximum(chi, np.finfo(float).tiny)
+        return posterior.mean + rng.standard_normal(shape) * np.sqrt(variance / posterior.kappa), variance
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
+
+
+@dataclass(frozen=True)
+class _Posterior:
+    """Normal-inverse-gamma: mean and variance where it is centred, kappa and nu its strength, (features, classes)."""
+
+    mean: Real
+    kappa: Real
+    nu: Real
+    variance: Real
+
+    def mode(self) -> Real:
+        """The variance at the joint mode."""
+        return self.nu * self.variance / (self.nu + 3.0)
+
+    def expected(self) -> Real:
+        """The variance's mean, which exists only above two degrees of freedom; below, the mode."""
+        proper = self.nu > 2.0
+        return np.where(proper, self.nu * self.variance / np.where(proper, self.nu - 2.0, 1.0), self.mode())
+
+
+def pooled(sums: Moments) -> tuple[Real, Real]:
+    """Mean and variance of z over all classes, (features, 1); variance 1 where there is none."""
+    together = sums.pooled()
+    n = together.n.value
+    variance = together.spread() / np.where(n > 0, n, 1.0)
+    return together.mean(), np.where(variance > 0, variance, 1.0)
+
+
+def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
+    return np.array([f.origin for f in features]), np.array([f.unit for f in features])
+
+
+def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> Normals:
+    origin, unit = _scales(features)
+    constant = -0.5 * np.log(2.0 * np.pi * variance) - np.log(unit)[:, None]
+    return Normals(features, origin, unit, mean, 0.5 / variance, constant, None)
+
+
+def _student(features: tuple[Feature, ...], posterior: _Posterior) -> Normals:
+    origin, unit = _scales(features)
+    nu, variance = posterior.nu, posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
+    constant = (
+        gammaln((nu + 1.0) / 2.0) - gammaln(nu / 2.0) - 0.5 * np.log(nu * np.pi * variance) - np.log(unit)[:, None]
+    )
+    return Normals(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
+
+
+@dataclass(frozen=True)
+class Normals:
+    """Normal densities, or Student t where ``power`` is given, in units of z; all but the scales are (features, classes).
+
+    Normal: constant − precision · (z − mean)². Student: constant − power · log1p(precision · (z − mean)²).
+    """
+
+    features: tuple[Feature, ...]
+    origin: Real
+    unit: Real
+    mean: Real
+    precision: Real
+    constant: Real
+    power: Real | None
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        columns = rows.numbers([feature.name for feature in self.features])
+        common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
+        return [("normal", *common) if self.power is None else ("student", *common, self.power)]
+
+    def select(self, index: Sequence[int]) -> Normals:
+        at = np.asarray(index, dtype=np.int64)
+        arrays = (self.origin[at], self.unit[at], self.mean[at], self.precision[at], self.constant[at])
+        return Normals(tuple(self.features[f] for f in index), *arrays, None if self.power is None else self.power[at])
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = []
+        for f in range(len(self.features)):
+            mean, precision = self.mean[f, classes], self.precision[f, classes]
+            if self.power is None:
+                z = mean + rng.standard_normal(len(classes)) * np.sqrt(0.5 / precision)
+            else:
+                nu = 2.0 * self.power[f, classes] - 1.0
+                z = mean + rng.standard_t(nu) / np.sqrt(precision * nu)
+            columns.append(self.origin[f] + self.unit[f] * z)
+        return columns

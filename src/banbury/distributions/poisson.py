@@ -1,0 +1,132 @@
+"""Poisson: how many times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+from banbury import _core, errors
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.sums import Counts, Moments
+
+Real = NDArray[np.float64]
+
+SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
+
+
+@dataclass(frozen=True)
+class Poisson(Family):
+    """Whole numbers from 0 up: how many times something happened.
+
+    The prior is Gamma: ``prior_count`` events in ``prior_rows`` pseudo-rows, by default one pseudo-row at the column's
+    mean over all classes. ``predictive`` is the negative binomial.
+
+    >>> import banbury as bb
+    >>> calls = {"calls": [2, 4, 9, 11], "day": ["sun", "sun", "mon", "mon"]}
+    >>> tally = bb.count(calls, target="day", features={"calls": "poisson"})
+    >>> bb.estimate(tally, how="mle").predict({"calls": [3, 12]}).tolist()
+    ['sun', 'mon']
+    """
+
+    prior_count: float | None = None
+    prior_rows: float | None = None
+
+    name: ClassVar[str] = "poisson"
+    shape: ClassVar[Shape] = "moments"
+
+    def __post_init__(self) -> None:
+        if self.prior_count is not None:
+            check_positive("prior_count", self.prior_count)
+        if self.prior_rows is not None:
+            check_positive("prior_rows", self.prior_rows)
+
+    def counted(self) -> tuple[Any, ...]:
+        return "moments", "whole numbers"
+
+    def estimate(self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator) -> Rates:
+        n, events = sums.n.value, sums.n.value * sums.mean()
+        rows = 1.0 if self.prior_rows is None else self.prior_rows
+        pooled = sums.pooled().mean()
+        count = (
+            rows * np.maximum(pooled, SMALLEST_RATE)
+            if self.prior_count is None
+            else np.full_like(pooled, self.prior_count)
+        )
+        shape, rate = events + count, n + rows
+        if choice.how == "predictive":
+            return Rates(features, shape, rate)
+        if choice.how == "mle":
+            return Rates(features, np.where(n > 0, events / np.where(n > 0, n, 1.0), pooled), None)
+        if choice.how == "map":
+            return Rates(features, np.maximum(shape - 1.0, 0.0) / rate, None)
+        if choice.how == "gibbs":
+            return Rates(features, np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny) / rate, None)
+        return Rates(features, shape / rate, None)
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        return [(1, 0)] * len(features)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Poisson with these means; or, where ``rate`` is given, negative binomial: Poisson under Gamma(mean, rate)."""
+
+    features: tuple[Feature, ...]
+    mean: Real
+    rate: Real | None
+
+    def log_probability(self, f: int, counts: Real) -> Real:
+        """(counts, classes)."""
+        x = counts[:, None]
+        if self.rate is None:
+            return np.asarray(xlogy(x, self.mean[f]) - self.mean[f] - gammaln(x + 1.0))
+        shape, rate = self.mean[f], self.rate[f]
+        choose = gammaln(x + shape) - gammaln(shape) - gammaln(x + 1.0)
+        return np.asarray(choose + shape * np.log(rate / (rate + 1.0)) - x * np.log1p(rate))
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        """A table over the distinct counts in these rows."""
+        columns, low, lookups, tables, start = [], [], [], [], 0
+        for f, feature in enumerate(self.features):
+            check_counts(rows, feature.name)
+            column = rows.codes(feature.name, "integer")
+            values = np.asarray(column.values, dtype=np.float64)
+            columns.append(column.codes)
+            low.append(column.low)
+            lookups.append(np.arange(start, start + len(values), dtype=np.uint32))
+            tables.append(self.log_probability(f, values))
+            start += len(values)
+        starts = np.array(low, dtype=np.int64)
+        return [("table", columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
+
+    def select(self, index: Sequence[int]) -> Rates:
+        at = np.asarray(index, dtype=np.int64)
+        return Rates(
+            tuple(self.features[f] for f in index), self.mean[at], None if self.rate is None else self.rate[at]
+        )
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        mean = self.mean if self.rate is None else None
+        columns = []
+        for f in range(len(self.features)):
+            if mean is None:
+                assert self.rate is not None
+                drawn = rng.gamma(self.mean[f, classes], 1.0 / self.rate[f, classes])
+            else:
+                drawn = mean[f, classes]
+            columns.append(rng.poisson(drawn))
+        return columns
+
+
+def check_counts(rows: Columns, name: str) -> None:
+    """Raises unless the column holds whole numbers from 0 up."""
+    try:
+        _core.not_counts(rows.numbers([name]), 1)
+    except _core.BadValue as bad:
+        what, _, row, number = bad.args
+        raise errors.bad_value(what, number, name, row) from None

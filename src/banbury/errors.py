@@ -1,0 +1,372 @@
+"""Every message a user can meet: what happened, with the value; where; and what to do next.
+
+One base class, so that ``except BanburyError`` catches all of them. It is a ValueError, as scikit-learn's users expect.
+The parts of a message are attributes too, so that a program can act on them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class BanburyError(ValueError):
+    """The base of every error that Banbury raises about its input."""
+
+    def __init__(self, message: str, **parts: Any) -> None:
+        super().__init__(message)
+        self.__dict__.update(parts)
+        self._parts = parts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), str(self), self._parts)
+
+
+def _rebuild(kind: type[BanburyError], message: str, parts: dict[str, Any]) -> BanburyError:
+    return kind(message, **parts)
+
+
+class BanburyWarning(UserWarning):
+    """The base of every warning that Banbury gives."""
+
+
+class UnknownColumn(BanburyError):
+    """A column was asked for that the data do not have."""
+
+
+class UnknownClass(BanburyError):
+    """A class was named that the tally or the model does not have."""
+
+
+class UnknownValue(BanburyError):
+    """A value was met that the schema's declaration rules out."""
+
+
+class EmptyData(BanburyError):
+    """There is nothing to count."""
+
+
+class BadValue(BanburyError):
+    """A value that cannot be counted: infinite, negative where counts are meant, of the wrong type."""
+
+
+class BadWeight(BanburyError):
+    """A weight that is negative, missing or infinite, or weights of the wrong shape."""
+
+
+class LengthMismatch(BanburyError):
+    """Two things that must have one entry per row do not."""
+
+
+class DuplicateColumn(BanburyError):
+    """Two columns of one name."""
+
+
+class BadFile(BanburyError):
+    """A file that is missing, unreadable or not what its name says."""
+
+
+class BadSetting(BanburyError):
+    """An argument outside what it may be."""
+
+
+class SchemaMismatch(BanburyError):
+    """Two tallies, or a tally and rows, that do not count the same things."""
+
+
+class NegativeCount(BanburyError):
+    """More was subtracted than had been added."""
+
+
+def listed(names: Iterable[Any], most: int = 12) -> str:
+    """The first few of ``names``, and how many more there are."""
+    names = [str(name) for name in names]
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def did_you_mean(name: Any, known: Iterable[Any]) -> str:
+    """`` Did you mean 'length'?``, or nothing when no known name is near."""
+    close = difflib.get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=0.6)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def where(source: str | None) -> str:
+    return f" in {source}" if source else ""
+
+
+def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
+    return UnknownColumn(
+        f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n  Columns: {listed(known)}",
+        column=name,
+        known=list(known),
+    )
+
+
+def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:
+    return UnknownClass(
+        f"no class {name!r}.{did_you_mean(name, known)}\n  Classes: {listed(known)}", name=name, known=list(known)
+    )
+
+
+def unknown_value(value: Any, column: str, declared: Sequence[Any]) -> UnknownValue:
+    return UnknownValue(
+        f"column {column!r} holds {value!r}, which is not among the values declared for it.{did_you_mean(value, declared)}\n"
+        f"  Declared: {listed(declared)}. Declare it too, or leave values= out to count whatever comes.",
+        value=value,
+        column=column,
+    )
+
+
+def empty_data(source: str | None = None, why: str = "it has no rows") -> EmptyData:
+    return EmptyData(f"nothing to count{where(source)}: {why}.")
+
+
+def no_target(n_rows: int, target: Any) -> EmptyData:
+    name = f" {target!r}" if isinstance(target, str) else ""
+    return EmptyData(
+        f"every one of the {n_rows:,} rows has a missing target{name}. Rows without a target teach nothing; "
+        "check the column's name and the spelling of missing values."
+    )
+
+
+def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
+    """``what`` as the kernels say it."""
+    place = f"row {row:,} of column {column!r}{where(source)}"
+    sentences = {
+        "infinite": f"{place} is infinite ({value}). Replace it by a number, or by NaN to have it skipped.",
+        "too far": f"{place} is {value:g}, more than 2**400 units from the column's origin. "
+        "Replace it, or infer the schema from rows that show the column's scale.",
+        "not 0 or 1": f"{place} is {value:g}, and a Bernoulli column holds 0 and 1. "
+        "Say where yes begins with bb.Bernoulli(threshold=...), or count it as another family.",
+        "not a count": f"{place} is {value:g}, and a Poisson column holds whole numbers from 0 up. "
+        "Count it as 'gaussian', 'histogram' or 'kernel_density' instead.",
+        "too fine": f"{place} is {value:g}, more than 2**53 bins from the start. "
+        "Replace it, or give the bins a greater width with bb.Histogram(start=..., width=...).",
+    }
+    return BadValue(sentences[what], what=what, value=value, column=column, row=row)
+
+
+def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, source: str | None = None) -> BadValue:
+    place = f"row {row:,} of column {column!r}" if row is not None else f"column {column!r}"
+    return BadValue(
+        f"{place}{where(source)} holds {value!r}, and {wanted} is needed there. "
+        "Mend the value, name it in missing_values=, or choose another family for the column in features=.",
+        value=value,
+        column=column,
+        row=row,
+    )
+
+
+def bad_weight(row: int, value: Any) -> BadWeight:
+    what = "missing" if value != value else "negative" if value < 0 else "infinite"
+    return BadWeight(
+        f"the weight of row {row:,} is {what} ({value}). Weights are finite and not negative; to take rows out, "
+        "subtract their tally.",
+        row=row,
+        value=value,
+    )
+
+
+def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
+    return LengthMismatch(
+        f"Found input variables with inconsistent numbers of samples: {n_rows:,} rows but {length:,} {what}. "
+        f"Give one of the {what} per row."
+    )
+
+
+def duplicate_column(name: Any, source: str | None = None) -> DuplicateColumn:
+    return DuplicateColumn(f"two columns are named {name!r}{where(source)}. Rename one of them.", column=name)
+
+
+def bad_file(path: Any, why: str) -> BadFile:
+    return BadFile(f"cannot read {path}: {why}", path=str(path))
+
+
+def broken_row(path: Any, line: int | None, expected: int, actual: int, text: str) -> BadFile:
+    place = f"line {line:,}" if line else "a line"
+    shown = text if len(text) <= 80 else text[:77] + "..."
+    return BadFile(
+        f"{path}, {place}: {actual} fields where the header has {expected}: {shown!r}. "
+        "Mend the line, or name the delimiter with delimiter=.",
+        path=str(path),
+        line=line,
+    )
+
+
+def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
+    return BadSetting(f"{name} must be {wanted}. Got {value!r} instead.", setting=name, value=value)
+
+
+def unknown_choice(name: str, value: Any, known: Iterable[Any]) -> BadSetting:
+    known = list(known)
+    return BadSetting(
+        f"{name} must be one of {listed(map(repr, known))}. Got {value!r} instead.{did_you_mean(value, known)}",
+        setting=name,
+        value=value,
+    )
+
+
+def schema_mismatch(why: str) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"cannot combine tallies that counted different things: {why}.\n"
+        "  Count both with the same schema (bb.count(..., schema=tally.schema)), or bring one over with tally.to(schema)."
+    )
+
+
+def negative_count(left: Any, label: Any, feature: str | None = None, key: Any = None) -> NegativeCount:
+    place = f"class {label!r}"
+    if feature is not None:
+        place += f" in feature {feature!r}"
+    if key is not None:
+        place += f" (value {key!r})"
+    return NegativeCount(
+        f"subtracting left {left} rows of {place}. The tally subtracted was not part of this one; nothing was changed. "
+        "Subtract only what was added.",
+        left=left,
+        label=label,
+        feature=feature,
+    )
+
+
+def impossible_sums(label: Any, feature: str) -> NegativeCount:
+    return NegativeCount(
+        f"subtracting left sums of feature {feature!r} in class {label!r} that no rows can have (a negative sum of squares, or "
+        "a sum without rows). The tally subtracted was not part of this one; nothing was changed. Subtract only what was added.",
+        label=label,
+        feature=feature,
+    )
+
+
+class WrongWidth(BanburyError):
+    """An array with another number of columns than the model was made from."""
+
+
+def wrong_width(found: int, expected: int, who: str = "Model") -> WrongWidth:
+    """Worded as scikit-learn words it."""
+    return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.")
+
+
+def not_a_table(array: Any) -> BanburyError:
+    """The words are scikit-learn's, so that what looks for them finds them."""
+    if array.ndim > 2:
+        return BanburyError(f"Found array with dim {array.ndim}, while dim <= 2 is required. Give rows by columns.")
+    what = "1D array" if array.ndim == 1 else "scalar array"
+    shown = repr(array if array.size <= 20 else array[:20])
+    return BanburyError(
+        f"Expected 2D array, got {what} instead:\narray={shown}.\n"
+        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+        "or array.reshape(1, -1) if it contains a single sample."
+    )
+
+
+def texts_not_yet(value: Any) -> BanburyError:
+    return BanburyError(
+        f"a table is needed, and these are texts ({value!r} is the first). Give the texts as a column: "
+        "{'text': texts}."
+    )
+
+
+def sparse_data() -> TypeError:
+    return TypeError(
+        "Sparse data was passed, but dense data is required. Use '.toarray()' to convert to a dense numpy array."
+    )
+
+
+def unreadable_data(data: Any) -> TypeError:
+    return TypeError(
+        f"cannot read rows from {type(data).__name__}. Give a file's path, a frame, a mapping of columns, "
+        "a 2-D array, a list of rows or records, or batches of any of these."
+    )
+
+
+def not_one_column(shape: tuple[int, ...]) -> BanburyError:
+    return BanburyError(f"one value per row is needed, and this array has the shape {shape}. Give a 1-D array.")
+
+
+def not_a_column(values: Any) -> BanburyError:
+    return BanburyError(f"one value per row is needed, and this is {values!r}. Give a list or a 1-D array.")
+
+
+def scalar_for_column(name: str, value: Any) -> BanburyError:
+    return BanburyError(
+        f"column {name!r} is {value!r}, and a column is a list or an array with one value per row. "
+        "For a single row give a list with one mapping in it.",
+        column=name,
+    )
+
+
+def uneven_columns(name: str, length: int, other: str, other_length: int) -> LengthMismatch:
+    return LengthMismatch(
+        f"column {name!r} has {length:,} rows and column {other!r} has {other_length:,}. Give columns of one length.",
+        column=other,
+    )
+
+
+def ragged_rows(row: int, length: int, expected: int) -> LengthMismatch:
+    if length == expected:
+        return LengthMismatch("the rows hold sequences of different lengths. Give one number or text per cell.")
+    return LengthMismatch(
+        f"row {row:,} has {length:,} cells and row 0 has {expected:,}. Give rows of one length.", row=row
+    )
+
+
+def wrong_number_of_names(given: int, n_columns: int) -> LengthMismatch:
+    return LengthMismatch(
+        f"names has {given:,} entries, and the data have {n_columns:,} columns. Name each column once."
+    )
+
+
+def other_columns(lacking: Sequence[str], extra: Sequence[str], row: int, source: str | None = None) -> SchemaMismatch:
+    """A batch whose columns are not those of the first batch."""
+    parts = [f"lacks {listed(map(repr, lacking))}"] * bool(lacking) + [f"adds {listed(map(repr, extra))}"] * bool(extra)
+    return SchemaMismatch(
+        f"the batch that begins at row {row:,}{where(source)} {' and '.join(parts)}. "
+        "Give every batch the columns of the first.",
+        lacking=list(lacking),
+        extra=list(extra),
+    )
+
+
+def broken_stream(why: str) -> BanburyError:
+    return BanburyError(f"the stream of batches broke off: {why.splitlines()[0] if why else 'no reason given'}")
+
+
+def missing_file(path: Any, near: Sequence[str]) -> BadFile:
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return bad_file(path, f"there is no such file.{hint}")
+
+
+def wrong_type_in_line(value: Any, column: str, wanted: str, line: int | None, path: Any) -> BadValue:
+    place = f"line {line:,}" if line else "a line"
+    return BadValue(
+        f"{path}, {place}: column {column!r} holds {value!r}, and {wanted} is needed there. "
+        "Mend the value, name it in missing_values=, or choose another family for the column in features=.",
+        value=value,
+        column=column,
+        line=line,
+        path=str(path),
+    )
+
+
+def bad_line(path: Any, line: int | None, why: str) -> BadFile:
+    place = f"line {line:,}" if line else "a line"
+    return BadFile(f"{path}, {place}: {why}", path=str(path), line=line)
+
+
+def not_one_row(n_rows: int) -> BanburyError:
+    return BanburyError(f"one row is needed, and this table has {n_rows:,}. Give one of them.")
+
+
+def header_of_numbers(path: Any) -> BanburyWarning:
+    return BanburyWarning(
+        f"the first line of {path} is read as the header, and most of it is numbers. "
+        "Name the columns with names= if the file has no header."
+    )
+
+
+def not_utf8(path: Any) -> BanburyWarning:
+    return BanburyWarning(
+        f"{path} is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
+    )

@@ -1,0 +1,123 @@
+"""Why a row got its class: the weight of evidence of every feature, in decibans.
+
+A deciban is ten times the base-10 logarithm of a likelihood ratio: +10 makes the odds ten times as long, +3 about twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real = NDArray[np.float64]
+
+DECIBANS = 10.0 / np.log(10.0)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What one feature says: its value, and for how many decibans it speaks (against, if negative)."""
+
+    feature: str
+    value: Any
+    decibans: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The winner, the class it is weighed against, and the evidence that decides between them, strongest first.
+
+    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``.
+    """
+
+    winner: Any
+    against: Any
+    probability: float
+    probability_against: float
+    prior: float
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def decibans(self) -> float:
+        return self.prior + sum(e.decibans for e in self.evidence)
+
+    @property
+    def log_odds(self) -> float:
+        """Natural logarithm of the odds of the winner against the other class."""
+        return float(self.decibans / DECIBANS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON can hold it."""
+        return {
+            "winner": self.winner,
+            "against": self.against,
+            "probability": self.probability,
+            "probability_against": self.probability_against,
+            "decibans": self.decibans,
+            "prior": self.prior,
+            "evidence": [{"feature": e.feature, "value": e.value, "decibans": e.decibans} for e in self.evidence],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"]
+        rows = [("prior", "", self.prior)] + [(e.feature, _shown(e.value), e.decibans) for e in self.evidence[:30]]
+        names, values = max(len(name) for name, _, _ in rows), max(len(value) for _, value, _ in rows)
+        lines += [
+            f"  {name:{names}}  {value:{values}}  {weight:+8.2f} dB  {_bar(weight)}".rstrip()
+            for name, value, weight in rows
+        ]
+        if len(self.evidence) > 30:
+            rest = sum(e.decibans for e in self.evidence[30:])
+            lines.append(f"  and {len(self.evidence) - 30:,} more features  {rest:+8.2f} dB")
+        return "\n".join([*lines, f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.2f} dB"])
+
+    __repr__ = __str__
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return f"= {value:g}" if isinstance(value, float) else f"= {value}"
+
+
+def _bar(weight: float) -> str:
+    if not np.isfinite(weight):
+        return "∞"
+    return ("+" if weight > 0 else "-") * min(30, round(abs(weight)))
+
+
+def explained(
+    classes: Sequence[Any],
+    log_prior: Real,
+    features: Sequence[str],
+    values: Sequence[Any],
+    log_likelihoods: Real,
+    posterior: Real,
+    against: int | None,
+) -> Explanation:
+    """The explanation of one row from its features' log-likelihoods, (features, classes).
+
+    Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
+    """
+    ranked = np.argsort(-posterior, kind="stable")
+    winner = int(ranked[0])
+    other = int(ranked[1]) if against is None else against
+    difference = _difference(log_likelihoods[:, winner], log_likelihoods[:, other]) * DECIBANS
+    evidence = [
+        Evidence(name, value, float(weight))
+        for name, value, weight in zip(features, values, difference, strict=True)
+        if value is not None or weight != 0
+    ]
+    evidence.sort(key=lambda e: -abs(e.decibans))
+    prior = float(_difference(log_prior[winner], log_prior[other])) * DECIBANS
+    return Explanation(
+        classes[winner], classes[other], float(posterior[winner]), float(posterior[other]), prior, tuple(evidence)
+    )
+
+
+def _difference(a: Any, b: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(a) & np.isneginf(b), 0.0, np.subtract(a, b))

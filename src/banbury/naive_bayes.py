@@ -1,0 +1,302 @@
+"""Model: a class prior times families, derived from a tally; it predicts, explains and samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions.dirichlet import log
+from banbury.distributions.family import HOWS, Choice, How, Parameters, check_positive
+from banbury.explain import Explanation, explained
+from banbury.readers import Batch, read, read_row
+from banbury.schema import Schema
+from banbury.tally import Label, Tally, n_threads, named
+
+Real = NDArray[np.float64]
+ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
+
+
+def estimate(
+    tally: Tally,
+    *,
+    how: How = "mean",
+    alpha: float = 1.0,
+    class_prior: ClassPrior = None,
+    features: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Model:
+    """A model from a tally: a prior and a choice. It costs milliseconds, and never a recount.
+
+    ``how``: "mle" (maximum likelihood: a zero stays zero), "map" (the posterior's mode), "mean" (its mean; with ``alpha`` 1 that
+    is add-one smoothing), "predictive" (parameters integrated out) or "gibbs" (one draw of them, by ``seed``). ``alpha`` is the
+    Dirichlet prior of families that have none of their own; 0 is taken as 1e-10. ``class_prior``: None for the frequencies,
+    "uniform", a probability per class, or a number α for (n + α) / (N + αC). ``features`` gives columns another prior.
+
+    >>> import banbury as bb
+    >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
+    >>> row = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
+    >>> bb.estimate(tally, how="mle").posterior(row).round(3).tolist()
+    [[0.795, 0.205]]
+    """
+    if how not in HOWS:
+        raise errors.unknown_choice("how", how, HOWS)
+    check_positive("alpha", alpha, zero=True)
+    if not tally.classes:
+        raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
+    choice = Choice(how, float(alpha), seed)
+    if features:
+        schema = tally.schema.with_families(features)
+        tally = replace(tally, schema=schema)
+    rng = np.random.default_rng(seed)
+    parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
+    return Model(tally, choice, class_prior, _log_prior(class_prior, tally), parameters)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """Parameters derived from a tally: disposable, and enough to predict, explain and sample."""
+
+    tally: Tally
+    choice: Choice
+    class_prior: ClassPrior
+    log_prior: Real
+    parameters: tuple[Parameters, ...]
+    threads: int | None = None
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        return self.tally.classes
+
+    @property
+    def schema(self) -> Schema:
+        return self.tally.schema
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The classes as an array, of strings or numbers where all are."""
+        kinds = {type(name) for name in self.classes}
+        return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
+
+    def with_class_prior(self, class_prior: ClassPrior) -> Model:
+        """The same model under another class prior: "uniform", a probability per class, or None for the frequencies."""
+        return replace(self, class_prior=class_prior, log_prior=_log_prior(class_prior, self.tally))
+
+    # Answers
+
+    def predict(self, rows: Any, *, costs: Any = None, unsure: float | None = None, **reading: Any) -> NDArray[Any]:
+        """The most probable class of each row.
+
+        ``costs`` (a matrix, true class × predicted class, or {true: {predicted: cost}}, where what is not given costs 1, and 0
+        when right): the class of the least expected cost instead. ``unsure``: None where the posterior of the answer is below it.
+        """
+        if costs is None and unsure is None:
+            best = self._scored(rows, "class", reading)
+            return np.asarray(self.labels[best])
+        posterior = self.posterior(rows, **reading)
+        best = posterior.argmax(axis=1) if costs is None else (posterior @ self._costs(costs)).argmin(axis=1)
+        answer = self.labels[best]
+        if unsure is None:
+            return np.asarray(answer)
+        if not 0 <= unsure <= 1:
+            raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
+        certain: NDArray[Any] = answer.astype(object)
+        certain[posterior[np.arange(len(best)), best] < unsure] = None
+        return certain
+
+    def posterior(self, rows: Any, **reading: Any) -> Real:
+        """P(class | row), rows × classes, in the order of ``classes``."""
+        return self._scored(rows, "posterior", reading)
+
+    def log_posterior(self, rows: Any, **reading: Any) -> Real:
+        """log P(class | row)."""
+        return self._scored(rows, "log_posterior", reading)
+
+    def log_joint(self, rows: Any, **reading: Any) -> Real:
+        """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
+        return self._scored(rows, "log_joint", reading)
+
+    def explain(self, row: Any, against: Any = None) -> Explanation:
+        """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+        >>> model.explain({"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"})
+        'no' 72.2% against 'yes' 27.8%
+          prior                    -2.55 dB  ---
+          humidity     = high      +2.85 dB  +++
+          outlook      = sunny     +2.76 dB  +++
+          wind         = strong    +1.97 dB  ++
+          temperature  = cool      -0.89 dB  -
+          sum                      +4.14 dB
+        """
+        if len(self.classes) < 2:
+            raise errors.bad_setting(
+                "the model", f"one class, {self.classes[0]!r}", "one of two classes at least to explain"
+            )
+        batch = read_row(row, self.schema.columns, self.schema.named)
+        if batch.n_rows != 1:
+            raise errors.bad_setting("the row to explain", f"{batch.n_rows:,} rows", "one row")
+        batch, parameters = self._fitting(batch)
+        features = [f for group in parameters for f in group.features]
+        names = [f.name for f in features]
+        likelihoods = self._kernel(batch, parameters, "parts")[0][0]
+        posterior = self._kernel(batch, parameters, "posterior")[0][0]
+        other = None if against is None else self._class(against)
+        if other is not None and other == int(posterior.argmax()):
+            raise errors.bad_setting("against", against, "another class than the most probable one")
+        order = sorted(range(len(names)), key=lambda i: self.schema.index[names[i]])
+        values = [next(iter(batch.head(names[i], 1)), None) for i in order]
+        likelihoods = likelihoods[order]
+        return explained(self.classes, self.log_prior, [names[i] for i in order], values, likelihoods, posterior, other)
+
+    def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
+        """P(value | class) of one feature, or its density, for every class."""
+        self.schema[feature]
+        batch = next(iter(read({feature: [value]})))
+        group = next(g for g in self.parameters if any(f.name == feature for f in g.features))
+        alone = group.select([[f.name for f in group.features].index(feature)])
+        found = self._kernel(batch, [alone], "parts")[0][0, 0]
+        return dict(zip(self.classes, np.exp(found).tolist(), strict=True))
+
+    def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise errors.bad_setting("n", n, "a whole number from 0 up")
+        rng = np.random.default_rng(seed)
+        classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
+        drawn: dict[str, NDArray[Any]] = {}
+        for group in self.parameters:
+            drawn |= dict(zip((f.name for f in group.features), group.sample(classes, rng), strict=True))
+        columns = {feature.name: drawn[feature.name] for feature in self.schema.features}
+        return columns | {self.schema.target or "class": self.labels[classes]}
+
+    def __str__(self) -> str:
+        settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
+        head = f"Model of {len(self.classes):,} classes, {len(self.schema.features):,} features ({settings})"
+        shown = list(zip(self.classes, np.exp(self.log_prior), strict=True))[:20]
+        width = max(len(repr(name)) for name, _ in shown)
+        lines = [f"  P({name!r:{width}}) = {p:.4f}" for name, p in shown]
+        more = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
+        return "\n".join([head, *lines, *more])
+
+    __repr__ = __str__
+
+    # Scoring
+
+    def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
+        found, impossible = [], 0
+        told: set[str] = set()
+        for batch in read(_as_table(rows), kinds=self.schema.kinds(), **reading):
+            batch, parameters = self._fitting(batch, told)
+            answer, none_left = self._kernel(batch, parameters, want)
+            found.append(answer)
+            impossible += none_left
+        if impossible and want != "log_joint":
+            warnings.warn(
+                f"every class is impossible for {impossible:,} rows under how={self.choice.how!r}; they are answered by the class "
+                "prior. Smooth with how='mean' to have the evidence weighed.",
+                errors.BanburyWarning,
+                stacklevel=4,
+            )
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
+        parts = [part for group in parameters for part in group.parts(batch)]
+        try:
+            return _core.score(batch.n_rows, self.log_prior, parts, want, n_threads(self.threads))
+        except _core.BadValue as bad:
+            raise named(bad, [f.name for group in parameters for f in group.features], batch) from None
+
+    def _fitting(self, batch: Batch, told: set[str] | None = None) -> tuple[Batch, Sequence[Parameters]]:
+        """The batch under the schema's names, and the parameters of the features it has."""
+        schema = self.schema
+        if not (batch.named and schema.named):
+            if batch.named and schema.target in batch.names:
+                batch = batch.without(schema.target)
+            if len(batch.names) != len(schema.columns):
+                raise errors.wrong_width(len(batch.names), len(schema.columns))
+            return batch.renamed(schema.columns), self.parameters
+        present = set(batch.names)
+        absent = [f.name for f in schema.features if f.name not in present]
+        extra = present.difference(schema.columns, [schema.target])
+        self._tell(absent, sorted(extra), set() if told is None else told)
+        if not absent:
+            return batch, self.parameters
+        kept = [[i for i, f in enumerate(g.features) if f.name in present] for g in self.parameters]
+        return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
+
+    def _tell(self, absent: list[str], extra: list[str], told: set[str]) -> None:
+        if absent and "absent" not in told:
+            told.add("absent")
+            warnings.warn(
+                f"no column {errors.listed(map(repr, absent))} in these rows: skipped",
+                errors.BanburyWarning,
+                stacklevel=5,
+            )
+        if extra and "extra" not in told:
+            told.add("extra")
+            text = f"column {errors.listed(map(repr, extra))} was not counted, and is ignored"
+            warnings.warn(text, errors.BanburyWarning, stacklevel=5)
+
+    def _class(self, name: Any) -> int:
+        if name not in self.classes:
+            raise errors.unknown_class(name, self.classes)
+        return self.classes.index(name)
+
+    def _costs(self, costs: Any) -> Real:
+        """Costs as a matrix, true class × predicted class."""
+        size = len(self.classes)
+        if isinstance(costs, Mapping):
+            matrix = 1.0 - np.eye(size)
+            for true, row in costs.items():
+                for predicted, cost in row.items():
+                    matrix[self._class(true), self._class(predicted)] = cost
+        else:
+            matrix = np.asarray(costs, dtype=np.float64)
+        if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)):
+            raise errors.bad_setting("costs", costs, f"a finite {size} × {size} matrix, true class × predicted class")
+        return matrix
+
+
+def _as_table(rows: Any) -> Any:
+    """A mapping of scalars is a table of one row."""
+    if (
+        isinstance(rows, Mapping)
+        and rows
+        and all(v is None or isinstance(v, (str, int, float, np.generic)) for v in rows.values())
+    ):
+        return {name: [value] for name, value in rows.items()}
+    return rows
+
+
+def _log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
+    rows, size = tally.rows.value, len(tally.classes)
+    if class_prior is None:
+        return log(rows / rows.sum())
+    if isinstance(class_prior, str):
+        if class_prior != "uniform":
+            raise errors.unknown_choice("class_prior", class_prior, ["uniform"])
+        return np.full(size, -np.log(size))
+    if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
+        check_positive("class_prior", class_prior, zero=True)
+        return log((rows + class_prior) / (rows.sum() + class_prior * size))
+    if isinstance(class_prior, Mapping):
+        for name in class_prior:
+            if name not in tally.classes:
+                raise errors.unknown_class(name, tally.classes)
+        given = np.array([class_prior.get(name, np.nan) for name in tally.classes], dtype=np.float64)
+    else:
+        given = np.asarray(class_prior, dtype=np.float64)
+    if given.shape != (size,):
+        raise errors.bad_setting("class_prior", class_prior, f"one probability for each of the {size} classes")
+    if not np.all(given >= 0) or not abs(given.sum() - 1.0) <= 1e-9:
+        wanted = f"probabilities that sum to 1, one for each class (these sum to {given.sum():g})"
+        raise errors.bad_setting("class_prior", class_prior, wanted)
+    return log(given)

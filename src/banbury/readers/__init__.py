@@ -1,0 +1,251 @@
+"""Anything → batches of columns: files, frames, arrays, mappings, records, and batches of any of these."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from banbury import errors
+from banbury.readers import tables
+from banbury.readers.arrow import arrow
+from banbury.readers.batches import Batch, Matrix, Row, Source, Widened
+from banbury.readers.columns import Codes, Kind, Scalar
+from banbury.readers.encoding import encode
+
+__all__ = [
+    "MISSING_VALUES",
+    "Batch",
+    "Codes",
+    "Kind",
+    "Scalar",
+    "Source",
+    "Widened",
+    "encode",
+    "read",
+    "read_row",
+]
+
+MISSING_VALUES = ("", "NA", "NaN", "null", "?")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to read: the keywords of ``read``."""
+
+    names: Sequence[str] | None = None
+    delimiter: str | None = None
+    missing_values: Sequence[str] = MISSING_VALUES
+    kinds: Mapping[str, Literal["number", "string"]] | None = None
+    batch_rows: int | None = None
+
+
+def read(
+    data: Any,
+    *,
+    names: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    missing_values: Sequence[str] = MISSING_VALUES,
+    kinds: Mapping[str, Literal["number", "string"]] | None = None,
+    batch_rows: int | None = None,
+) -> Source:
+    """The table as batches of columns.
+
+    ``data`` is a file's path (CSV, Parquet, newline-delimited JSON), a pandas or Polars frame, anything that speaks
+    Arrow, a mapping of columns, a 2-D array, a list of rows or of records, or an iterable of any of these. Files are
+    read block by block and never held whole; arrays are not copied. ``names`` names columns that have no names: a
+    CSV file then has no header. ``kinds`` fixes columns of text files instead of inferring them.
+
+    >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
+    >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
+    ('string', [1.5], ['red'])
+    """
+    if type(data) is np.ndarray and data.ndim == 2:
+        return tables.from_numpy(data, names, batch_rows)
+    if batch_rows is not None and batch_rows < 1:
+        raise errors.bad_setting("batch_rows", batch_rows, "a whole number above 0, or None")
+    return _read(data, Options(names, delimiter, missing_values, kinds, batch_rows))
+
+
+def _read(data: Any, options: Options) -> Source:
+    if type(data) is np.ndarray:
+        return tables.from_numpy(_array(data), options.names, options.batch_rows)
+    if isinstance(data, (str, os.PathLike)):
+        from banbury.readers.files import from_path
+
+        return from_path(
+            data, options.names, options.delimiter, options.missing_values, options.kinds, options.batch_rows
+        )
+    if isinstance(data, Mapping):
+        return tables.from_mapping(data, options.names, options.batch_rows)
+    if isinstance(data, (list, tuple)):
+        return _read_list(data, options)
+    return _read_frame(data, options) or _read_stream(data, options)
+
+
+def _read_frame(data: Any, options: Options) -> Source | None:
+    """Frames and arrays, by what they can do; None for anything else."""
+    names, batch_rows = options.names, options.batch_rows
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        raise errors.sparse_data()
+    if _module(data) == "pandas" and hasattr(data, "columns"):
+        return tables.from_frame(data, names, batch_rows)
+    if _module(data) == "polars" and hasattr(data, "collect"):
+        data = data.collect()
+    if _module(data) == "pyarrow" and (source := _read_arrow(data, options)):
+        return source
+    if hasattr(data, "__array__") and not hasattr(data, "columns"):
+        return tables.from_numpy(_array(data), names, batch_rows)
+    if hasattr(data, "__arrow_c_stream__"):
+        return tables.from_arrow_stream(data, names, batch_rows)
+    if hasattr(data, "__arrow_c_array__"):
+        return tables.from_arrow_table(arrow().table(arrow().record_batch(data)), names, batch_rows)
+    return None
+
+
+def _array(data: Any) -> Any:
+    array = np.asanyarray(data) if isinstance(data, np.ndarray) else np.asarray(data)
+    if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None and len(array):
+        raise errors.texts_not_yet(array[0])
+    return array
+
+
+def _read_arrow(data: Any, options: Options) -> Source | None:
+    pa = arrow()
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return tables.from_arrow_table(data, options.names, options.batch_rows)
+    if hasattr(data, "to_batches"):
+        schema = getattr(data, "projected_schema", None) or data.schema
+        return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), options.names)
+    return None
+
+
+def _read_list(data: Sequence[Any], options: Options) -> Source:
+    """Rows, records or batches: the first entry tells."""
+    if not data:
+        raise errors.empty_data(why="the list is empty")
+    first = data[0]
+    if isinstance(first, (str, bytes)) and not _is_file(first):
+        raise errors.texts_not_yet(first)
+    if isinstance(first, Mapping) and not any(map(_is_column, first.values())):
+        return tables.from_records(data, options.names, options.batch_rows)
+    if _is_batch(first):
+        return _chained(data, options)
+    return tables.from_rows(data, options.names, options.batch_rows)
+
+
+def _is_file(text: Any) -> bool:
+    from banbury.readers.files import known_ending
+
+    return isinstance(text, str) and known_ending(text)
+
+
+def _is_column(value: Any) -> bool:
+    return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
+
+
+def _is_batch(value: Any) -> bool:
+    if isinstance(value, (str, os.PathLike, Mapping)):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.ndim == 2
+    return hasattr(value, "columns") or hasattr(value, "schema") or hasattr(value, "__arrow_c_stream__")
+
+
+def _read_stream(data: Any, options: Options) -> Source:
+    if isinstance(data, Iterable):
+        return _chained(data, options)
+    raise errors.unreadable_data(data)
+
+
+def _chained(data: Iterable[Any], options: Options) -> Source:
+    """The batches of every table of an iterable, one table in memory at a time."""
+    files: dict[str, Source] = {}
+
+    def opened(table: Any) -> Source:
+        # A file's source is kept, because it remembers the types that it had to widen.
+        if not isinstance(table, (str, os.PathLike)):
+            return _read(table, options)
+        path = os.fspath(table)
+        if path not in files:
+            files[path] = _read(table, options)
+        return files[path]
+
+    return Source(lambda: _aligned(batch for table in data for batch in opened(table)), None, iter(data) is not data)
+
+
+def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The batches with rows counted on and with the first batch's columns, in its order."""
+    names: tuple[str, ...] | None = None
+    first_row = 0
+    for batch in batches:
+        names = batch.names if names is None else _same_names(batch, names, first_row)
+        batch.names, batch.first_row = names, first_row
+        first_row += batch.n_rows
+        yield batch
+    if names is None:
+        raise errors.empty_data(why="the iterable gave no batch")
+
+
+def _same_names(batch: Batch, names: tuple[str, ...], first_row: int) -> tuple[str, ...]:
+    if batch.names != names and set(batch.names) != set(names):
+        lacking = [name for name in names if name not in batch.names]
+        extra = [name for name in batch.names if name not in names]
+        raise errors.other_columns(lacking, extra, first_row, batch.source)
+    return names
+
+
+def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
+    """One row as a batch: a mapping of scalars, a pandas Series, values in the order of ``names``, or a 1-row table.
+
+    A name that a mapping does not have is missing.
+
+    >>> batch = read_row({"length": 2.5, "colour": "red"}, ("length", "colour"), named=True)
+    >>> batch.numbers(["length"]), batch.head("colour", 1)
+    ([array([[2.5]])], ['red'])
+    """
+    names = tuple(names)
+    if type(row) is np.ndarray and row.ndim == 1 and row.dtype.kind in "biuf":
+        return Matrix(row.reshape(1, -1), tables.given_names(names, len(row)), named)
+    if isinstance(row, Mapping) and not any(map(_is_column, row.values())):
+        return _row(row, names, named)
+    if _module(row) == "pandas" and not hasattr(row, "columns"):
+        return _row_of_series(row, names, named)
+    if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
+        return Row(dict(zip(tables.given_names(names, len(row)), row, strict=True)), names, named)
+    return _row_of_table(row, names, named)
+
+
+def _row(cells: Mapping[Any, Any], names: tuple[str, ...], named: bool) -> Batch:
+    cells = {str(name): value for name, value in cells.items()}
+    if names and not any(name in cells for name in names):
+        raise errors.unknown_column(names[0], list(cells))
+    return Row(cells, names, named)
+
+
+def _row_of_series(row: Any, names: tuple[str, ...], named: bool) -> Batch:
+    if not named and len(row) == len(names):
+        return Row(dict(zip(names, row.tolist(), strict=True)), names, named)
+    return _row(row.to_dict(), names, named)
+
+
+def _row_of_table(table: Any, names: tuple[str, ...], named: bool) -> Batch:
+    unnamed = isinstance(table, (list, tuple, np.ndarray)) and not isinstance(table[0], Mapping)
+    batches = list(read(table, names=names if unnamed else None))
+    if len(batches) != 1 or batches[0].n_rows != 1:
+        raise errors.not_one_row(sum(batch.n_rows for batch in batches))
+    batch = batches[0]
+    for name in names:
+        if name not in batch.names:
+            raise errors.unknown_column(name, batch.names)
+    batch.named = named
+    return batch
+
+
+def _module(data: Any) -> str:
+    return type(data).__module__.partition(".")[0]

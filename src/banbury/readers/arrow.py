@@ -1,0 +1,256 @@
+"""Arrow arrays as columns. Numbers and dictionary codes are used where they lie; pyarrow is imported on first use."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.readers.columns import (
+    LOWEST,
+    Coded,
+    Codes,
+    Column,
+    Empty,
+    Kind,
+    Numbers,
+    Scalar,
+    Unfit,
+    Wanted,
+    converted,
+    first_present,
+    no_numbers,
+    regrouped,
+)
+
+
+def arrow(module: str = "") -> Any:
+    """pyarrow, or one of its modules."""
+    return importlib.import_module(f"pyarrow.{module}" if module else "pyarrow")
+
+
+def from_arrow(
+    array: Any, strip: bool = False, missing_values: Collection[str] = (), categorical: bool = True
+) -> Column:
+    """The column of an Arrow array. ``strip`` and ``missing_values`` are for texts that came from a text file.
+
+    A dictionary array is taken for a declared choice among values unless ``categorical`` is false.
+    """
+    if hasattr(array, "combine_chunks"):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if hasattr(array, "storage"):
+        array = array.storage
+    if len(array) and array.null_count == len(array):
+        return Empty(len(array))
+    kind = kind_of_type(array.type)
+    if arrow("types").is_dictionary(array.type):
+        return Rarities(array, kind) if kind in ("date", "other") else _from_dictionary(array, categorical)
+    if kind == "string":
+        return Strings(array, strip, missing_values)
+    return _from_numbers(array, kind)
+
+
+def _from_numbers(array: Any, kind: Kind) -> Column:
+    if kind == "empty":
+        return Empty(len(array))
+    if kind in ("boolean", "integer") and array.null_count:
+        return Gapped(array, kind)
+    if kind in ("boolean", "integer"):
+        return Numbers(array.to_numpy(zero_copy_only=False))
+    if kind == "float":
+        return Numbers(floats(array))
+    return Rarities(array, kind)
+
+
+def kind_of_type(data_type: Any) -> Kind:
+    """The kind of an Arrow type."""
+    types = arrow("types")
+    if types.is_dictionary(data_type):
+        return kind_of_type(data_type.value_type)
+    for test, kind in _KINDS:
+        if getattr(types, test)(data_type):
+            return kind
+    return "other"
+
+
+_KINDS: tuple[tuple[str, Kind], ...] = (
+    ("is_floating", "float"),
+    ("is_integer", "integer"),
+    ("is_string", "string"),
+    ("is_large_string", "string"),
+    ("is_string_view", "string"),
+    ("is_boolean", "boolean"),
+    ("is_decimal", "float"),
+    ("is_temporal", "date"),
+    ("is_null", "empty"),
+)
+
+
+def floats(array: Any) -> NDArray[Any]:
+    """The numbers of an Arrow array, missing ones NaN; float32 and float64 without nulls are not copied."""
+    types = arrow("types")
+    if not (types.is_float64(array.type) or types.is_float32(array.type)):
+        array = array.cast(arrow().float64(), safe=False)
+    numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _from_dictionary(array: Any, categorical: bool) -> Column:
+    return Coded(regrouped(Codes(_indices(array), 0, []), array.dictionary.to_pylist()), categorical)
+
+
+def _indices(array: Any) -> NDArray[Any]:
+    """The codes of a dictionary array, -1 where it is null; its buffer itself where nothing is."""
+    indices = array.indices
+    if not indices.null_count:
+        codes: NDArray[Any] = indices.to_numpy(zero_copy_only=False)
+        return codes
+    if indices.type.bit_width < 32 or not arrow("types").is_signed_integer(indices.type):
+        indices = indices.cast(arrow().int64())
+    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes
+
+
+def _cleaned(value: str | None, missing_values: Collection[str]) -> str | None:
+    value = value and value.strip(" \t\n\r\f\v")
+    return None if value in missing_values else value
+
+
+class Strings:
+    """A column of texts. With ``strip`` it is from a text file: blanks around a text do not count."""
+
+    categorical = False
+
+    def __init__(self, array: Any, strip: bool = False, missing_values: Collection[str] = ()) -> None:
+        self.array = array
+        self.strip = strip
+        self.missing_values = missing_values
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def kind(self) -> Kind:
+        return "string"
+
+    def numbers(self) -> NDArray[Any]:
+        return no_numbers(self)
+
+    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+        offsets, data, valid, valid_offset = self._buffers()
+        codes, first, _ = _core.encode_strings(offsets, data, valid, valid_offset, self.strip, threads)
+        values = self.array.take(arrow().array(first)).to_pylist()
+        if not self.strip:
+            return converted(Codes(codes, 0, values), "string", wanted)
+        cleaned = [_cleaned(value, self.missing_values) for value in values]
+        return converted(regrouped(Codes(codes, 0, values), cleaned), "string", wanted)
+
+    def _buffers(self) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]:
+        """Offsets, bytes and validity bitmap as the kernel takes them, without a copy."""
+        if arrow("types").is_string_view(self.array.type):
+            self.array = self.array.cast(arrow().large_string())
+        array = self.array
+        valid, offsets, data = array.buffers()
+        wide = np.int64 if arrow("types").is_large_string(array.type) else np.int32
+        bounds = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1] if offsets else None
+        return (
+            np.zeros(1, wide) if bounds is None or len(array) == 0 else bounds,
+            np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8),
+            np.frombuffer(valid, np.uint8) if array.null_count else None,
+            array.offset,
+        )
+
+    def head(self, n: int) -> list[Scalar]:
+        def present(start: int, stop: int) -> list[Scalar]:
+            values = self.array.slice(start, stop - start).to_pylist()
+            if self.strip:
+                values = [_cleaned(value, self.missing_values) for value in values]
+            return [value for value in values if value is not None]
+
+        return first_present(present, len(self), n)
+
+    def cut(self, start: int, stop: int) -> Column:
+        return Strings(self.array.slice(start, stop - start), self.strip, self.missing_values)
+
+
+class Gapped:
+    """Booleans or integers with nulls. Their codes stay whole; as numbers they are floats with NaN."""
+
+    categorical = False
+
+    def __init__(self, array: Any, kind: Kind) -> None:
+        self.array = array
+        self._kind = kind
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def kind(self) -> Kind:
+        return self._kind
+
+    def numbers(self) -> NDArray[Any]:
+        array = self.array.cast(arrow().uint8()) if self._kind == "boolean" else self.array
+        return floats(array)
+
+    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+        if self._kind == "boolean":
+            filled = self.array.cast(arrow().uint8()).fill_null(2).to_numpy(zero_copy_only=False)
+            return converted(Codes(filled, 0, [False, True]), "boolean", wanted)
+        if arrow("types").is_uint64(self.array.type):
+            return _from_dictionary(self.array.dictionary_encode(), False).codes(wanted, threads)
+        filled = self.array.cast(arrow().int64()).fill_null(int(LOWEST)).to_numpy(zero_copy_only=False)
+        return Numbers(filled).codes(wanted, threads)
+
+    def head(self, n: int) -> list[Scalar]:
+        return _head(self.array, n)
+
+    def cut(self, start: int, stop: int) -> Column:
+        return from_arrow(self.array.slice(start, stop - start))
+
+
+class Rarities:
+    """Dates, whose values are ISO texts, and what cannot be counted at all: nested, binary."""
+
+    categorical = False
+
+    def __init__(self, array: Any, kind: Kind) -> None:
+        self.array = array
+        self._kind = kind
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def kind(self) -> Kind:
+        return self._kind
+
+    def numbers(self) -> NDArray[Any]:
+        return self._refuse("a number") if len(self) else np.empty(0)
+
+    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+        if self._kind != "date":
+            self._refuse("a text, a number or a yes or no")
+        plain = self.array if hasattr(self.array, "dictionary") else self.array.dictionary_encode()
+        texts = plain.dictionary.cast(arrow().string()).to_pylist()
+        return converted(regrouped(Codes(_indices(plain), 0, []), texts), "string", wanted)
+
+    def _refuse(self, needed: str) -> Any:
+        for row, value in enumerate(self.array):
+            if value.is_valid:
+                raise Unfit(value.as_py(), row, needed)
+
+    def head(self, n: int) -> list[Scalar]:
+        return [str(value) for value in _head(self.array, n)]
+
+    def cut(self, start: int, stop: int) -> Column:
+        return Rarities(self.array.slice(start, stop - start), self._kind)
+
+
+def _head(array: Any, n: int) -> list[Scalar]:
+    def present(start: int, stop: int) -> list[Scalar]:
+        values: list[Scalar] = array.slice(start, stop - start).drop_null().to_pylist()
+        return values
+
+    return first_present(present, len(array), n)

@@ -1,0 +1,218 @@
+"""Batch: some rows of a table, column by column. Source: the batches of one table, from first to last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.readers.columns import (
+    Codes,
+    Column,
+    Kind,
+    Numbers,
+    Objects,
+    Scalar,
+    Unfit,
+    Wanted,
+    from_list,
+    missing,
+    ready,
+    threads_for,
+)
+
+T = TypeVar("T")
+
+
+class Widened(Exception):
+    """A later block of a file does not fit the type that the first block showed.
+
+    The source has noted the wider type: iterating it again from the start succeeds, or widens once more.
+    """
+
+    def __init__(self, column: str, kind: Kind, line: int | None = None) -> None:
+        super().__init__(f"column {column!r} is read as {kind} from line {line} on")
+        self.column, self.kind, self.line = column, kind, line
+
+
+class Columns(dict[str, Column]):
+    """Columns made when they are first asked for: a table's unused columns cost nothing."""
+
+    def __init__(self, make: Callable[[str], Column]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Column:
+        self[name] = column = self._make(name)
+        return column
+
+
+class Batch:
+    """Some rows of a table. ``first_row`` counts the rows of the source before it.
+
+    ``named`` is false for arrays without given names, whose columns are "x0", "x1" and so on.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        n_rows: int,
+        columns: Mapping[str, Column],
+        named: bool = True,
+        source: str | None = None,
+    ) -> None:
+        self.names = names
+        self.named = named
+        self.n_rows = n_rows
+        self.first_row = 0
+        self.source = source
+        self._columns = columns
+
+    def __repr__(self) -> str:
+        return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
+
+    def column(self, name: str) -> Column:
+        try:
+            return self._columns[name]
+        except KeyError:
+            raise errors.unknown_column(name, self.names, self.source) from None
+
+    def kind(self, name: str) -> Kind:
+        """What the column holds; "empty" when it has no value at all."""
+        return self.column(name).kind()
+
+    def categorical(self, name: str) -> bool:
+        """Whether the column's maker declared it a choice among values (pandas, Polars and Arrow can)."""
+        return self.column(name).categorical
+
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
+        return [self._tried(name, lambda column: column.numbers()) for name in names]
+
+    def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
+        """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
+        return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows)))
+
+    def head(self, name: str, n: int) -> list[Scalar]:
+        """The first n values that are not missing."""
+        return self._tried(name, lambda column: column.head(n))
+
+    def renamed(self, names: tuple[str, ...]) -> Batch:
+        """The same columns under other names, in the same order."""
+        if names == self.names:
+            return self
+        old = dict(zip(names, self.names, strict=True))
+        return self._with(names, Columns(lambda name: self._columns[old[name]]))
+
+    def without(self, name: str) -> Batch:
+        """The other columns."""
+        return self._with(tuple(other for other in self.names if other != name), self._columns)
+
+    def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
+        batch = Batch(names, self.n_rows, columns, self.named, self.source)
+        batch.first_row = self.first_row
+        return batch
+
+    def cut(self, start: int, stop: int) -> Batch:
+        """The rows from start up to stop."""
+        columns = Columns(lambda name: self._columns[name].cut(start, stop))
+        part = Batch(self.names, len(range(self.n_rows)[start:stop]), columns, self.named, self.source)
+        part.first_row = self.first_row + start
+        return part
+
+    def _tried(self, name: str, ask: Callable[[Column], T]) -> T:
+        column = self.column(name)
+        try:
+            return ask(column)
+        except Unfit as unfit:
+            row = self.first_row + unfit.row
+            raise errors.wrong_type(unfit.value, name, unfit.needed, row, self.source) from None
+
+
+class Matrix(Batch):
+    """A 2-D array of numbers, never copied."""
+
+    def __init__(self, array: NDArray[Any], names: tuple[str, ...], named: bool, source: str | None = None) -> None:
+        super().__init__(names, array.shape[0], {}, named, source)
+        self._array = ready(array)
+        self._raw = array
+        self._columns = Columns(lambda name: Numbers(self._raw[:, self._place[name]]))
+        self._own_names = names
+
+    def renamed(self, names: tuple[str, ...]) -> Batch:
+        if names == self.names:
+            return self
+        matrix = Matrix(self._raw, names, self.named, self.source)
+        matrix.first_row = self.first_row
+        return matrix
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self._own_names)}
+
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        if names is self._own_names or tuple(names) == self._own_names:
+            return [self._array]
+        try:
+            return [self._array[:, self._place[name]] for name in names]
+        except KeyError as error:
+            raise errors.unknown_column(error.args[0], self.names, self.source) from None
+
+
+class Row(Batch):
+    """One row, as a mapping of scalars."""
+
+    def __init__(self, cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> None:
+        super().__init__(names, 1, Columns(lambda name: from_list([self._cell(name)])), named)
+        self._cells = cells
+
+    def _cell(self, name: str) -> Any:
+        if name not in self.names:
+            raise KeyError(name)
+        return self._cells.get(name)
+
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        try:
+            return [np.array([[self._number(name) for name in names]], dtype=np.float64)]
+        except KeyError as error:
+            raise errors.unknown_column(error.args[0], self.names) from None
+
+    def _number(self, name: str) -> Any:
+        value = self._cell(name)
+        if type(value) is float or type(value) is int:
+            return value
+        if missing(value):
+            return None
+        if Objects([value]).kind() not in ("boolean", "integer", "float"):
+            raise errors.wrong_type(value, name, "a number", 0)
+        return value
+
+
+class Source:
+    """The batches of one table, in order. Where ``again`` holds, iterating again starts anew."""
+
+    def __init__(self, start: Callable[[], Iterator[Batch]], name: str | None = None, again: bool = True) -> None:
+        self._start = start
+        self.name = name
+        self.again = again
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self._start()
+
+
+@lru_cache(maxsize=64)
+def positions(n_columns: int) -> tuple[str, ...]:
+    """The names of columns that have none: x0, x1 and so on."""
+    return tuple(f"x{j}" for j in range(n_columns))
+
+
+def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]:
+    """The names as texts; an error if two are the same."""
+    texts = tuple(map(str, names))
+    if len(set(texts)) < len(texts):
+        raise errors.duplicate_column(next(name for name in texts if texts.count(name) > 1), source)
+    return texts

@@ -1,0 +1,130 @@
+"""Text files in blocks of whole lines: cut by one thread, parsed by several, handed on in order.
+
+Arrow's own streaming reader parses on one core; cutting here and parsing blocks side by side takes a third of its time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.readers.arrow import arrow
+from banbury.readers.columns import available_threads
+
+BLOCK = 4 << 20
+LONGEST_RECORD = 64 << 20
+HEAD = 1 << 20
+MOST_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file, and how many bytes of it come before them (decompressed)."""
+
+    data: bytes
+    offset: int
+
+
+def opened(path: str) -> Any:
+    """The file as a stream of bytes, decompressed if its name says that it is compressed."""
+    try:
+        return arrow().input_stream(path, compression="detect")
+    except (OSError, arrow().ArrowException) as error:
+        raise errors.bad_file(path, reason(error)) from None
+
+
+def fetched(stream: Any, size: int, path: str) -> bytes:
+    """Up to ``size`` bytes more; fewer only at the end."""
+    try:
+        data: bytes = stream.read(size)
+        return data
+    except (OSError, arrow().ArrowException) as error:
+        raise errors.bad_file(path, f"it is not compressed as its name says, or damaged ({reason(error)}).") from None
+
+
+def head_of(path: str) -> bytes:
+    """The first megabyte."""
+    with opened(path) as stream:
+        return fetched(stream, HEAD, path)
+
+
+def reason(error: BaseException) -> str:
+    """The first line of what a library said, as a sentence."""
+    said = str(error).strip().partition("\n")[0]
+    return f"{said[:200].rstrip('.')}."
+
+
+def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True, size: int = 0) -> Iterator[Block]:
+    """The file from byte ``start`` on in blocks that end where a line ends and no quotation is open."""
+    with opened(path) as stream:
+        fetched(stream, start, path)
+        rest, offset = b"", start
+        while piece := fetched(stream, size or BLOCK, path):
+            rest += piece
+            end = line_end(rest, newline, quoted) or _forced_end(rest, newline, path)
+            if end:
+                yield Block(rest[:end], offset)
+                rest, offset = rest[end:], offset + end
+        if rest:
+            yield Block(rest, offset)
+
+
+def line_end(data: bytes, newline: bytes, quoted: bool) -> int:
+    """Where the last record ends; 0 if none does. A line break inside quotation marks ends no record."""
+    end = data.rfind(newline) + 1
+    open_quotes = _count_quotes(data, end) % 2 if quoted else 0
+    while end and open_quotes:
+        earlier = data.rfind(newline, 0, data.rfind(b'"', 0, end)) + 1 if data.find(b'"', 0, end) >= 0 else 0
+        open_quotes = (open_quotes + data.count(b'"', earlier, end)) % 2
+        end = earlier
+    return end
+
+
+def _count_quotes(data: bytes, end: int) -> int:
+    # Faster than bytes.count where there are many.
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord('"')))
+
+
+def _forced_end(data: bytes, newline: bytes, path: str) -> int:
+    """For a record that does not end: a stray quotation mark is borne with, a file without lines is not."""
+    if len(data) < LONGEST_RECORD:
+        return 0
+    end = data.rfind(newline) + 1
+    if not end:
+        raise errors.bad_file(path, f"it has no line break in {LONGEST_RECORD >> 20} MB, so it is no table of lines.")
+    return end
+
+
+def parsed(blocks: Iterator[Block], parse: Callable[[Block], Any]) -> Iterator[tuple[Block, Future[Any]]]:
+    """The blocks in order, each with its parse, done or failed. A few are under way at any time."""
+    n_threads = min(available_threads(), MOST_THREADS)
+    with ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[tuple[Block, Future[Any]]] = deque()
+        try:
+            for block in blocks:
+                waiting.append((block, pool.submit(parse, block)))
+                if len(waiting) > n_threads:
+                    yield waiting.popleft()
+            while waiting:
+                yield waiting.popleft()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def lines_before(path: str, offset: int, newline: bytes = b"\n") -> int:
+    """How many lines end in the first ``offset`` bytes. Reads them again, so it is for errors only."""
+    lines = 0
+    with opened(path) as stream:
+        while offset > 0:
+            data = fetched(stream, min(offset, BLOCK), path)
+            if not data:
+                break
+            lines, offset = lines + data.count(newline), offset - len(data)
+    return lines

@@ -1,0 +1,75 @@
+"""Anything one-dimensional as a column: lists, arrays, pandas, Polars and Arrow. Labels are encoded by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.readers.arrow import arrow, from_arrow
+from banbury.readers.columns import Coded, Codes, Column, Objects, Unfit, from_array, from_list, regrouped
+
+
+def encode(values: Any, threads: int = 1) -> Codes:
+    """The labels as codes of their distinct values; None and NaN are missing.
+
+    >>> encode(["spam", "ham", None, "spam"])
+    Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
+    """
+    try:
+        return column(values).codes(None, threads)
+    except Unfit as unfit:
+        raise errors.wrong_type(unfit.value, "labels", unfit.needed, unfit.row) from None
+
+
+def column(values: Any) -> Column:
+    """The column of anything one-dimensional."""
+    if type(values) is list:
+        return Objects(values) if values and type(values[0]) is str else from_list(values)
+    if isinstance(values, np.ndarray):
+        return _from_numpy(values)
+    if _module(values) == "pandas":
+        return from_pandas(values)
+    if _module(values) == "pyarrow":
+        return from_arrow(values)
+    if hasattr(values, "__arrow_c_stream__"):
+        return from_arrow(arrow().chunked_array(values))
+    if hasattr(values, "__arrow_c_array__"):
+        return from_arrow(arrow().array(values))
+    return _from_iterable(values)
+
+
+def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
+    if values.ndim != 1:
+        raise errors.not_one_column(values.shape)
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        return Objects(values.tolist())
+    return from_array(np.asarray(values))
+
+
+def _from_iterable(values: Any) -> Column:
+    if hasattr(values, "__array__"):
+        return _from_numpy(np.asarray(values))
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise errors.not_a_column(values)
+    return column(list(values))
+
+
+def from_pandas(values: Any) -> Column:
+    """The column of a pandas Series, Index or array. Plain NumPy types are not copied."""
+    array = getattr(values, "array", values)
+    if isinstance(array.dtype, np.dtype):
+        return from_array(values.to_numpy())
+    if hasattr(array, "categories") and hasattr(array, "codes"):
+        categories = column(array.categories)
+        return Coded(regrouped(Codes(array.codes, 0, []), categories.head(len(categories))))
+    try:
+        return from_arrow(arrow().array(array))
+    except (TypeError, arrow().ArrowException):
+        return Objects(np.asarray(values, dtype=object).tolist())
+
+
+def _module(values: Any) -> str:
+    return type(values).__module__.partition(".")[0]

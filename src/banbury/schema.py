@@ -1,0 +1,391 @@
+"""Schema: what is counted, fixed before counting; and how it is inferred from the first rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, NormalInverseGamma, family
+from banbury.distributions.family import Feature, Kind
+from banbury.readers import MISSING_VALUES, Batch, read
+
+Real = NDArray[np.float64]
+Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
+Missing = Literal["skip", "category"]
+
+SAMPLE = 1000  # rows that settle origins, units and types
+FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
+WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
+FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
+IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """What is counted: the features in order, each with the counting half of its family; and the target.
+
+    Schemas are equal when they count the same things; how the counts are turned into probabilities does not matter.
+
+    >>> import banbury as bb
+    >>> print(bb.Schema.infer(bb.datasets.play_tennis(), target="play"))
+    Schema: 4 features, target 'play'
+      outlook      categorical  strings
+      temperature  categorical  strings
+      humidity     categorical  strings
+      wind         categorical  strings
+    """
+
+    features: tuple[Feature, ...]
+    target: str | None = None
+    columns: tuple[str, ...] = ()  # of the table, in order, without the target
+    named: bool = True  # False when columns have positions only
+    left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
+
+    @classmethod
+    def infer(
+        cls,
+        data: Any,
+        target: str | None = None,
+        *,
+        features: Features = "auto",
+        missing: Missing = "skip",
+        names: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        missing_values: Sequence[str] = MISSING_VALUES,
+    ) -> Schema:
+        """The schema of a table, from its column types and its first batch.
+
+        Booleans are Bernoulli, strings categorical, numbers Gaussian; ``features`` overrides that for all columns or by name
+        (None leaves a column out). Dates, texts, columns without a value, with one value only, or of identifiers are left
+        out, and ``left_out`` says why.
+        """
+        source = read(data, names=names, delimiter=delimiter, missing_values=missing_values)
+        for batch in source:
+            return infer(batch, [target] if target is not None else [], target, features, missing)
+        raise errors.empty_data(source.name, "it has no batches")
+
+    @cached_property
+    def keyed(self) -> tuple[Feature, ...]:
+        """The features counted by key: flags, categories, bins."""
+        return tuple(f for f in self.features if f.family.shape != "moments")
+
+    @cached_property
+    def measured(self) -> tuple[Feature, ...]:
+        """The features counted as moments."""
+        return tuple(f for f in self.features if f.family.shape == "moments")
+
+    @cached_property
+    def declared(self) -> tuple[frozenset[Any] | None, ...]:
+        return tuple(feature.family.declared() for feature in self.keyed)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {feature.name: f for f, feature in enumerate(self.features)}
+
+    def __getitem__(self, name: str) -> Feature:
+        if name not in self.index:
+            raise errors.unknown_column(name, [f.name for f in self.features])
+        return self.features[self.index[name]]
+
+    def kinds(self) -> dict[str, Literal["number", "string"]]:
+        """What a text file's columns must be read as, so that more rows count as the first did."""
+        kinds: dict[str, Literal["number", "string"]] = {f.name: "number" for f in self.features if _numeric(f)}
+        words = (f.name for f in self.features if isinstance(f.family, Categorical) and f.kind == "string")
+        return kinds | dict.fromkeys(words, "string")
+
+    def differs(self, other: Schema) -> str | None:
+        """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
+        here, there = [f.name for f in self.features], [f.name for f in other.features]
+        if here != there:
+            only = [name for name in here if name not in there], [name for name in there if name not in here]
+            if not any(only):
+                return "the same features in another order"
+            return f"features: only here [{errors.listed(only[0])}], only there [{errors.listed(only[1])}]"
+        for a, b in zip(self.features, other.features, strict=True):
+            if a is not b and _counted(a) != _counted(b):
+                return f"feature {a.name!r} is {_described(a)} here and {_described(b)} there"
+        return None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        same_bins = [f.unit for f in self.features] == [f.unit for f in other.features]
+        return self is other or (same_bins and self.differs(other) is None)
+
+    def __hash__(self) -> int:
+        return hash(tuple((f.name, f.family.name) for f in self.features))
+
+    def with_widest_bins(self, other: Schema) -> Schema:
+        """The same schema, with bins at least as wide as the other's."""
+        units = [max(a.unit, b.unit) for a, b in zip(self.features, other.features, strict=True)]
+        if units == [f.unit for f in self.features]:
+            return self
+        widened = (f if f.unit == unit else replace(f, unit=unit) for f, unit in zip(self.features, units, strict=True))
+        return replace(self, features=tuple(widened))
+
+    def with_families(self, overrides: Mapping[str, Any]) -> Schema:
+        """The same schema with other estimating halves; raises if they would have been counted otherwise."""
+        features = list(self.features)
+        for name, given in overrides.items():
+            old, new = self[name], family(given)
+            if new.shape != old.family.shape or new.counted()[0] != old.family.counted()[0]:
+                raise errors.schema_mismatch(f"feature {name!r} was counted for {old.family}, not for {new}")
+            keep = {setting: getattr(old.family, setting) for setting in old.family.counting if hasattr(new, setting)}
+            features[self.index[name]] = replace(old, family=replace(new, **keep))  # type: ignore[type-var]
+        return replace(self, features=tuple(features))
+
+    def __str__(self) -> str:
+        target = "" if self.target is None else f", target {self.target!r}"
+        lines = [f"Schema: {len(self.features):,} feature{'s' * (len(self.features) != 1)}{target}"]
+        rows = [(f.name, str(f.family), f.why) for f in self.features[:40]]
+        lines += _table(rows)
+        if len(self.features) > 40:
+            lines.append(f"  … and {len(self.features) - 40:,} more")
+        if self.left_out:
+            lines.append("left out:")
+            lines += _table(list(self.left_out.items())[:40])
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as JSON can hold it."""
+        features = [
+            {
+                "name": f.name,
+                **_family_to_dict(f.family),
+                "origin": f.origin,
+                "unit": f.unit,
+                "kind": f.kind,
+                "why": f.why,
+            }
+            for f in self.features
+        ]
+        rest = {
+            "target": self.target,
+            "columns": list(self.columns),
+            "named": self.named,
+            "left_out": dict(self.left_out),
+        }
+        return {"features": features, **rest}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        features = tuple(
+            Feature(f["name"], _family_from_dict(f), f["origin"], f["unit"], f["kind"], f["why"])
+            for f in data["features"]
+        )
+        return cls(features, data["target"], tuple(data["columns"]), data["named"], data["left_out"])
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _numeric(feature: Feature) -> bool:
+    return feature.family.shape != "keys" or (isinstance(feature.family, Bernoulli) and feature.family.yes is None)
+
+
+def _counted(feature: Feature) -> tuple[Any, ...]:
+    unit = () if feature.family.shape == "bins" else (feature.unit,)
+    kind = (feature.kind,) if isinstance(feature.family, Categorical) else ()
+    return feature.family.counted(), feature.origin, *unit, *kind
+
+
+def _described(feature: Feature) -> str:
+    place = "" if feature.family.shape == "keys" else f" about {feature.origin:g} in units of {feature.unit:g}"
+    kind = f" of {feature.kind}s" if isinstance(feature.family, Categorical) else ""
+    return f"{feature.family}{kind}{place}"
+
+
+def _family_to_dict(given: Family) -> dict[str, Any]:
+    return {"family": given.name, "settings": {k: _plain(v) for k, v in given.settings().items()}}
+
+
+def _plain(setting: Any) -> Any:
+    if isinstance(setting, Mapping):
+        return {"pairs": [[_plain(k), _plain(v)] for k, v in setting.items()]}
+    if isinstance(setting, NormalInverseGamma):
+        return {"prior": {f.name: _plain(getattr(setting, f.name)) for f in fields(setting)}}
+    if isinstance(setting, (tuple, list)):
+        return [_plain(item) for item in setting]
+    return setting.item() if isinstance(setting, np.generic) else setting
+
+
+def _family_from_dict(data: Mapping[str, Any]) -> Family:
+    return FAMILIES[data["family"]](**{k: _unplain(v) for k, v in data["settings"].items()})
+
+
+def _unplain(setting: Any) -> Any:
+    if isinstance(setting, dict):
+        return dict(map(tuple, setting["pairs"])) if "pairs" in setting else NormalInverseGamma(**setting["prior"])
+    return setting
+
+
+# Inference -----------------------------------------------------------------------------------------------------------
+
+
+def infer(batch: Batch, reserved: Iterable[str], target: str | None, features: Features, missing: Missing) -> Schema:
+    """The schema of a table whose first batch this is; ``reserved`` columns (target, weights) are not features."""
+    if missing not in ("skip", "category"):
+        raise errors.unknown_choice("missing", missing, ["skip", "category"])
+    reserved = set(reserved)
+    for name in reserved:
+        if name not in batch.names:
+            raise errors.unknown_column(name, batch.names, batch.source)
+    columns = tuple(name for name in batch.names if name not in reserved)
+    declared = _declared(features, columns, batch)
+    chosen: list[tuple[str, Family, str]] = []
+    left_out: dict[str, str] = {}
+    steady = _steady(batch, [name for name in columns if name not in declared])
+    for name in columns:
+        given, why = (declared[name], "declared") if name in declared else _choose(batch, name, missing, steady)
+        if given is None:
+            left_out[name] = why
+        else:
+            chosen.append((name, given, why))
+    return Schema(_settled(batch, chosen, missing), target, columns, batch.named, left_out)
+
+
+def _declared(features: Features, columns: Sequence[str], batch: Batch) -> dict[str, Family | None]:
+    if isinstance(features, str) and features == "auto":
+        return {}
+    if not isinstance(features, Mapping):
+        whole = family(features)
+        return dict.fromkeys(columns, whole)
+    declared: dict[str, Family | None] = {}
+    for name, given in features.items():
+        column = columns[name] if isinstance(name, int) and -len(columns) <= name < len(columns) else name
+        if column not in columns:
+            raise errors.unknown_column(name, columns, batch.source)
+        declared[str(column)] = None if given is None else family(given)
+    return declared
+
+
+def _choose(batch: Batch, name: str, missing: Missing, steady: set[str]) -> tuple[Family | None, str]:
+    """The family of a column from its type and first values, and why; None to leave it out."""
+    kind = batch.kind(name)
+    if kind == "empty":
+        return None, "no value"
+    if kind == "date":
+        return None, "a date or time; derive numbers or words from it to use it"
+    if kind == "other":
+        return None, "neither numbers nor words"
+    if name in steady:
+        return None, f"one value only ({batch.head(name, 1)[0]!r})"
+    if batch.categorical(name):
+        return Categorical(missing=missing), "declared categorical"
+    if kind == "boolean":
+        return (Bernoulli(), "booleans") if missing == "skip" else (Categorical(missing="category"), "booleans")
+    if kind == "string":
+        return _choose_words(batch, name, missing)
+    if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
+        return None, "identifiers: every row has its own"
+    return Gaussian(), f"{kind}s"
+
+
+def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
+    values = batch.head(name, SAMPLE)
+    words = sum(len(str(value).split()) for value in values) / max(len(values), 1)
+    if words > WORDS_OF_TEXT:
+        return None, f"text ({words:.1f} words on average)"
+    if len(values) >= FEWEST_IDENTIFIERS and _all_different(batch, name):
+        return None, "identifiers: every row has its own"
+    return Categorical(missing=missing), "strings"
+
+
+def _all_different(batch: Batch, name: str) -> bool:
+    values = batch.head(name, SAMPLE)
+    if len(values) < 2 or len(set(values)) < len(values):
+        return False
+    return len(values) < SAMPLE or len(set(batch.head(name, batch.n_rows))) == batch.n_rows
+
+
+def _steady(batch: Batch, names: Sequence[str]) -> set[str]:
+    """The columns that have two values at least and all of them the same."""
+    numeric = [name for name in names if batch.kind(name) in ("integer", "float")]
+    sample = _sample(batch, numeric)
+    candidates = [name for name in names if batch.kind(name) in ("string", "boolean")]
+    if sample.size:
+        with np.errstate(invalid="ignore"):
+            level = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
+        candidates += [numeric[j] for j in np.flatnonzero(level)]
+    return {name for name in candidates if _same_throughout(batch, name)}
+
+
+def _same_throughout(batch: Batch, name: str) -> bool:
+    if len(set(batch.head(name, SAMPLE))) != 1:
+        return False
+    values = batch.head(name, batch.n_rows)
+    return len(values) > 1 and len(set(values)) == 1
+
+
+def _sample(batch: Batch, names: Sequence[str]) -> Real:
+    """The first rows of numeric columns, (rows, columns), infinite values as missing."""
+    blocks = [np.atleast_2d(c[:SAMPLE].T).T for c in batch.numbers(names)] if names else []
+    if not blocks:
+        return np.zeros((0, 0))
+    sample = np.concatenate([block.astype(np.float64) for block in blocks], axis=1)
+    sample[np.isinf(sample)] = np.nan
+    return sample
+
+
+def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], missing: Missing) -> tuple[Feature, ...]:
+    """Features with their origins, units and kinds."""
+    scaled = [name for name, given, _ in chosen if given.shape != "keys" and given.name != "poisson"]
+    scales = dict(zip(scaled, zip(*(x.tolist() for x in _scales(_sample(batch, scaled))), strict=True), strict=True))
+    features = []
+    for name, given, why in chosen:
+        if name not in scales:
+            kind = _kind(batch, name) if given.shape == "keys" else "integer"
+            features.append(Feature(name, given, kind=kind, why=why))
+        elif given.shape == "bins":
+            start, width = getattr(given, "start", None), getattr(given, "width", None)
+            if width is None:
+                start, width = 0.0, max(scales[name][1] * 2.0**-FINE_BINS, 2.0**-1000)
+            features.append(Feature(name, given, float(start or 0.0), float(width), "float", why))
+        else:
+            origin, unit = scales[name]
+            features.append(Feature(name, given, origin, unit, "float", why))
+    return tuple(features)
+
+
+def _kind(batch: Batch, name: str) -> Kind:
+    kind = batch.kind(name)
+    return kind if kind in ("boolean", "integer", "float", "string") else "string"
+
+
+def _scales(sample: Real) -> tuple[Real, Real]:
+    """Origin and power-of-two unit of each column: near its median and its interquartile range.
+
+    Medians, because one far value among the first rows must not move the origin away from all the others. The origin
+    is a multiple of the unit, so that whole numbers and short decimals are held without rounding.
+    """
+    ordered = np.sort(sample, axis=0)
+    n = np.count_nonzero(~np.isnan(ordered), axis=0)
+    if len(ordered) == 0:
+        return np.zeros(ordered.shape[1]), np.ones(ordered.shape[1])
+    at = np.arange(ordered.shape[1])
+    low, middle, high = (np.where(n > 0, ordered[(n * q) // 4, at], 0.0) for q in (1, 2, 3))
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = high - low
+        for fallback in (
+            np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1),
+            np.abs(middle),
+            np.ones_like(middle),
+        ):
+            spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
+        unit = np.ldexp(1.0, np.clip(np.frexp(spread)[1] - 1, -1000, 1000))
+        steps = np.rint(middle / unit)
+        origin = np.where(np.abs(steps) < 2.0**52, steps * unit, middle)
+    return origin, unit

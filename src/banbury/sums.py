@@ -1,0 +1,393 @@
+"""Counts and Moments: the two shapes of sums that serve every family. They add, subtract and scale.
+
+Whole numbers are int64 and exact. Real sums are *expansions*: three float64 on the last axis, largest first, whose exact
+sum is the value, about 48 digits. Two would not do: forgetting an outlier of 1e12 among unit values leaves an error of
+1e24 * 2**-106 = 1e-8 in the sum of squares, and tallies compare to 1e-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Key = bool | int | float | str | None
+Keys = tuple[Key, ...]
+Int = NDArray[np.int64]
+Real = NDArray[np.float64]
+
+ROUNDING = 1e-12  # tallies compare to this share of their sums
+IMPOSSIBLE = 1e-9  # a sum below zero by more than this share of what was there cannot be rounding
+
+
+# Expansions ----------------------------------------------------------------------------------------------------------
+
+
+def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded sum and what rounding took away; exact (Knuth)."""
+    total = a + b
+    other = total - a
+    return total, (a - (total - other)) + (b - other)
+
+
+def _halves(a: Any) -> tuple[Any, Any]:
+    big = a * 134217729.0  # 2**27 + 1 (Veltkamp)
+    high = big - (big - a)
+    return high, a - high
+
+
+def _two_product(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded product and what rounding took away; exact below 2**996 (Dekker)."""
+    product = a * b
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _add(a: list[Any], x: Any) -> None:
+    a[0], x = _two_sum(a[0], x)
+    a[1], x = _two_sum(a[1], x)
+    a[2] = a[2] + x
+
+
+def _normalised(a: list[Any]) -> Real:
+    for _ in range(2):
+        a[1], a[2] = _two_sum(a[1], a[2])
+        a[0], a[1] = _two_sum(a[0], a[1])
+    return np.stack(a, axis=-1)
+
+
+def plus(a: Real, b: Real) -> Real:
+    """The sum of two arrays of expansions."""
+    parts = [a[..., 0], a[..., 1], a[..., 2]]
+    for i in range(3):
+        _add(parts, b[..., i])
+    return _normalised(parts)
+
+
+def times(a: Real, factor: Any) -> Real:
+    """An array of expansions times an array of float64."""
+    first, rest = _two_product(a[..., 0], factor)
+    parts = [first, np.zeros_like(first), np.zeros_like(first)]
+    _add(parts, rest)
+    for x in _two_product(a[..., 1], factor):
+        _add(parts, x)
+    _add(parts, a[..., 2] * factor)
+    return _normalised(parts)
+
+
+def total(a: Real, axis: int) -> Real:
+    """The sum of expansions along an axis, in order."""
+    moved = np.moveaxis(a, axis, 0)
+    result = np.zeros(moved.shape[1:])
+    for part in moved:
+        result = plus(result, part)
+    return result
+
+
+def expansion(a: Any) -> Real:
+    """Float64 numbers as expansions."""
+    a = np.asarray(a, dtype=np.float64)
+    zero = np.zeros_like(a)
+    return np.stack([a, zero, zero], axis=-1)
+
+
+def value(a: Real) -> Real:
+    """Expansions rounded to float64. (NumPy's sum over the last axis would add in another order.)"""
+    result: Real = a[..., 0] + (a[..., 1] + a[..., 2])
+    return result
+
+
+# Numbers of rows -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """How many rows fell into each cell, and the sum of their weights once one of them is fractional.
+
+    A whole weight adds itself to ``rows``, a fractional one adds one: ``rows`` says when a cell is empty again, which a
+    sum of fractions cannot.
+    """
+
+    rows: Int
+    weights: Real | None = None
+
+    @property
+    def value(self) -> Real:
+        return self.rows.astype(np.float64) if self.weights is None else value(self.weights)
+
+    @property
+    def exact(self) -> Real:
+        return expansion(self.rows) if self.weights is None else self.weights
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...]) -> Rows:
+        return cls(np.zeros(shape, dtype=np.int64))
+
+    def __add__(self, other: Rows) -> Rows:
+        if self.weights is None and other.weights is None:
+            return Rows(self.rows + other.rows)
+        return Rows(self.rows + other.rows, plus(self.exact, other.exact))
+
+    def __sub__(self, other: Rows) -> Rows:
+        """The difference, cells below zero included: ``below_zero`` finds them."""
+        rows = self.rows - other.rows
+        if self.weights is None and other.weights is None:
+            return Rows(rows)
+        weights = plus(self.exact, -other.exact)
+        slack = IMPOSSIBLE * (self.value + other.value)
+        weights[np.asarray(rows == 0) & np.asarray(np.abs(value(weights)) <= slack)] = 0.0
+        return Rows(rows, weights)
+
+    def below_zero(self, before: Rows) -> NDArray[np.bool_]:
+        """Cells that hold less than nothing, or weight without rows."""
+        wrong: NDArray[np.bool_] = self.rows < 0
+        if self.weights is not None:
+            weights = value(self.weights)
+            wrong = wrong | (weights < -IMPOSSIBLE * (before.value + 1.0)) | ((self.rows == 0) & (weights != 0))
+        return wrong
+
+    def __mul__(self, factor: float) -> Rows:
+        if factor == int(factor):
+            rows = self.rows * int(factor)
+            return Rows(rows, None if self.weights is None else times(self.weights, float(factor)))
+        return Rows(self.rows, times(self.exact, factor))
+
+    def same(self, other: Rows) -> bool:
+        if self.weights is None and other.weights is None:
+            return np.array_equal(self.rows, other.rows)
+        if not np.array_equal(self.rows > 0, other.rows > 0):
+            return False
+        gap = np.abs(value(plus(self.exact, -other.exact)))
+        return bool(np.all(gap <= ROUNDING * np.maximum(self.value, other.value)))
+
+    def take(self, index: Any, axis: int) -> Rows:
+        weights = None if self.weights is None else np.take(self.weights, index, axis)
+        return Rows(np.take(self.rows, index, axis), weights)
+
+    def place(self, index: Int, size: int, axis: int) -> Rows:
+        """The same cells at new positions along ``axis``; positions not named are empty."""
+        return Rows(
+            placed(self.rows, index, size, axis),
+            None if self.weights is None else placed(self.weights, index, size, axis),
+        )
+
+    def merge(self, starts: Int) -> Rows:
+        """Sums of consecutive runs along the first axis, each run beginning at one of ``starts``."""
+        rows = np.add.reduceat(self.rows, starts, axis=0)
+        if self.weights is None:
+            return Rows(rows)
+        ends = np.append(starts[1:], len(self.rows))
+        runs = [total(self.weights[a:b], 0) for a, b in zip(starts, ends, strict=True)]
+        return Rows(rows, np.stack(runs))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Rows]) -> Rows:
+        rows = np.concatenate([part.rows for part in parts])
+        if all(part.weights is None for part in parts):
+            return Rows(rows)
+        return Rows(rows, np.concatenate([part.exact for part in parts]))
+
+
+def placed(cells: NDArray[Any], index: Int, size: int, axis: int) -> NDArray[Any]:
+    shape = (*cells.shape[:axis], size, *cells.shape[axis + 1 :])
+    result = np.zeros(shape, dtype=cells.dtype)
+    result[(slice(None),) * axis + (index,)] = cells
+    return result
+
+
+# Counts --------------------------------------------------------------------------------------------------------------
+
+
+def in_order(keys: Any) -> Keys:
+    """Keys in the one order that does not depend on where they were met: by type, then by value, None last."""
+    keys = list(keys)
+    try:
+        return tuple(sorted(keys))
+    except TypeError:
+        return tuple(sorted(keys, key=_rank))
+
+
+def _rank(key: Key) -> tuple[int, Any]:
+    if key is None:
+        return 3, 0
+    if isinstance(key, str):
+        return 2, key
+    return int(not isinstance(key, bool)), key
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """(key, class) → rows, for every keyed feature: one table, feature below feature.
+
+    ``keys[f]`` are feature f's keys in order; its cells are rows ``offsets[f]`` to ``offsets[f + 1]`` of ``cells``.
+    """
+
+    keys: tuple[Keys, ...]
+    cells: Rows  # (keys of all features, classes)
+
+    @cached_property
+    def offsets(self) -> Int:
+        return np.cumsum([0, *map(len, self.keys)], dtype=np.int64)
+
+    @cached_property
+    def index(self) -> tuple[dict[Key, int], ...]:
+        return tuple({key: k for k, key in enumerate(keys)} for keys in self.keys)
+
+    @classmethod
+    def join(cls, parts: Sequence[tuple[Keys, Rows]], n_classes: int) -> Counts:
+        if not parts:
+            return cls((), Rows.zeros((0, n_classes)))
+        return cls(tuple(keys for keys, _ in parts), Rows.concatenate([cells for _, cells in parts]))
+
+    def feature(self, f: int) -> tuple[Keys, Rows]:
+        return self.keys[f], self.cells.take(np.arange(self.offsets[f], self.offsets[f + 1]), 0)
+
+    def select(self, features: Sequence[int]) -> Counts:
+        if list(features) == list(range(len(self.keys))):
+            return self
+        return Counts.join([self.feature(f) for f in features], self.cells.rows.shape[1])
+
+    def with_keys(self, keys: tuple[Keys, ...]) -> Counts:
+        """The same counts in a table that has at least these keys, given in order."""
+        if keys == self.keys:
+            return self
+        offsets = np.cumsum([0, *map(len, keys)])
+        index = np.empty(len(self.cells.rows), dtype=np.int64)
+        for f, (old, new) in enumerate(zip(self.keys, keys, strict=True)):
+            start = self.offsets[f]
+            if old == new:
+                index[start : start + len(old)] = np.arange(offsets[f], offsets[f + 1])
+            else:
+                position = {key: k for k, key in enumerate(new, offsets[f])}
+                index[start : start + len(old)] = [position[key] for key in old]
+        return Counts(keys, self.cells.place(index, int(offsets[-1]), 0))
+
+    def union(self, other: Counts) -> tuple[Counts, Counts]:
+        """Both with the keys of either."""
+        if self.keys == other.keys:
+            return self, other
+        keys = tuple(
+            a if a is b or a == b else in_order(set(a).union(b)) for a, b in zip(self.keys, other.keys, strict=True)
+        )
+        return self.with_keys(keys), other.with_keys(keys)
+
+    def without_empty(self, declared: Sequence[frozenset[Key] | None]) -> Counts:
+        """Without the keys that no row has, unless they are declared."""
+        used: NDArray[np.bool_] = np.asarray(self.cells.rows.any(axis=1))
+        for f, names in enumerate(declared):
+            if names:
+                start = self.offsets[f]
+                used[start : start + len(self.keys[f])] |= [key in names for key in self.keys[f]]
+        if used.all():
+            return self
+        parts = np.split(used, self.offsets[1:-1]) if self.keys else []
+        keys = tuple(
+            tuple(k for k, u in zip(ks, us, strict=True) if u) for ks, us in zip(self.keys, parts, strict=True)
+        )
+        return Counts(keys, self.cells.take(np.flatnonzero(used), 0))
+
+    def coarsen(self, f: int, times: int) -> Counts:
+        """Feature f's integer keys halved, rounding down, so many times."""
+        parts = [self.feature(g) for g in range(len(self.keys))]
+        keys, cells = parts[f]
+        coarse = np.array(keys, dtype=np.int64) >> times
+        starts = np.flatnonzero(np.diff(coarse, prepend=coarse[:1] - 1))
+        if len(coarse):
+            parts[f] = tuple(coarse[starts].tolist()), cells.merge(starts)
+        return Counts.join(parts, self.cells.rows.shape[1])
+
+    def same(self, other: Counts) -> bool:
+        return self.keys == other.keys and self.cells.same(other.cells)
+
+
+# Moments -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Moments:
+    """n, Σz and Σz² per (feature, class), z = (x − origin) / unit."""
+
+    n: Rows  # (features, classes)
+    sums: Real  # (features, classes, 2, 3)
+
+    @classmethod
+    def zeros(cls, n_features: int, n_classes: int) -> Moments:
+        return cls(Rows.zeros((n_features, n_classes)), np.zeros((n_features, n_classes, 2, 3)))
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.n + other.n, plus(self.sums, other.sums))
+
+    def __sub__(self, other: Moments) -> Moments:
+        """The difference; ``below_zero`` finds what cannot be."""
+        n = self.n - other.n
+        sums = plus(self.sums, -other.sums)
+        slack = IMPOSSIBLE * (np.abs(value(self.sums)) + np.abs(value(other.sums)))
+        gone = np.asarray(np.abs(value(sums)) <= slack) & np.asarray(n.rows == 0)[..., None]
+        sums[gone] = 0.0
+        return Moments(n, sums)
+
+    def below_zero(self, before: Moments) -> NDArray[np.bool_]:
+        squares, was = value(self.sums[..., 1, :]), value(before.sums[..., 1, :])
+        spread = self.spread()
+        impossible: NDArray[np.bool_] = (
+            self.n.below_zero(before.n)
+            | (np.minimum(squares, spread) < -IMPOSSIBLE * was)
+            | ((self.n.rows == 0) & value(self.sums).any(axis=-1))
+        )
+        return impossible
+
+    def __mul__(self, factor: float) -> Moments:
+        return Moments(self.n * factor, times(self.sums, factor))
+
+    def same(self, other: Moments) -> bool:
+        """Within 1e-12 of the sums: Σz² of itself, Σz of √(n Σz²), the largest it could be; both of n at least."""
+        if not self.n.same(other.n):
+            return False
+        gap = np.abs(value(plus(self.sums, -other.sums)))
+        n, squares = self.n.value, value(self.sums[..., 1, :])
+        size = np.maximum(n, np.maximum(squares, value(other.sums[..., 1, :])))
+        return bool(np.all(gap <= ROUNDING * size[..., None]))
+
+    def take(self, index: Any, axis: int) -> Moments:
+        return Moments(self.n.take(index, axis), np.take(self.sums, index, axis))
+
+    def place(self, index: Int, size: int, axis: int) -> Moments:
+        return Moments(self.n.place(index, size, axis), placed(self.sums, index, size, axis))
+
+    def select(self, features: Sequence[int]) -> Moments:
+        if list(features) == list(range(len(self.n.rows))):
+            return self
+        return self.take(np.asarray(features, dtype=np.int64), 0)
+
+    def shift(self, shift: Real, scale: Real) -> Moments:
+        """About another origin and unit, (features,) each: z becomes scale · (z + shift)."""
+        first, second, n = self.sums[..., 0, :], self.sums[..., 1, :], self.n.exact
+        by, factor = shift[:, None], scale[:, None]
+        moved = plus(first, times(n, by))
+        squares = plus(second, plus(times(first, 2.0 * by), times(times(n, by), by)))
+        return Moments(self.n, np.stack([times(moved, factor), times(squares, factor**2)], axis=-2))
+
+    def pooled(self) -> Moments:
+        """All classes together, as one class."""
+        rows = Rows(
+            self.n.rows.sum(axis=1, keepdims=True),
+            None if self.n.weights is None else total(self.n.weights, 1)[:, None],
+        )
+        return Moments(rows, total(self.sums, 1)[:, None])
+
+    def mean(self) -> Real:
+        """Mean of z; 0 where there are no rows."""
+        n = self.n.value
+        mean: Real = value(self.sums[..., 0, :]) / np.where(n > 0, n, 1.0)
+        return np.where(n > 0, mean, 0.0)
+
+    def spread(self) -> Real:
+        """Σ(z − mean)², from exact products, so that what cancels leaves no noise."""
+        mean = self.mean()
+        first, second = self.sums[..., 0, :], self.sums[..., 1, :]
+        squares = times(times(self.n.exact, mean), mean)
+        return value(plus(second, plus(squares, times(first, -2.0 * mean))))

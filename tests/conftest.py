@@ -1,0 +1,123 @@
+"""What tests share: the hypothesis profiles, and the public data sets that are too large to ship.
+
+Those are looked for in the folder that BANBURY_DATA names, and unpacked into pytest's own temporary folder; a test that
+needs one is skipped when the variable is unset.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, settings
+
+# `HYPOTHESIS_PROFILE=thorough make test` looks twenty times harder. Let the profile say how many examples a law is
+# tried on: a number given to one test's @settings would not grow with it.
+settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
+
+ADULT = """age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain
+    capital_loss hours_per_week native_country income""".split()
+
+MUSHROOM = """class cap_shape cap_surface cap_color bruises odor gill_attachment gill_spacing gill_size gill_color
+    stalk_shape stalk_root stalk_surface_above_ring stalk_surface_below_ring stalk_color_above_ring
+    stalk_color_below_ring veil_type veil_color ring_number ring_type spore_print_color population habitat""".split()
+
+CAR = "buying maint doors persons lug_boot safety class".split()
+
+HOUSE_VOTES = """party handicapped_infants water_project_cost_sharing adoption_of_the_budget_resolution
+    physician_fee_freeze el_salvador_aid religious_groups_in_schools anti_satellite_test_ban
+    aid_to_nicaraguan_contras mx_missile immigration synfuels_corporation_cutback education_spending
+    superfund_right_to_sue crime duty_free_exports export_administration_act_south_africa""".split()
+
+AUTO_MPG = "mpg cylinders displacement horsepower weight acceleration model_year origin car_name".split()
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of public data sets."""
+    folder = os.environ.get("BANBURY_DATA")
+    if not folder:
+        pytest.skip("BANBURY_DATA is unset: it names the folder of public data sets this test reads")
+    if not Path(folder).is_dir():
+        pytest.fail(f"BANBURY_DATA is {folder!r}, which is not a folder")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def unpacked(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """``unpacked("adult")`` is a temporary folder with the files of that data set as their authors published them."""
+    done: dict[str, Path] = {}
+
+    def unpack(name: str) -> Path:
+        if name not in done:
+            folder = tmp_path_factory.mktemp(name)
+            for archive in sorted((data_dir / name).glob("*.gz")):
+                if archive.name.endswith(".tar.gz"):
+                    with tarfile.open(archive) as tar:
+                        tar.extractall(folder, filter="data")
+                else:
+                    with gzip.open(archive) as source, open(folder / archive.stem, "wb") as copy:
+                        shutil.copyfileobj(source, copy)
+            done[name] = folder
+        return done[name]
+
+    return unpack
+
+
+def read(path: Path, names: list[str], sep: str = ",", skiprows: int = 0) -> pd.DataFrame:
+    """A table as the UCI repository publishes it: no header, ``?`` for missing and nothing else for missing."""
+    return pd.read_csv(
+        path,
+        names=names,
+        sep=sep,
+        skiprows=skiprows,
+        skipinitialspace=True,
+        na_values=["?"],
+        keep_default_na=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def adult_train(unpacked: Callable[[str], Path]) -> pd.DataFrame:
+    """Census income, 32,561 rows of mixed columns; the target is ``income``."""
+    return read(unpacked("adult") / "adult.data", ADULT)
+
+
+@pytest.fixture(scope="session")
+def adult_test(unpacked: Callable[[str], Path]) -> pd.DataFrame:
+    """The other 16,281 rows; the full stop that their labels end with in the file is removed."""
+    frame = read(unpacked("adult") / "adult.test", ADULT, skiprows=1)
+    return frame.assign(income=frame["income"].str.removesuffix("."))
+
+
+@pytest.fixture(scope="session")
+def mushroom(unpacked: Callable[[str], Path]) -> pd.DataFrame:
+    """8,124 mushrooms, 22 categorical columns; the target ``class`` is e (edible) or p (poisonous)."""
+    return read(unpacked("mushroom") / "agaricus-lepiota.data", MUSHROOM)
+
+
+@pytest.fixture(scope="session")
+def car(unpacked: Callable[[str], Path]) -> pd.DataFrame:
+    """1,728 cars, six categorical columns; the target ``class`` has four values."""
+    return read(unpacked("car") / "car.data", CAR)
+
+
+@pytest.fixture(scope="session")
+def house_votes(unpacked: Callable[[str], Path]) -> pd.DataFrame:
+    """435 members of the US House of 1984, sixteen votes; the target is ``party``."""
+    return read(unpacked("house-votes-84") / "house-votes-84.data", HOUSE_VOTES)
+
+
+@pytest.fixture(scope="session")
+def auto_mpg(unpacked: Callable[[str], Path]) -> pd.DataFrame:
+    """398 cars with their fuel consumption; six of them lack ``horsepower``."""
+    return read(unpacked("auto-mpg") / "auto-mpg.data", AUTO_MPG, sep=r"\s+")

@@ -1,0 +1,88 @@
+"""Facts about the repository as a whole that a change can break without touching the code that depends on them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import banbury
+from banbury import _core
+
+ROOT = Path(__file__).parents[1]
+
+
+def files_under_version_control() -> list[Path]:
+    """The files git tracks, and those it would track once added."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("not a git checkout")
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    paths = [ROOT / name for name in listing.stdout.split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_help_lists_every_command() -> None:
+    shown = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, check=True, text=True
+    ).stdout
+    commands = {line.split()[0] for line in shown.splitlines()}
+    assert commands == {"help", "demo", "test", "lint", "bench", "wheel", "clean"}
+
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    assert commands == set(phony[1].split()) - {"FORCE"}
+
+
+def test_no_file_names_a_place_on_someones_machine() -> None:
+    private = re.compile(rb"(?<![\w.-])/((home|Users)/\w|(root|work)/)")
+    offenders = {
+        f"{path.relative_to(ROOT)}: {match[0].decode()}"
+        for path in files_under_version_control()
+        if (match := private.search(path.read_bytes()))
+    }
+    assert not offenders
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    link = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
+    broken = {
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in files_under_version_control()
+        if page.suffix == ".md"
+        for target in link.findall(page.read_text(encoding="utf-8"))
+        if not (page.parent / target).exists()
+    }
+    assert not broken
+
+
+def test_one_version_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    crate = tomllib.loads((ROOT / "rust" / "Cargo.toml").read_text(encoding="utf-8"))["package"]
+    assert project["version"] == crate["version"] == banbury.__version__
+    assert f"## {banbury.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars", "scipy.stats", "matplotlib"])
+def test_import_banbury_leaves_heavy_libraries_alone(library: str) -> None:
+    code = f"import sys, banbury; print({library!r} in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert answer.stdout.strip() == "False", f"`import banbury` imports {library}; import it where it is used"
+
+
+def test_the_stub_names_what_the_core_has() -> None:
+    stub = ast.parse((ROOT / "src" / "banbury" / "_core.pyi").read_text(encoding="utf-8"))
+    declared = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    assert declared == {name for name in dir(_core) if not name.startswith("_")}
