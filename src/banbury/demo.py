@@ -20,7 +20,7 @@ def play_tennis() -> None:
     print(tally)
     model = bb.estimate(tally, how="mle")
     today = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
-    print(f"\nA day that is {', '.join(today.values())}: play? {model.predict(today)[0]!r}, with")
+    print(f"\nA day that is {', '.join(today.values())}: play? {model.predict(today)[0]}, with")
     print(f"  {model.posterior(today)[0, 0]:.3f} by plain counting (the textbook's .795),")
     smoothed = bb.estimate(tally, alpha=1.0)
     print(f"  {smoothed.posterior(today)[0, 0]:.3f} with add-one smoothing: the same tally, not counted again.\n")

@@ -62,17 +62,18 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"]
+        sides = f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"
+        lines = [f"{sides}, in decibans:"]
         rows = [("prior", "", self.prior)] + [(e.feature, _shown(e.value), e.decibans) for e in self.evidence[:30]]
         names, values = max(len(name) for name, _, _ in rows), max(len(value) for _, value, _ in rows)
         lines += [
-            f"  {name:{names}}  {value:{values}}  {weight:+8.2f} dB  {_bar(weight)}".rstrip()
+            f"  {name:{names}}  {value:{values}}  {weight:+8.2f}  {_bar(weight)}".rstrip()
             for name, value, weight in rows
         ]
         if len(self.evidence) > 30:
             rest = sum(e.decibans for e in self.evidence[30:])
-            lines.append(f"  and {len(self.evidence) - 30:,} more features  {rest:+8.2f} dB")
-        return "\n".join([*lines, f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.2f} dB"])
+            lines.append(f"  and {len(self.evidence) - 30:,} more features  {rest:+8.2f}")
+        return "\n".join([*lines, f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.2f}"])
 
     __repr__ = __str__
 

@@ -128,13 +128,13 @@ class Model:
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
         >>> model.explain({"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"})
-        'no' 72.2% against 'yes' 27.8%
-          prior                    -2.55 dB  ---
-          humidity     = high      +2.85 dB  +++
-          outlook      = sunny     +2.76 dB  +++
-          wind         = strong    +1.97 dB  ++
-          temperature  = cool      -0.89 dB  -
-          sum                      +4.14 dB
+        'no' 72.0% against 'yes' 28.0%, in decibans:
+          prior                     -2.55  ---
+          outlook      = sunny      +3.01  +++
+          humidity     = high       +2.93  +++
+          wind         = strong     +1.96  ++
+          temperature  = cool       -1.25  -
+          sum                       +4.10
         """
         if len(self.classes) < 2:
             raise errors.bad_setting(

@@ -24,6 +24,7 @@ SAMPLE = 1000  # rows that settle origins, units and types
 FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
+GAUSSIAN, BERNOULLI = Gaussian(), Bernoulli()  # shared, so that columns of one family are seen to be so at a glance
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
@@ -245,16 +246,20 @@ def infer(batch: Batch, reserved: Iterable[str], target: str | None, features: F
             raise errors.unknown_column(name, batch.names, batch.source)
     columns = tuple(name for name in batch.names if name not in reserved)
     declared = _declared(features, columns, batch)
+    kinds = {name: batch.kind(name) for name in columns if name not in declared}
+    sample = _sample(batch, [name for name, kind in kinds.items() if kind in ("integer", "float")])
+    steady = _steady(batch, kinds, sample)
     chosen: list[tuple[str, Family, str]] = []
     left_out: dict[str, str] = {}
-    steady = _steady(batch, [name for name in columns if name not in declared])
     for name in columns:
-        given, why = (declared[name], "declared") if name in declared else _choose(batch, name, missing, steady)
+        given, why = (
+            _choose(batch, name, kinds[name], missing, steady) if name in kinds else (declared[name], "declared")
+        )
         if given is None:
             left_out[name] = why
         else:
             chosen.append((name, given, why))
-    return Schema(_settled(batch, chosen, missing), target, columns, batch.named, left_out)
+    return Schema(_settled(batch, chosen, sample), target, columns, batch.named, left_out)
 
 
 def _declared(features: Features, columns: Sequence[str], batch: Batch) -> dict[str, Family | None]:
@@ -272,9 +277,8 @@ def _declared(features: Features, columns: Sequence[str], batch: Batch) -> dict[
     return declared
 
 
-def _choose(batch: Batch, name: str, missing: Missing, steady: set[str]) -> tuple[Family | None, str]:
+def _choose(batch: Batch, name: str, kind: str, missing: Missing, steady: set[str]) -> tuple[Family | None, str]:
     """The family of a column from its type and first values, and why; None to leave it out."""
-    kind = batch.kind(name)
     if kind == "empty":
         return None, "no value"
     if kind == "date":
@@ -286,12 +290,12 @@ def _choose(batch: Batch, name: str, missing: Missing, steady: set[str]) -> tupl
     if batch.categorical(name):
         return Categorical(missing=missing), "declared categorical"
     if kind == "boolean":
-        return (Bernoulli(), "booleans") if missing == "skip" else (Categorical(missing="category"), "booleans")
+        return (BERNOULLI, "booleans") if missing == "skip" else (Categorical(missing="category"), "booleans")
     if kind == "string":
         return _choose_words(batch, name, missing)
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: every row has its own"
-    return Gaussian(), f"{kind}s"
+    return GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:
@@ -311,15 +315,12 @@ def _all_different(batch: Batch, name: str) -> bool:
     return len(values) < SAMPLE or len(set(batch.head(name, batch.n_rows))) == batch.n_rows
 
 
-def _steady(batch: Batch, names: Sequence[str]) -> set[str]:
+def _steady(batch: Batch, kinds: Mapping[str, str], sample: Sample) -> set[str]:
     """The columns that have two values at least and all of them the same."""
-    numeric = [name for name in names if batch.kind(name) in ("integer", "float")]
-    sample = _sample(batch, numeric)
-    candidates = [name for name in names if batch.kind(name) in ("string", "boolean")]
-    if sample.size:
-        with np.errstate(invalid="ignore"):
-            level = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
-        candidates += [numeric[j] for j in np.flatnonzero(level)]
+    candidates = [name for name, kind in kinds.items() if kind in ("string", "boolean")]
+    if sample.rows.size:
+        level = np.fmin.reduce(sample.rows, axis=0) == np.fmax.reduce(sample.rows, axis=0)
+        candidates += [sample.names[j] for j in np.flatnonzero(level).tolist()]
     return {name for name in candidates if _same_throughout(batch, name)}
 
 
@@ -330,34 +331,42 @@ def _same_throughout(batch: Batch, name: str) -> bool:
     return len(values) > 1 and len(set(values)) == 1
 
 
-def _sample(batch: Batch, names: Sequence[str]) -> Real:
-    """The first rows of numeric columns, (rows, columns), infinite values as missing."""
-    blocks = [np.atleast_2d(c[:SAMPLE].T).T for c in batch.numbers(names)] if names else []
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The first rows of some numeric columns, (rows, columns); infinite values as missing."""
+
+    names: Sequence[str]
+    rows: Real
+
+
+def _sample(batch: Batch, names: Sequence[str]) -> Sample:
+    blocks = [c[:SAMPLE] if c.ndim == 2 else c[:SAMPLE, None] for c in batch.numbers(names)] if names else []
     if not blocks:
-        return np.zeros((0, 0))
-    sample = np.concatenate([block.astype(np.float64) for block in blocks], axis=1)
-    sample[np.isinf(sample)] = np.nan
-    return sample
+        return Sample(names, np.zeros((0, 0)))
+    rows = (blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)).astype(np.float64)
+    rows[np.isinf(rows)] = np.nan
+    return Sample(names, rows)
 
 
-def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], missing: Missing) -> tuple[Feature, ...]:
+def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], sample: Sample) -> tuple[Feature, ...]:
     """Features with their origins, units and kinds."""
     scaled = [name for name, given, _ in chosen if given.shape != "keys" and given.name != "poisson"]
-    scales = dict(zip(scaled, zip(*(x.tolist() for x in _scales(_sample(batch, scaled))), strict=True), strict=True))
-    features = []
-    for name, given, why in chosen:
-        if name not in scales:
-            kind = _kind(batch, name) if given.shape == "keys" else "integer"
-            features.append(Feature(name, given, kind=kind, why=why))
-        elif given.shape == "bins":
-            start, width = getattr(given, "start", None), getattr(given, "width", None)
-            if width is None:
-                start, width = 0.0, max(scales[name][1] * 2.0**-FINE_BINS, 2.0**-1000)
-            features.append(Feature(name, given, float(start or 0.0), float(width), "float", why))
-        else:
-            origin, unit = scales[name]
-            features.append(Feature(name, given, origin, unit, "float", why))
-    return tuple(features)
+    if list(sample.names) != scaled:
+        sample = _sample(batch, scaled)
+    origins, units = _scales(sample.rows)
+    scales = dict(zip(scaled, zip(origins.tolist(), units.tolist(), strict=True), strict=True))
+    return tuple(_feature(batch, name, given, why, scales.get(name)) for name, given, why in chosen)
+
+
+def _feature(batch: Batch, name: str, given: Family, why: str, scale: tuple[float, float] | None) -> Feature:
+    if scale is None:
+        return Feature(name, given, kind=_kind(batch, name) if given.shape == "keys" else "integer", why=why)
+    if given.shape == "moments":
+        return Feature(name, given, scale[0], scale[1], "float", why)
+    start, width = getattr(given, "start", None), getattr(given, "width", None)
+    if start is None or width is None:
+        start, width = 0.0, max(scale[1] * 2.0**-FINE_BINS, 2.0**-1000)
+    return Feature(name, given, float(start), float(width), "float", why)
 
 
 def _kind(batch: Batch, name: str) -> Kind:

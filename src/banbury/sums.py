@@ -307,7 +307,7 @@ class Counts:
 # Moments -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
     """n, Σz and Σz² per (feature, class), z = (x − origin) / unit."""
 
@@ -332,7 +332,7 @@ class Moments:
 
     def below_zero(self, before: Moments) -> NDArray[np.bool_]:
         squares, was = value(self.sums[..., 1, :]), value(before.sums[..., 1, :])
-        spread = self.spread()
+        spread = self.spread
         impossible: NDArray[np.bool_] = (
             self.n.below_zero(before.n)
             | (np.minimum(squares, spread) < -IMPOSSIBLE * was)
@@ -371,23 +371,30 @@ class Moments:
         squares = plus(second, plus(times(first, 2.0 * by), times(times(n, by), by)))
         return Moments(self.n, np.stack([times(moved, factor), times(squares, factor**2)], axis=-2))
 
-    def pooled(self) -> Moments:
-        """All classes together, as one class."""
-        rows = Rows(
-            self.n.rows.sum(axis=1, keepdims=True),
-            None if self.n.weights is None else total(self.n.weights, 1)[:, None],
-        )
-        return Moments(rows, total(self.sums, 1)[:, None])
-
+    @cached_property
     def mean(self) -> Real:
         """Mean of z; 0 where there are no rows."""
         n = self.n.value
         mean: Real = value(self.sums[..., 0, :]) / np.where(n > 0, n, 1.0)
         return np.where(n > 0, mean, 0.0)
 
+    def pooled(self) -> tuple[Real, Real, Real]:
+        """n, mean and Σ(z − mean)² over all classes, (features, 1): within the classes plus between them, nothing cancels."""
+        n, mean = self.n.value, self.mean
+        rows = n.sum(axis=1, keepdims=True)
+        centre = (n * mean).sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0)
+        between = (n * (mean - centre) ** 2).sum(axis=1, keepdims=True)
+        return rows, centre, np.maximum(self.spread, 0.0).sum(axis=1, keepdims=True) + between
+
+    @cached_property
     def spread(self) -> Real:
-        """Σ(z − mean)², from exact products, so that what cancels leaves no noise."""
-        mean = self.mean()
+        """Σ(z − m)² about the rounded mean m, as Σz² − m·Σz − m·(Σz − n·m).
+
+        The first difference is of exact products, so what cancels leaves no noise; the last factor is rounding alone.
+        """
         first, second = self.sums[..., 0, :], self.sums[..., 1, :]
-        squares = times(times(self.n.exact, mean), mean)
-        return value(plus(second, plus(squares, times(first, -2.0 * mean))))
+        mean, n = self.mean, self.n.exact
+        product, lost = _two_product(n[..., 0], mean)
+        rest = (first[..., 0] - product) + (first[..., 1] - lost - n[..., 1] * mean)
+        spread: Real = value(plus(second, times(first, -mean))) - mean * rest
+        return spread

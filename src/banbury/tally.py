@@ -208,9 +208,11 @@ class Tally:
         lines, keyed, measured = [], 0, 0
         for feature in self.schema.features[:20]:
             if feature.family.shape == "moments":
-                one = self.moments.take([measured], 0).pooled()
-                mean = feature.origin + feature.unit * float(one.mean()[0, 0])
-                deviation = feature.unit * float(np.sqrt(max(one.spread()[0, 0], 0.0) / max(one.n.value[0, 0], 1.0)))
+                n, centre, spread = (float(x[0, 0]) for x in self.moments.take([measured], 0).pooled())
+                mean, deviation = (
+                    feature.origin + feature.unit * centre,
+                    feature.unit * (spread / max(n, 1e-300)) ** 0.5,
+                )
                 lines.append(f"{feature.name}: {feature.family.name}, mean {mean:g}, deviation {deviation:g}")
                 measured += 1
             else:
@@ -228,18 +230,22 @@ def grouped(
 ) -> list[tuple[Family, tuple[Feature, ...], Counts | Moments]]:
     """Features of equal families, each group with its part of the sums."""
     found: list[tuple[Family, list[Feature], list[int]]] = []
-    at = {"moments": 0, "keys": 0}
+    known: dict[int, tuple[Family, list[Feature], list[int]]] = {}  # by identity: most columns share their family
+    n_keyed = n_measured = 0
     for feature in schema.features:
-        shape = "moments" if feature.family.shape == "moments" else "keys"
-        group = next((g for g in found if g[0] is feature.family), None) or next(
-            (g for g in found if type(g[0]) is type(feature.family) and g[0] == feature.family), None
-        )
+        given = feature.family
+        group = known.get(id(given)) or next((g for g in found if type(g[0]) is type(given) and g[0] == given), None)
         if group is None:
-            group = feature.family, [], []
+            group = given, [], []
             found.append(group)
+        known[id(given)] = group
         group[1].append(feature)
-        group[2].append(at[shape])
-        at[shape] += 1
+        if given.shape == "moments":
+            group[2].append(n_measured)
+            n_measured += 1
+        else:
+            group[2].append(n_keyed)
+            n_keyed += 1
     return [
         (given, tuple(features), moments.select(index) if given.shape == "moments" else counts.select(index))
         for given, features, index in found
@@ -442,7 +448,7 @@ class _Labels:
             raise errors.bad_setting("classes", classes, "left out unless weights are soft labels")
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
-        return cls(name, codes, weight_name, array, classes if soft else None, threads)  # type: ignore[arg-type]
+        return cls(name, codes, weight_name, array, classes if soft else None, threads)
 
     def reserved(self) -> list[str]:
         return [name for name in (self.name, self.weight_name) if name is not None]
@@ -542,7 +548,7 @@ def _count_rows(
     per_class = Rows(*_core.count_classes(classes, rows.n_classes, weights, whole, threads))
     counts = Counts.join([_count_keys(feature, rows, per_class) for feature in schema.keyed], rows.n_classes)
     counts = _with_flags(counts, schema, rows)
-    tally = Tally(schema, tuple(labels.values), per_class, counts, _count_moments(schema, rows), skipped)  # type: ignore[arg-type]
+    tally = Tally(schema, tuple(labels.values), per_class, counts, _count_moments(schema, rows), skipped)
     return _within_bins(_sorted_classes(tally)._trimmed())
 
 

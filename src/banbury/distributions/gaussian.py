@@ -78,7 +78,7 @@ class Gaussian(Family):
         return _normal(features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expected())
 
     def _plain(self, sums: Moments) -> tuple[Real, Real]:
-        n, mean, spread = sums.n.value, sums.mean(), sums.spread()
+        n, mean, spread = sums.n.value, sums.mean, sums.spread
         all_mean, all_variance = pooled(sums)
         if self.variance == "shared":
             rows = n.sum(axis=1, keepdims=True)
@@ -89,7 +89,7 @@ class Gaussian(Family):
 
     def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
         prior = self.prior or NormalInverseGamma()
-        n, mean, spread = sums.n.value, sums.mean(), sums.spread()
+        n, mean, spread = sums.n.value, sums.mean, sums.spread
         centre, variance = pooled(sums)
         if prior.mean is not None:
             centre = np.array([[(prior.mean - f.origin) / f.unit] for f in features])
@@ -135,10 +135,9 @@ class _Posterior:
 
 def pooled(sums: Moments) -> tuple[Real, Real]:
     """Mean and variance of z over all classes, (features, 1); variance 1 where there is none."""
-    together = sums.pooled()
-    n = together.n.value
-    variance = together.spread() / np.where(n > 0, n, 1.0)
-    return together.mean(), np.where(variance > 0, variance, 1.0)
+    n, mean, spread = sums.pooled()
+    variance = spread / np.where(n > 0, n, 1.0)
+    return mean, np.where(variance > 0, variance, 1.0)
 
 
 def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:

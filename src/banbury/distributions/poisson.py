@@ -49,9 +49,9 @@ class Poisson(Family):
         return "moments", "whole numbers"
 
     def estimate(self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator) -> Rates:
-        n, events = sums.n.value, sums.n.value * sums.mean()
+        n, events = sums.n.value, sums.n.value * sums.mean
         rows = 1.0 if self.prior_rows is None else self.prior_rows
-        pooled = sums.pooled().mean()
+        pooled = sums.pooled()[1]
         count = (
             rows * np.maximum(pooled, SMALLEST_RATE)
             if self.prior_count is None

@@ -65,6 +65,8 @@ def read(
     """
     if type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, names, batch_rows)
+    if isinstance(data, Batch):
+        return Source(lambda: iter((data,)))
     if batch_rows is not None and batch_rows < 1:
         raise errors.bad_setting("batch_rows", batch_rows, "a whole number above 0, or None")
     return _read(data, Options(names, delimiter, missing_values, kinds, batch_rows))
@@ -216,7 +218,7 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
         return _row(row, names, named)
     if _module(row) == "pandas" and not hasattr(row, "columns"):
         return _row_of_series(row, names, named)
-    if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
+    if isinstance(row, (list, tuple, np.ndarray)) and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
         return Row(dict(zip(tables.given_names(names, len(row)), row, strict=True)), names, named)
     return _row_of_table(row, names, named)
 

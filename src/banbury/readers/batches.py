@@ -26,6 +26,7 @@ from banbury.readers.columns import (
 )
 
 T = TypeVar("T")
+KINDS: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
 
 
 class Widened(Exception):
@@ -149,6 +150,11 @@ class Matrix(Batch):
         matrix = Matrix(self._raw, names, self.named, self.source)
         matrix.first_row = self.first_row
         return matrix
+
+    def kind(self, name: str) -> Kind:
+        if self._raw.dtype.kind == "f" and self.n_rows and np.isnan(self._raw[0, self._place[name]]):
+            return super().kind(name)  # perhaps there is no number at all
+        return KINDS[self._raw.dtype.kind]
 
     @cached_property
     def _place(self) -> dict[str, int]:

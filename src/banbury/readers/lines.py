@@ -102,9 +102,8 @@ class _File:
             name, before, after = changed[1], WORDS.get(changed[2], changed[2]), WORDS.get(changed[3], changed[3])
             line = self._line(block, int(changed[4]))
             if name in self.numbers:
-                return errors.wrong_type_in_line(
-                    self._value(block, int(changed[4]), name), name, "a number", line, self.path
-                )
+                value = self._value(block, int(changed[4]), name)
+                return errors.wrong_type_in_line(value, name, "a number", line, self.path)
             return errors.bad_line(self.path, line, _two_types(name, after, before))
         broken = _ROW.search(said)
         if broken is not None:

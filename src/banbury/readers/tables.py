@@ -73,7 +73,7 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
 
 
 def _listed(name: str, values: Any) -> Column:
-    if isinstance(values, (str, bytes, Mapping)) or (np.ndim(values) == 0 and not hasattr(values, "__iter__")):
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
         raise errors.scalar_for_column(name, values)
     return from_list(values) if type(values) is list else column(values)
 
