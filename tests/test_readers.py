@@ -83,7 +83,7 @@ ROUTES = {
     "records": lambda folder: rows_of(TABLE),
     "batches": lambda folder: (pd.DataFrame(TABLE)[start : start + 4] for start in (0, 4)),
     "batches in another order": lambda folder: [ARROW.slice(0, 3), ARROW.slice(3).select([3, 2, 1, 0])],
-    "batches of several kinds": lambda folder: iter([pl.DataFrame(TABLE[:0] if False else TABLE)[:2], ARROW.slice(2)]),
+    "batches of several kinds": lambda folder: iter([pl.DataFrame(TABLE)[:2], ARROW.slice(2)]),
 }
 
 
@@ -228,7 +228,7 @@ def test_batch_rows_cuts_a_matrix():
     assert numbers(batches, ["x1"]).ravel().tolist() == [1, 3, 5, 7, 9]
 
 
-@pytest.mark.parametrize("data", [pd.DataFrame(TABLE), ARROW, TABLE, pd.DataFrame(TABLE).convert_dtypes()], ids=str)
+@pytest.mark.parametrize("data", [pd.DataFrame(TABLE), ARROW, TABLE, pd.DataFrame(TABLE).convert_dtypes()])
 def test_batch_rows_cuts_other_tables(data):
     batches = list(read(data, batch_rows=4))
     assert [batch.n_rows for batch in batches] == [4, 2]
@@ -285,7 +285,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("values, kind", KINDS, ids=str)
+@pytest.mark.parametrize("values, kind", KINDS)
 def test_a_column_knows_its_kind(values, kind):
     assert one(values).kind("c") == kind
 
@@ -293,7 +293,6 @@ def test_a_column_knows_its_kind(values, kind):
 @pytest.mark.parametrize(
     "values, declared",
     [(pd.Categorical([1]), True), (pa.array(["a"]).dictionary_encode(), True), (["a"], False), (pa.array([1]), False)],
-    ids=str,
 )
 def test_a_declared_categorical_says_so(values, declared):
     assert one(values).categorical("c") is declared
@@ -323,14 +322,14 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("values, expected", NUMBERS, ids=str)
+@pytest.mark.parametrize("values, expected", NUMBERS)
 def test_a_column_gives_its_numbers(values, expected):
     [array] = one(values).numbers(["c"])
     np.testing.assert_array_equal(array, expected)
     assert array.dtype.char in "dfbBhHiIlLqQ"
 
 
-@pytest.mark.parametrize("values", [["1", "2"], [None, 5, "2"], pa.array([None, "3"]), pd.Categorical(["4"])], ids=str)
+@pytest.mark.parametrize("values", [["1", "2"], [None, 5, "2"], pa.array([None, "3"]), pd.Categorical(["4"])])
 def test_texts_that_look_like_numbers_are_not_parsed(values):
     with pytest.raises(errors.BadValue, match="a number is needed"):
         one(values).numbers(["c"])
@@ -349,7 +348,7 @@ def test_the_row_named_counts_the_batches_before():
         second.numbers(["c"])
 
 
-@pytest.mark.parametrize("values", [[datetime.date(2020, 1, 1)], pa.array([datetime.date(2020, 1, 1)])], ids=str)
+@pytest.mark.parametrize("values", [[datetime.date(2020, 1, 1)], pa.array([datetime.date(2020, 1, 1)])])
 def test_dates_are_no_numbers(values):
     with pytest.raises(errors.BadValue, match="a number is needed"):
         one(values).numbers(["c"])
@@ -381,7 +380,7 @@ CONVERSIONS = [
 ]
 
 
-@pytest.mark.parametrize("values, wanted, expected", CONVERSIONS, ids=str)
+@pytest.mark.parametrize("values, wanted, expected", CONVERSIONS)
 def test_values_are_converted_as_wanted(values, wanted, expected):
     found = values_of(one(values).codes("c", wanted))
     assert found == expected and list(map(type, found)) == list(map(type, expected))
@@ -397,7 +396,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("values, wanted, row", REFUSED, ids=str)
+@pytest.mark.parametrize("values, wanted, row", REFUSED)
 def test_a_value_that_cannot_be_converted_is_named(values, wanted, row):
     with pytest.raises(errors.BadValue, match=f"row {row} of column 'c'"):
         one(values).codes("c", wanted)
@@ -481,7 +480,7 @@ def test_a_table_without_rows_keeps_its_columns():
     assert batch.numbers(["a", "b"])[1].shape == (0,) and batch.codes("b").values == []
 
 
-@pytest.mark.parametrize("values", [[], np.array([]), np.array([], dtype="U1"), pa.array([], pa.string())], ids=str)
+@pytest.mark.parametrize("values", [[], np.array([]), np.array([], dtype="U1"), pa.array([], pa.string())])
 def test_a_column_without_rows_has_neither_codes_nor_numbers(values):
     batch = one(values)
     assert len(batch.codes("c").codes) == 0 and len(batch.numbers(["c"])[0]) == 0 and batch.head("c", 3) == []
@@ -516,7 +515,7 @@ def test_an_iterator_can_be_read_only_once():
     assert not read(iter([TABLE])).again and not read(ARROW.to_reader()).again
 
 
-@pytest.mark.parametrize("data", [[TABLE, TABLE], TABLE, ARROW, np.zeros((1, 1)), pl.DataFrame(TABLE)], ids=type)
+@pytest.mark.parametrize("data", [[TABLE, TABLE], TABLE, ARROW, np.zeros((1, 1)), pl.DataFrame(TABLE)])
 def test_a_table_can_be_read_again(data):
     source = read(data)
     assert source.again and len(list(source)) == len(list(source)) > 0
@@ -589,14 +588,13 @@ def test_an_iterator_without_batches_is_refused():
         (5, TypeError, "cannot read rows from int"),
         (None, TypeError, "cannot read rows from NoneType"),
     ],
-    ids=str,
 )
 def test_what_is_not_a_table_is_refused(data, kind, message):
     with pytest.raises(kind, match=message):
         list(read(data))
 
 
-@pytest.mark.parametrize("data", [np.zeros((1, 2)), [[1, 2]], pd.DataFrame([[1, 2]]), {"a": [1], "b": [2]}], ids=type)
+@pytest.mark.parametrize("data", [np.zeros((1, 2)), [[1, 2]], pd.DataFrame([[1, 2]]), {"a": [1], "b": [2]}])
 def test_names_must_be_as_many_as_the_columns(data):
     with pytest.raises(errors.LengthMismatch, match="names has 1 entries, and the data have 2 columns"):
         read(data, names=["a"])
@@ -964,7 +962,7 @@ def test_a_file_without_permission_is_refused(tmp_path):
         ("t.csv.gz", gzip.compress(b"a,b\n" + os.urandom(9999))[:5000], "damaged"),
         ("t.parquet", b"a,b\n1,2\n", "it is no Parquet file"),
         ("t.parquet", b"", "it is empty"),
-        ("t.json", b'[{"a": 1}]', "it holds one JSON list"),
+        ("t.json", b'[{"a": 1}]', "It holds one JSON list"),
         ("t.ndjson", b"a,b\n1,2\n", "not newline-delimited JSON"),
         ("t.ndjson", b'{"a": 1}\n{"a": \n', "line 2: it is not one JSON object"),
         ("t.ndjson", b'{"a": 1, "a": 2}\n', "line 1: .*specified twice"),
@@ -985,7 +983,8 @@ def test_a_damaged_parquet_file_is_refused(tmp_path):
 def test_a_file_without_a_known_ending_is_known_by_its_content(tmp_path):
     assert read_text(tmp_path, CSV, "table").names == tuple(TABLE)
     assert read_text(tmp_path, '{"a": 1}', "lines").names == ("a",)
-    assert read_text(tmp_path, saved_parquet(tmp_path).read_bytes(), "parquet").names == tuple(TABLE)
+    path = written(tmp_path, "parquet", saved_parquet(tmp_path).read_bytes())
+    assert column(read(path), "legs") == TABLE["legs"]
 
 
 def test_a_source_names_its_file(tmp_path):
@@ -1110,7 +1109,6 @@ def labels_of(labels):
         (np.array([]), []),
         ([None, None], [None, None]),
     ],
-    ids=str,
 )
 def test_labels_of_every_kind_are_encoded(labels, expected):
     found = labels_of(labels)
@@ -1129,7 +1127,6 @@ def test_labels_of_every_kind_are_encoded(labels, expected):
         (5, "this is 5"),
         (np.array([1j]), "Complex data not supported"),
     ],
-    ids=str,
 )
 def test_what_is_no_label_is_refused(labels, message):
     with pytest.raises(ValueError, match=message):
@@ -1167,8 +1164,11 @@ def test_codes_are_a_value():
 
 
 def test_numpy_does_not_import_pyarrow():
+    # The package's own __init__ is left out: what it imports is not the readers' doing.
     script = (
-        "import sys, numpy as np, banbury.readers as r; [b] = r.read(np.zeros((2, 2))); b.numbers(b.names); b.codes('x0');"
+        "import sys, types, numpy as np; package = sys.modules['banbury'] = types.ModuleType('banbury');"
+        f"package.__path__ = [{os.path.dirname(errors.__file__)!r}]; import banbury.readers as r;"
+        "[b] = r.read(np.zeros((2, 2))); b.numbers(b.names); b.codes('x0');"
         "r.encode(['a', 'b']); r.read_row({'x0': 1}, b.names, False);"
         "print([m for m in ('pyarrow', 'pandas', 'polars') if m in sys.modules])"
     )

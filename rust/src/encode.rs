@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn strings_missing_and_stripped() {
         let data = b"a bb a\x0b\t";
-        let offsets = [0_i32, 1, 2, 5, 9];
+        let offsets = [0_i32, 1, 2, 5, 8];
         let valid = [0b1101_0000_u8];
         let strings = Strings::new(&offsets, data, Some((&valid, 4))).unwrap();
         assert_eq!(

@@ -99,8 +99,9 @@ mod tests {
     #[test]
     fn parts_are_exact_and_sorted() {
         assert_eq!(sum(&[]), [0.0; 3]);
-        assert_eq!(sum(&[1e24, 1.0, 1e-8]), [1e24, 1.0, 1e-8]);
-        assert_eq!(sum(&[1e24, 1.0, 1e-8, -1e24]), [1.0, 1e-8, 0.0]);
+        let small = 2_f64.powi(-70);
+        assert_eq!(sum(&[1e24, 1.0, small]), [1e24, 1.0, small]);
+        assert_eq!(sum(&[1e24, 1.0, small, -1e24]), [1.0, small, 0.0]);
         assert_eq!(sum(&[0.1, 1e24, 0.2, -1e24])[0], sum(&[0.1, 0.2])[0]);
     }
 

@@ -3,6 +3,10 @@
 Learning is counting, and tallies add and subtract; everything else follows.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from banbury import datasets
 from banbury.distributions import (
     Bernoulli,
@@ -14,12 +18,14 @@ from banbury.distributions import (
     Poisson,
 )
 from banbury.errors import BanburyError, BanburyWarning
-from banbury.estimators import NaiveBayesClassifier
 from banbury.explain import Explanation
 from banbury.files import load, save
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
 from banbury.tally import Tally, count
+
+if TYPE_CHECKING:
+    from banbury.estimators import NaiveBayesClassifier
 
 __version__ = "0.1.0"
 
@@ -44,3 +50,12 @@ __all__ = [
     "load",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Estimators on demand: importing scikit-learn takes longer than all the rest."""
+    if name == "NaiveBayesClassifier":
+        from banbury.estimators import NaiveBayesClassifier
+
+        return NaiveBayesClassifier
+    raise AttributeError(f"module 'banbury' has no attribute {name!r}")

@@ -554,11 +554,11 @@ def _count_rows(
 
 def _dense(labels: Codes, threads: int) -> Codes:
     """Labels numbered by those that occur: a range of integers may be wide and hold few of them."""
-    if not isinstance(labels.values, range) or len(labels.values) <= 64:
+    if not isinstance(labels.values, range):
         return labels
-    records = np.ascontiguousarray(labels.codes, dtype=np.int64).view(np.uint8).reshape(-1, 8)
-    codes, first, _ = _core.encode_records(records, threads)
-    return Codes(codes, 0, [int(labels.codes[row]) for row in first])
+    plain = np.ascontiguousarray(labels.codes)
+    codes, first, _ = _core.encode_records(plain.view(np.uint8).reshape(len(plain), plain.itemsize), threads)
+    return Codes(codes, 0, plain[first].tolist())
 
 
 def _class_numbers(labels: Codes) -> NDArray[np.int32]:

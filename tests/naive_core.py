@@ -1,0 +1,225 @@
+"""The core again, slow and obvious: plain loops, dictionaries and fractions."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+LOWEST = -(2**63)
+
+
+def split(columns):
+    """The features of a list of 1-D and 2-D arrays, as lists of Python numbers."""
+    features = []
+    for array in columns:
+        features += [array.tolist()] if array.ndim == 1 else array.T.tolist()
+    return features
+
+
+def expansion(value):
+    """The three float64 nearest to an exact value, largest first."""
+    parts = []
+    for _ in range(3):
+        part = float(value)
+        parts.append(part)
+        value -= Fraction(part)
+    return parts
+
+
+def exact(parts):
+    return sum(Fraction(float(part)) for part in parts)
+
+
+def encode(values):
+    """Codes by first occurrence, first rows, counts; None gets -1."""
+    seen, codes, first, counts = {}, [], [], []
+    for row, value in enumerate(values):
+        if value is None:
+            codes.append(-1)
+            continue
+        if value not in seen:
+            seen[value] = len(seen)
+            first.append(row)
+            counts.append(0)
+        codes.append(seen[value])
+        counts[seen[value]] += 1
+    return codes, first, counts
+
+
+def encode_records(records):
+    return encode([bytes(row) for row in records])
+
+
+def encode_strings(offsets, data, valid, valid_offset, strip):
+    values = []
+    for i in range(len(offsets) - 1):
+        bit = valid_offset + i
+        if valid is not None and not valid[bit // 8] >> (bit % 8) & 1:
+            values.append(None)
+            continue
+        value = bytes(data[offsets[i] : offsets[i + 1]])
+        values.append(value.strip() if strip else value)
+    return encode(values)
+
+
+def encode_objects(values):
+    if not all(isinstance(v, str) or v is None or (isinstance(v, float) and math.isnan(v)) for v in values):
+        return None
+    return encode([v if isinstance(v, str) else None for v in values])
+
+
+def weights_of(weights, whole, n):
+    """Per row: what it adds to the count of rows, and what to the sum of weights."""
+    if weights is None:
+        return [1] * n, [Fraction(1)] * n
+    return [int(w) if whole else 1 for w in weights], [Fraction(float(w)) for w in weights]
+
+
+def count(keys, classes, n_keys, n_classes, weights, whole):
+    """Rows and weights per (key, class), where keys gives the keys of each row."""
+    rows = np.zeros((n_keys, n_classes), np.int64)
+    sums = [[Fraction(0)] * n_classes for _ in range(n_keys)]
+    number, weight = weights_of(weights, whole, len(classes))
+    for i, c in enumerate(classes):
+        if c >= 0:
+            for key in keys[i]:
+                rows[key, c] += number[i]
+                sums[key][c] += weight[i]
+    return rows, sums
+
+
+def count_classes(classes, n_classes, weights, whole):
+    rows, sums = count([[0]] * len(classes), classes, 1, n_classes, weights, whole)
+    return rows[0], sums[0]
+
+
+def count_moments(columns, origin, unit, classes, n_classes, weights, whole):
+    """Rows (F, C), weights and sums of z and z squared as fractions; z is rounded as a float64 is."""
+    features = split(columns)
+    present = [[f for f, x in enumerate(row) if not math.isnan(x)] for row in zip(*features, strict=True)]
+    if not features:
+        present = [[]] * len(classes)
+    rows, total = count(present, classes, len(features), n_classes, weights, whole)
+    weight = weights_of(weights, whole, len(classes))[1]
+    sums = [[[Fraction(0), Fraction(0)] for _ in range(n_classes)] for _ in features]
+    for i, c in enumerate(classes):
+        for f in present[i] if c >= 0 else []:
+            z = Fraction((float(features[f][i]) - float(origin[f])) / float(unit[f]))
+            sums[f][c][0] += weight[i] * z
+            sums[f][c][1] += weight[i] * z * z
+    return rows, total, sums
+
+
+def count_codes(columns, low, size, classes, n_classes, weights, whole):
+    features = split(columns)
+    starts = np.concatenate([[0], np.cumsum(size)]).astype(int).tolist()
+    keys = [[] for _ in classes]
+    for f, values in enumerate(features):
+        for i, x in enumerate(values):
+            if 0 <= x - int(low[f]) < size[f]:
+                keys[i].append(starts[f] + x - int(low[f]))
+    return count(keys, classes, starts[-1], n_classes, weights, whole)
+
+
+def count_flags(columns, threshold, classes, n_classes, weights, whole):
+    """Rows and weights of (feature no, feature yes) in turn."""
+    features = split(columns)
+    keys = [[] for _ in classes]
+    for f, values in enumerate(features):
+        for i, x in enumerate(values):
+            if not math.isnan(x):
+                t = 0.0 if math.isnan(threshold[f]) else threshold[f]
+                keys[i].append(2 * f + (x > t))
+    return count(keys, classes, 2 * len(features), n_classes, weights, whole)
+
+
+def bins(column, start, width):
+    return [LOWEST if math.isnan(x) else math.floor((float(x) - start) / width) for x in column.ravel().tolist()]
+
+
+def span(columns):
+    low, high = [], []
+    for values in split(columns):
+        values = [x for x in values if x != LOWEST]
+        low.append(min(values, default=0))
+        high.append(max(values, default=-1))
+    return low, high
+
+
+def log_normal(z, mean, deviation):
+    u = (z - mean) / deviation
+    return -u * u / 2 - math.log(deviation) - math.log(math.sqrt(2 * math.pi))
+
+
+KERNELS = {
+    "box": lambda u: float(-0.5 <= u < 0.5),
+    "triangle": lambda u: max(0.0, 1 - abs(u)),
+    "epanechnikov": lambda u: 0.75 * (1 - u * u) if abs(u) <= 1 else 0.0,
+    "biweight": lambda u: 15 / 16 * (1 - u * u) ** 2 if abs(u) <= 1 else 0.0,
+    "triweight": lambda u: 35 / 32 * (1 - u * u) ** 3 if abs(u) <= 1 else 0.0,
+    "cosine": lambda u: math.pi / 4 * math.cos(math.pi / 2 * u) if abs(u) <= 1 else 0.0,
+}
+
+
+def clip(z):
+    return min(max(z, -(2.0**400)), 2.0**400)
+
+
+def log_likelihood(part, f, x, c):
+    """The log-likelihood of the value x of a part's feature f in class c."""
+    name, _, *rest = part
+    if math.isnan(x):
+        return 0.0
+    if name in ("normal", "student"):
+        origin, unit, mean, precision, constant, *power = rest
+        away = precision[f, c] * (clip((x - origin[f]) / unit[f]) - mean[f, c]) ** 2
+        return constant[f, c] - (power[0][f, c] * math.log1p(away) if power else away)
+    if name == "table":
+        low, lookups, outside, table = rest
+        k = x - int(low[f])
+        row = int(lookups[f][k]) if 0 <= k < len(lookups[f]) else int(outside[f])
+        return 0.0 if row < 0 else table[row, c]
+    if name == "flags":
+        threshold, no, yes = rest
+        return (yes if x > (0.0 if math.isnan(threshold[f]) else threshold[f]) else no)[f, c]
+    if name == "histogram":
+        start, width, table = rest
+        k = math.floor((x - start) / width)
+        inside = min(max(k, 0), len(table) - 1)
+        return table[inside, c] - abs(k - inside) * math.log(2)
+    origin, unit, kernel, centres, weights, bandwidth, constant, floor = rest
+    if not weights[:, c].any():
+        return 0.0
+    z, h = clip((x - origin) / unit), bandwidth[c]
+    occupied = [(b, w) for b, w in zip(centres.tolist(), weights[:, c].tolist(), strict=True) if w > 0]
+    if kernel == "normal":
+        logs = [math.log(w) + log_normal(z, b, h) for b, w in occupied]
+        return constant[c] + max(logs) + math.log(sum(math.exp(log - max(logs)) for log in logs))
+    density = sum(w * KERNELS[kernel]((z - b) / h) for b, w in occupied) / h
+    log_floor = math.log(1e-6) + log_normal(z, floor[0], floor[1])
+    if density == 0 or log_floor < -700:
+        return constant[c] + (log_floor if density == 0 else math.log(density * (1 - 1e-6)))
+    return constant[c] + math.log((1 - 1e-6) * density + math.exp(log_floor))
+
+
+def score(n_rows, log_prior, parts, want):
+    """An array and the number of rows that no class explains."""
+    n_classes = len(log_prior)
+    likelihoods = []
+    for part in parts:
+        columns = part[1] if isinstance(part[1], list) else [part[1]]
+        for f, values in enumerate(split(columns)):
+            likelihoods.append([[log_likelihood(part, f, x, c) for c in range(n_classes)] for x in values])
+    each = np.array(likelihoods).reshape(len(likelihoods), n_rows, n_classes).transpose(1, 0, 2)
+    joint = log_prior + each.sum(axis=1)
+    lost = np.isneginf(joint).all(axis=1)
+    if want == "parts":
+        return each, lost.sum()
+    if want == "log_joint":
+        return joint, lost.sum()
+    joint[lost] = log_prior
+    if want == "class":
+        return joint.argmax(axis=1), lost.sum()
+    shifted = joint - joint.max(axis=1, keepdims=True, initial=-math.inf)
+    log_posterior = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return (np.exp(log_posterior) if want == "posterior" else log_posterior), lost.sum()

@@ -1,0 +1,865 @@
+"""Every function of the Rust core against its slow twin in naive_core.py."""
+
+import ast
+import math
+import pathlib
+
+import naive_core as naive
+import numpy as np
+import pytest
+
+import banbury
+from banbury import _core
+from banbury._core import BadValue
+
+REALS = ["float64", "float32"]
+INTEGERS = ["int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
+LAYOUTS = ["C", "F", "strided", "reversed", "repeated", "columns", "mixed", "packed"]
+WEIGHTS = ["none", "whole", "real"]
+n_threads = pytest.mark.parametrize("threads", [1, 4])
+
+
+def lay(matrix, layout):
+    """The same numbers, elsewhere in memory."""
+    n, k = matrix.shape
+    if layout == "C":
+        return [np.ascontiguousarray(matrix)]
+    if layout == "F":
+        return [np.asfortranarray(matrix)]
+    if layout == "strided":
+        wide = np.full((2 * n, 3 * k), 99, matrix.dtype)
+        wide[::2, ::3] = matrix
+        return [wide[::2, ::3]]
+    if layout == "reversed":
+        return [matrix[::-1, ::-1].copy()[::-1, ::-1]]
+    if layout == "repeated":
+        return [np.broadcast_to(matrix[:, :1], (n, k))] if k else [matrix]
+    if layout == "columns":
+        return [matrix[:, j].copy() for j in range(k)]
+    if layout == "mixed":
+        return [matrix[:, 0].copy(), np.asfortranarray(matrix[:, 1:2]), matrix[:, :0], matrix[:, 2:].copy()]
+    packed = np.zeros((n, k), [("pad", "u1"), ("value", matrix.dtype)])
+    packed["value"] = matrix
+    return [packed["value"]]
+
+
+def rows_of(rng, n, n_classes, kind):
+    classes = rng.integers(-1, n_classes, n).astype(np.int32)
+    if kind == "none":
+        return classes, None, True
+    if kind == "whole":
+        return classes, rng.integers(1, 30, n).astype(float), True
+    return classes, rng.choice([0.1, 1 / 3, 0.75, 20.3], n), False
+
+
+def reals(rng, n, k, dtype="float64", missing=0.1):
+    x = rng.normal(size=(n, k)).astype(dtype)
+    x[rng.random((n, k)) < missing] = np.nan
+    return x
+
+
+def integers(rng, n, k, dtype, low=0, high=7):
+    return rng.integers(low if dtype[0] == "i" else max(low, 0), high, (n, k)).astype(dtype)
+
+
+def assert_counts(found, expected, weights_expected):
+    """Rows equal; the weights' expansions are those of the exact sums."""
+    rows, weights = found
+    assert rows.dtype == np.int64
+    np.testing.assert_array_equal(rows.ravel(), np.ravel(expected))
+    if weights_expected is None:
+        assert weights is None
+    else:
+        flat = [w for row in weights_expected for w in (row if isinstance(row, list) else [row])]
+        np.testing.assert_array_equal(weights.reshape(-1, 3), np.array([naive.expansion(w) for w in flat]).reshape(-1, 3))
+
+
+def same(a, b):
+    """Equal bit for bit."""
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return a == b
+
+
+def bad_value(call, *expected):
+    with pytest.raises(BadValue) as caught:
+        call()
+    assert caught.value.args == expected
+    assert type(caught.value.args[3]) is type(expected[3])
+
+
+def test_the_stub_names_what_there_is():
+    stub = ast.parse(pathlib.Path(banbury.__file__).with_name("_core.pyi").read_text())
+    said = {node.name for node in stub.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    there = {name for name in dir(_core) if not name.startswith("__")}
+    assert said == there
+    assert issubclass(BadValue, ValueError)
+    assert BadValue.__name__ == "BadValue"
+
+
+# ---- encoding
+
+
+@n_threads
+@pytest.mark.parametrize("width", [0, 1, 2, 3, 4, 7, 8, 9, 16, 33])
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_encode_records(width, n, threads):
+    records = np.random.default_rng(width).integers(0, 3, (n, width)).astype(np.uint8)
+    for laid in (records, records[::-1].copy()[::-1], np.asfortranarray(records)):
+        codes, first, counts = _core.encode_records(laid, threads)
+        assert (codes.dtype, first.dtype, counts.dtype) == (np.int32, np.int64, np.int64)
+        assert (codes.tolist(), first.tolist(), counts.tolist()) == naive.encode_records(records)
+
+
+@pytest.mark.parametrize("distinct", [5, 40_000])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "i8", "U3", "S5"])
+def test_encode_records_in_parallel(dtype, distinct):
+    values = np.random.default_rng(1).integers(0, distinct, 100_000).astype(dtype)
+    records = values.view(np.uint8).reshape(len(values), -1)
+    one = _core.encode_records(records, 1)
+    assert same(one, _core.encode_records(records, 4))
+    assert (one[0].tolist(), one[1].tolist(), one[2].tolist()) == naive.encode(values.tolist())
+
+
+STRINGS = [b"ham", b"", b" ham\t", b"spam", b"\x0b\x0c \r\n", b"ham", b"a longer string than eight", b"spam ", b"\xc3\xa9"]
+
+
+@n_threads
+@pytest.mark.parametrize("strip", [False, True])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("valid_offset", [None, 0, 5])
+def test_encode_strings(dtype, strip, valid_offset, threads):
+    rng = np.random.default_rng(2)
+    strings = [STRINGS[i] for i in rng.integers(0, len(STRINGS), 40_000)]
+    offsets = np.concatenate([[3], 3 + np.cumsum([len(s) for s in strings])]).astype(dtype)
+    data = np.frombuffer(b"xyz" + b"".join(strings) + b"rest", np.uint8)
+    valid = None if valid_offset is None else rng.integers(0, 256, 5002).astype(np.uint8)
+    found = _core.encode_strings(offsets, data, valid, valid_offset or 0, strip, threads)
+    expected = naive.encode_strings(offsets.tolist(), data, valid, valid_offset or 0, strip)
+    assert tuple(a.tolist() for a in found) == expected
+
+
+def test_encode_no_strings():
+    found = _core.encode_strings(np.zeros(1, np.int32), np.zeros(0, np.uint8), None, 0, False, 1)
+    assert [len(a) for a in found] == [0, 0, 0]
+
+
+class Word(str):
+    pass
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        ["b", "a", "b", None, float("nan"), "", "é" * 9, "a", Word("b"), np.str_("a"), np.float64("nan")],
+        ["\ud800", "a", "\ud800", "\udfff"],
+        ["a", 1],
+        ["a", 1.5],
+        ["a", b"a"],
+        [True],
+        [None, None],
+        [str(i % 777) for i in range(5000)],
+    ],
+)
+def test_encode_objects(values):
+    found = _core.encode_objects(values)
+    expected = naive.encode_objects(values)
+    assert (found if found is None else tuple(a.tolist() for a in found)) == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: _core.encode_records(np.zeros(3, np.uint8), 1),
+        lambda: _core.encode_records(np.zeros((3, 2), np.int8), 1),
+        lambda: _core.encode_records(np.zeros((3, 2), np.uint8), 0),
+        lambda: _core.encode_records([[1]], 1),
+        lambda: strings([]),
+        lambda: strings([0, 4]),
+        lambda: strings([2, 1]),
+        lambda: strings([-1, 1]),
+        lambda: strings([0, 2, 1, 3]),
+        lambda: strings([0, 1], valid=np.zeros(0, np.uint8)),
+        lambda: strings([0, 1], valid=np.zeros(1, np.uint8), valid_offset=8),
+        lambda: strings([0, 1], valid=np.zeros(1, np.uint8), valid_offset=-1),
+        lambda: strings([0.0, 1.0], dtype=float),
+        lambda: strings([0, 1], threads=-1),
+    ],
+)
+def test_encode_refuses(call):
+    with pytest.raises(ValueError):
+        call()
+
+
+def strings(offsets, dtype=np.int64, valid=None, valid_offset=0, threads=1):
+    data = np.frombuffer(b"abc", np.uint8)
+    return _core.encode_strings(np.array(offsets, dtype), data, valid, valid_offset, False, threads)
+
+
+# ---- counting
+
+
+@n_threads
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("n", [0, 1, 1000])
+def test_count_classes(n, kind, threads):
+    classes, weights, whole = rows_of(np.random.default_rng(n), n, 4, kind)
+    rows, sums = naive.count_classes(classes, 4, weights, whole)
+    found = _core.count_classes(classes, 4, weights, whole, threads)
+    assert_counts(found, rows, None if whole else sums)
+    if weights is not None:
+        twice = _core.count_classes(np.repeat(classes, 2)[::2], 4, np.repeat(weights, 2)[::2], whole, threads)
+        assert same(found, twice)
+
+
+def test_ones_that_are_not_called_whole():
+    rows, weights = _core.count_classes(np.array([0, 0, -1], np.int32), 1, None, False, 1)
+    assert (rows.tolist(), weights.tolist()) == ([2], [[2.0, 0.0, 0.0]])
+
+
+def assert_moments(found, expected, whole):
+    rows, weights, sums = found
+    assert_counts((rows, weights), expected[0], None if whole else expected[1])
+    for f, c, p in np.ndindex(sums.shape[:3]):
+        assert naive.expansion(naive.exact(sums[f, c, p])) == sums[f, c, p].tolist(), "parts overlap"
+        exact = expected[2][f][c][p]
+        scale = max(abs(expected[2][f][c][1]), 1)
+        assert abs(naive.exact(sums[f, c, p]) - exact) <= 1e-14 * scale
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("dtype", REALS + INTEGERS)
+def test_count_moments(dtype, kind, layout):
+    rng = np.random.default_rng(3)
+    x = reals(rng, 150, 5, dtype) * 3 if dtype in REALS else integers(rng, 150, 5, dtype, -100, 127)
+    if dtype in REALS:
+        x[rng.random(x.shape) < 0.02] = 1e4
+    columns = lay(x, layout)
+    origin, unit = rng.normal(size=5), 2.0 ** rng.integers(-2, 5, 5)
+    classes, weights, whole = rows_of(rng, 150, 3, kind)
+    found = _core.count_moments(columns, origin, unit, classes, 3, weights, whole, 1)
+    assert_moments(found, naive.count_moments(columns, origin, unit, classes, 3, weights, whole), whole)
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("missing", [0, 0.05])
+def test_count_moments_in_parallel(kind, missing):
+    rng = np.random.default_rng(4)
+    x = reals(rng, 30_000, 7, missing=missing)
+    x[rng.random(x.shape) < 0.001] = 1e12
+    classes, weights, whole = rows_of(rng, len(x), 3, kind)
+    rest = np.zeros(7), np.full(7, 0.5), classes, 3, weights, whole
+    one = _core.count_moments([x], *rest, 1)
+    for layout in ("C", "F", "columns", "reversed"):
+        assert same(one, _core.count_moments(lay(x, layout), *rest, 4))
+    few = slice(0, 5000)
+    rest = np.zeros(7), np.full(7, 0.5), classes[few], 3, None if weights is None else weights[few], whole
+    assert_moments(_core.count_moments([x[few]], *rest, 2), naive.count_moments([x[few]], *rest), whole)
+
+
+def test_wide_and_many_classes():
+    rng = np.random.default_rng(5)
+    x = reals(rng, 40, 600)
+    classes = rng.integers(-1, 50, 40).astype(np.int32)
+    rest = np.zeros(600), np.ones(600), classes, 50, None, True
+    found = _core.count_moments([x], *rest, 4)
+    assert_moments(found, naive.count_moments([x], *rest), True)
+
+
+def test_an_outlier_is_forgotten_exactly():
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(1000, 2))
+    x[500] = 1e12 + 0.3, -1e12 / 3
+
+    def count(rows):
+        rest = np.zeros(2), np.ones(2), np.zeros(len(rows), np.int32), 1, None, True, 1
+        return _core.count_moments([rows], *rest)[2]
+
+    whole, outlier = count(x), count(x[500:501])
+    for f, p in np.ndindex(2, 2):
+        left = naive.exact(whole[f, 0, p]) - naive.exact(outlier[f, 0, p])
+        plain = naive.exact(count(np.delete(x, 500, axis=0))[f, 0, p])
+        z = math.fsum(np.delete(x, 500, axis=0)[:, f] ** (p + 1))
+        assert abs(left - plain) < 1e-13 * abs(plain)
+        assert float(left) == pytest.approx(z, rel=1e-13)
+
+
+def test_moments_in_extreme_units():
+    for unit in (2.0**1023, 2.0**-1022, 2.0**-1000):
+        x = np.array([[3 * (unit / 4)], [unit], [-unit]])
+        rest = np.zeros(1), np.array([unit]), np.zeros(3, np.int32), 1, None, True, 1
+        assert _core.count_moments([x], *rest)[2][0, 0, :, 0].tolist() == [0.75, 2.5625]
+    wide = np.array([1.5e308]), np.array([2.0**1023]), np.zeros(1, np.int32), 1, None, True, 1
+    found = _core.count_moments([np.array([-1.5e308])], *wide)[2][0, 0, 0, 0]
+    assert found == pytest.approx(-1.5e308 / 2.0**1023 * 2)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "columns"])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_moments_refuse_what_cannot_be_summed(kind, layout):
+    x = np.random.default_rng(7).normal(size=(300, 5))
+    classes, weights, whole = rows_of(np.random.default_rng(7), 300, 3, kind)
+    classes[200] = 1
+    rest = np.zeros(5), np.ones(5), classes, 3, weights, whole, 2
+    for value, what in ((math.inf, "infinite"), (-math.inf, "infinite"), (1e200, "too far"), (-2.6e120, "too far")):
+        x[200, 3] = value
+        bad_value(lambda: _core.count_moments(lay(x, layout), *rest), what, 3, 200, value)  # noqa: B023
+    x[200, 3] = 2.5e120
+    assert np.isfinite(_core.count_moments(lay(x, layout), *rest)[2]).all()
+    classes[200], x[200, 3] = -1, math.inf
+    _core.count_moments(lay(x, layout), *rest)
+
+
+def test_a_weight_can_be_too_much():
+    rest = np.zeros(1), np.ones(1), np.zeros(1, np.int32), 1
+    x = np.array([1e120])
+    bad_value(lambda: _core.count_moments([x], *rest, np.array([1e140]), False, 1), "too far", 0, 0, 1e120)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_count_codes(dtype, kind, layout):
+    rng = np.random.default_rng(8)
+    columns = lay(integers(rng, 120, 4, dtype, -5, 9), layout)
+    low, size = np.array([-5, 0, 2, 0]), np.array([14, 5, 3, 0])
+    classes, weights, whole = rows_of(rng, 120, 3, kind)
+    rest = low, size, classes, 3, weights, whole
+    rows, sums = naive.count_codes(columns, *rest)
+    assert_counts(_core.count_codes(columns, *rest, 1), rows, None if whole else sums)
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("size", [50, 2_000_000])
+def test_count_codes_in_parallel(kind, size):
+    rng = np.random.default_rng(9)
+    x = integers(rng, 20_000, 3, "int64", 0, size)
+    classes, weights, whole = rows_of(rng, len(x), 2, kind)
+    rest = np.zeros(3, int), np.full(3, size), classes, 2, weights, whole
+    one = _core.count_codes([x], *rest, 1)
+    assert same(one, _core.count_codes([x], *rest, 4))
+    assert same(one, _core.count_codes(lay(x, "F"), *rest, 3))
+    if size == 50:
+        rows, sums = naive.count_codes([x], *rest)
+        assert_counts(one, rows, None if whole else sums)
+
+
+def test_codes_at_the_ends_of_int64():
+    x = np.array([-(2**63), 2**63 - 1, 0, -1])
+    classes = np.zeros(4, np.int32)
+    for low, expected in ((-(2**63), [1, 0]), (2**63 - 2, [0, 1]), (-1, [1, 1])):
+        rows, _ = _core.count_codes([x], np.array([low]), np.array([2]), classes, 1, None, True, 1)
+        assert rows[:, 0].tolist() == expected
+    huge = np.array([2**64 - 1, 3], np.uint64)
+    rows, _ = _core.count_codes([huge], np.array([-1]), np.array([5]), classes[:2], 1, None, True, 1)
+    assert rows[:, 0].tolist() == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("dtype", REALS + INTEGERS)
+def test_count_flags(dtype, kind, layout):
+    rng = np.random.default_rng(10)
+    if dtype in REALS:
+        x = reals(rng, 1500, 5, dtype, 0.02)
+        x[:, 4] = rng.choice([0, 1, math.nan], 1500)
+    else:
+        x = integers(rng, 1500, 5, dtype, -3, 9)
+        x[:, 4] &= 1
+    columns = lay(x, layout)
+    threshold = np.array([0.25, -1.0, 300.0, -math.inf, 0.5 if layout == "repeated" else math.nan])
+    classes, weights, whole = rows_of(rng, 1500, 3, kind)
+    rows, sums = naive.count_flags(columns, threshold, classes, 3, weights, whole)
+    found = _core.count_flags(columns, threshold, classes, 3, weights, whole, 1)
+    assert found[0].shape == (5, 2, 3)
+    assert_counts(found, rows, None if whole else sums)
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("dtype", ["uint8", "float64", "int16"])
+def test_count_flags_in_parallel(dtype, kind):
+    rng = np.random.default_rng(11)
+    x = rng.integers(0, 2, (40_000, 9)).astype(dtype)
+    classes, weights, whole = rows_of(rng, len(x), 3, kind)
+    rest = np.full(9, math.nan), classes, 3, weights, whole
+    one = _core.count_flags([x], *rest, 1)
+    for layout in ("C", "F", "columns"):
+        assert same(one, _core.count_flags(lay(x, layout), *rest, 4))
+    np.testing.assert_array_equal(one[0].sum((1, 2)), one[0].sum((1, 2))[0])
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("value", [2, -1, 0.5, math.inf])
+def test_flags_must_be_flags(value, kind, layout):
+    x = np.ones((600, 5), float if isinstance(value, float) else np.int8)
+    x[550, 2] = value
+    classes, weights, whole = rows_of(np.random.default_rng(12), 600, 3, kind)
+    rest = np.full(5, math.nan), classes, 3, weights, whole, 2
+    classes[550] = 2
+    bad_value(lambda: _core.count_flags(lay(x, layout), *rest), "not 0 or 1", 2, 550, value)
+    classes[550] = -1
+    _core.count_flags(lay(x, layout), *rest)
+
+
+# ---- values
+
+
+@n_threads
+@pytest.mark.parametrize("dtype", REALS + INTEGERS)
+def test_bins(dtype, threads):
+    rng = np.random.default_rng(13)
+    x = reals(rng, 40_000, 1, dtype) * 9 if dtype in REALS else integers(rng, 40_000, 1, dtype, -90, 90)
+    for column in (x, x[:, 0], x[::-1, 0], x[::7]):
+        found = _core.bins(column, -0.3, 0.25, threads)
+        assert found.dtype == np.int64
+        assert found.tolist() == naive.bins(column, -0.3, 0.25)
+
+
+def test_bins_refuse():
+    x = np.zeros(50_000)
+    for value, what in ((-math.inf, "infinite"), (2.0**54, "too fine"), (-1e300, "too fine")):
+        x[40_001] = value
+        bad_value(lambda: _core.bins(x, 0.0, 1.0, 2), what, 0, 40_001, value)  # noqa: B023
+    bad_value(lambda: _core.bins(np.array([2**62]), 0.0, 1.0, 2), "too fine", 0, 0, 2**62)
+    assert _core.bins(np.array([2.0**53]), 0.0, 1.0, 1).tolist() == [2**53]
+
+
+@n_threads
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_span(dtype, layout, threads):
+    rng = np.random.default_rng(14)
+    columns = lay(integers(rng, 20_000, 3, dtype, -100, 100), layout)
+    if dtype == "int64" and layout != "repeated":
+        columns[0][rng.random(columns[0].shape) < 0.3] = naive.LOWEST
+    low, high = _core.span(columns, threads)
+    assert (low.tolist(), high.tolist()) == naive.span(columns)
+
+
+def test_span_of_little():
+    for columns in ([], [np.zeros((0, 2), np.int8)], [np.full(3, naive.LOWEST)]):
+        low, high = _core.span(columns, 2)
+        assert (low.tolist(), high.tolist()) == naive.span(columns)
+    bad_value(lambda: _core.span([np.array([1, 2**63], np.uint64)], 1), "too far", 0, 1, 2**63)
+
+
+@n_threads
+def test_not_counts(threads):
+    rng = np.random.default_rng(15)
+    x = rng.integers(0, 9, (20_000, 3)).astype(float)
+    x[rng.random(x.shape) < 0.1] = math.nan
+    x[5, 1] = 2.0**53
+    assert _core.not_counts([x, integers(rng, 20_000, 2, "uint8")], threads) is None
+    assert _core.not_counts([], threads) is None
+    for value in (-1.0, 0.5, math.inf, -math.inf, 2.0**54):
+        x[19_999, 2] = value
+        bad_value(lambda: _core.not_counts([x[:, :1], np.asfortranarray(x)], threads), "not a count", 3, 19_999, value)  # noqa: B023
+    bad_value(lambda: _core.not_counts([np.array([0, -3])], threads), "not a count", 0, 1, -3)
+
+
+# ---- what does not fit together
+
+
+ONE = np.zeros(2, np.int32)
+X = np.zeros((2, 1))
+CODES = np.zeros((2, 1), int)
+UNIT = np.zeros(1), np.ones(1)
+RANGE = np.zeros(1, int), np.ones(1, int)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: _core.count_classes(np.array([3], np.int32), 3, None, True, 1),
+        lambda: _core.count_classes(np.array([-2], np.int32), 3, None, True, 1),
+        lambda: _core.count_classes(ONE, 0, None, True, 1),
+        lambda: _core.count_classes(ONE, -1, None, True, 1),
+        lambda: _core.count_classes(ONE, 2**40, None, True, 1),
+        lambda: _core.count_classes(ONE, 1, np.ones(3), True, 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, math.nan]), False, 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, math.inf]), False, 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, 0.0]), False, 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, -1.0]), True, 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, 1.5]), True, 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, 2.0**60]), True, 1),
+        lambda: _core.count_classes(ONE, 1, np.ones(2, int), True, 1),
+        lambda: _core.count_classes(ONE, 1, np.ones((2, 1)), True, 1),
+        lambda: _core.count_classes(ONE.astype(int), 1, None, True, 1),
+        lambda: _core.count_classes(ONE, 1, None, True, 0),
+        lambda: _core.count_moments([X], *UNIT, ONE[:1], 1, None, True, 1),
+        lambda: _core.count_moments([X, X[:1]], np.zeros(2), np.ones(2), ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X], np.zeros(2), np.ones(1), ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X], np.zeros(1), np.ones(0), ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X], np.zeros(1), np.full(1, 3.0), ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X], np.zeros(1), np.full(1, 5e-324), ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X], np.full(1, math.nan), np.ones(1), ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X.astype(complex)], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X.astype(bool)], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X.astype(">f8")], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X.astype(np.float16)], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X.astype(object)], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([X.reshape(2, 1, 1)], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([np.float64(3)], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([np.array(3.0)], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_moments([[1.0]], *UNIT, ONE, 1, None, True, 1),
+        lambda: _core.count_codes([X], *RANGE, ONE, 1, None, True, 1),
+        lambda: _core.count_codes([CODES], np.zeros(2, int), np.ones(1, int), ONE, 1, None, True, 1),
+        lambda: _core.count_codes([CODES], np.zeros(1, int), -np.ones(1, int), ONE, 1, None, True, 1),
+        lambda: _core.count_codes([CODES], np.full(1, 2**63 - 1), np.full(1, 2), ONE, 1, None, True, 1),
+        lambda: _core.count_codes([CODES], np.zeros(1, int), np.full(1, 2**62), ONE, 1, None, True, 1),
+        lambda: _core.count_codes([CODES], *RANGE, ONE[:1], 1, None, True, 1),
+        lambda: _core.count_flags([X], np.zeros(2), ONE, 1, None, True, 1),
+        lambda: _core.count_flags([X], np.zeros(1), ONE[:1], 1, None, True, 1),
+        lambda: _core.count_flags([X], np.zeros((1, 1)), ONE, 1, None, True, 1),
+        lambda: _core.bins(X, 0.0, 0.0, 1),
+        lambda: _core.bins(X, 0.0, math.nan, 1),
+        lambda: _core.bins(X, math.inf, 1.0, 1),
+        lambda: _core.bins(np.zeros((2, 2)), 0.0, 1.0, 1),
+        lambda: _core.span([X], 1),
+        lambda: _core.span([CODES, CODES[:1]], 1),
+        lambda: _core.not_counts([X, X[:1]], 1),
+    ],
+)
+def test_counting_refuses(call):
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert not isinstance(caught.value, BadValue)
+
+
+def test_nothing_is_something():
+    none = np.zeros(0, np.int32)
+    for n_classes in (0, 3):
+        for k in (0, 2):
+            for columns in ([np.zeros((0, k))], [np.zeros((0, k), order="F")], [np.zeros((4, k))[:0][:, ::-1]]):
+                found = _core.count_moments(columns, np.zeros(k), np.ones(k), none, n_classes, np.zeros(0), False, 2)
+                assert [a.shape for a in found] == [(k, n_classes), (k, n_classes, 3), (k, n_classes, 2, 3)]
+                found = _core.count_flags(columns, np.zeros(k), none, n_classes, np.zeros(0), False, 2)
+                assert [a.shape for a in found] == [(k, 2, n_classes), (k, 2, n_classes, 3)]
+                codes = [a.astype(int) for a in columns]
+                size = np.ones(k, int)
+                found = _core.count_codes(codes, np.zeros(k, int), size, none, n_classes, np.zeros(0), False, 2)
+                assert [a.shape for a in found] == [(k, n_classes), (k, n_classes, 3)]
+    found = _core.count_moments([], np.zeros(0), np.zeros(0), ONE, 2, None, True, 1)
+    assert found[0].shape == (0, 2)
+    assert _core.bins(np.zeros(0), 0.0, 1.0, 1).shape == (0,)
+
+
+# ---- scoring
+
+
+def scale(rng, k):
+    return rng.normal(size=k), 2.0 ** rng.integers(-2, 3, k)
+
+
+def normal_part(rng, n, c, layout="C", dtype="float64", student=False, k=5):
+    x = reals(rng, n, k, dtype) if dtype in REALS else integers(rng, n, k, dtype, -9, 9)
+    mean, precision = rng.normal(size=(k, c)), rng.random((k, c)) + 0.1
+    more = (rng.random((k, c)) + 1,) if student else ()
+    return ("student" if student else "normal", lay(x, layout), *scale(rng, k), mean, precision, rng.normal(size=(k, c)), *more)
+
+
+def table_part(rng, n, c, layout="C", dtype="int64", k=5):
+    x = integers(rng, n, k, dtype, -4, 9)
+    table = rng.normal(size=(20, c))
+    table[3, 0] = -math.inf
+    lookups = [rng.integers(0, 20, size).astype(np.uint32) for size in (8, 0, 13, 5, 1)]
+    return ("table", lay(x, layout), np.array([-2, 0, -4, 1, 3]), lookups, np.array([-1, 4, -1, 19, 0]), table)
+
+
+def flags_part(rng, n, c, layout="C", dtype="uint8"):
+    if dtype in REALS:
+        x = reals(rng, n, 5, dtype)
+        x[:, 4] = rng.choice([0, 1, math.nan], n)
+    else:
+        x = integers(rng, n, 5, dtype, -2, 5)
+        x[:, 4] &= 1
+    threshold = np.array([0.2, 1.0, 300.0, -math.inf, 0.3 if layout == "repeated" else math.nan])
+    no, yes = rng.normal(size=(5, c)), rng.normal(size=(5, c))
+    no[1, 0] = -math.inf
+    return ("flags", lay(x, layout), threshold, no, yes)
+
+
+def histogram_part(rng, n, c, dtype="float64"):
+    x = reals(rng, n, 1, dtype) * 4 if dtype in REALS else integers(rng, n, 1, dtype, -9, 9)
+    return ("histogram", x[:, 0], -1.25, 0.5, rng.normal(size=(6, c)))
+
+
+def kernel_part(rng, n, c, kernel="normal", dtype="float64"):
+    x = reals(rng, n, 1, dtype) * 4 if dtype in REALS else integers(rng, n, 1, dtype, -9, 9)
+    centres = np.sort(rng.normal(size=30))
+    weights = rng.random((30, c)) * (rng.random((30, c)) < 0.4)
+    weights[:, -1] = 0
+    weights /= np.maximum(weights.sum(0), 1e-9)
+    bandwidth, constant = rng.random(c) * 0.5 + 0.05, rng.normal(size=c)
+    return ("kernel", x[:, 0], 0.25, 2.0, kernel, centres, weights, bandwidth, constant, (0.1, 2.5))
+
+
+def all_parts(rng, n, c):
+    return [
+        normal_part(rng, n, c),
+        table_part(rng, n, c),
+        flags_part(rng, n, c, dtype="float64"),
+        histogram_part(rng, n, c),
+        kernel_part(rng, n, c),
+        kernel_part(rng, n, c, "cosine"),
+        normal_part(rng, n, c, student=True),
+        flags_part(rng, n, c),
+    ]
+
+
+WANTS = ["log_joint", "posterior", "log_posterior", "class", "parts"]
+
+
+def assert_score(n, log_prior, parts, threads=1, wants=WANTS, rtol=1e-12):
+    for want in wants:
+        found, lost = _core.score(n, log_prior, parts, want, threads)
+        expected, expected_lost = naive.score(n, log_prior, parts, want)
+        assert lost == expected_lost
+        assert found.shape == expected.shape
+        assert found.dtype == (np.int32 if want == "class" else np.float64)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-11)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", REALS + INTEGERS)
+def test_score_of_each_part(dtype, layout):
+    rng = np.random.default_rng(16)
+    log_prior = np.log([0.5, 0.3, 0.2])
+    parts = [normal_part(rng, 140, 3, layout, dtype), normal_part(rng, 140, 3, layout, dtype, student=True)]
+    parts += [flags_part(rng, 140, 3, layout, dtype)]
+    if dtype in INTEGERS:
+        parts += [table_part(rng, 140, 3, layout, dtype)]
+    for part in parts:
+        assert_score(140, log_prior, [part], wants=["log_joint", "parts"])
+
+
+@pytest.mark.parametrize("dtype", REALS + INTEGERS)
+def test_score_of_densities(dtype):
+    rng = np.random.default_rng(17)
+    log_prior = np.log([0.5, 0.3, 0.2])
+    assert_score(300, log_prior, [histogram_part(rng, 300, 3, dtype)])
+    for kernel in ("normal", *naive.KERNELS):
+        assert_score(300, log_prior, [kernel_part(rng, 300, 3, kernel, dtype)], rtol=1e-10)
+
+
+@pytest.mark.parametrize("c", [*range(1, 10), 40])
+@pytest.mark.parametrize("n", [0, 1, 130])
+def test_score_of_all_parts(n, c):
+    rng = np.random.default_rng(c)
+    log_prior = np.log(rng.dirichlet(np.ones(c)))
+    assert_score(n, log_prior, all_parts(rng, n, c))
+
+
+def test_score_of_many_features():
+    rng = np.random.default_rng(18)
+    log_prior = np.log([0.5, 0.5])
+    assert_score(50, log_prior, [normal_part(rng, 50, 2, k=100), normal_part(rng, 50, 2, "F", student=True, k=70)])
+
+
+def test_score_of_nothing():
+    log_prior = np.log([0.2, 0.8])
+    assert_score(3, log_prior, [])
+    found, lost = _core.score(3, log_prior, [], "class", 1)
+    assert found.tolist() == [1, 1, 1]
+    assert lost == 0
+
+
+@pytest.mark.parametrize("want", WANTS)
+def test_score_in_parallel(want):
+    rng = np.random.default_rng(19)
+    n = 20_000
+    parts = all_parts(rng, n, 3)
+    log_prior = np.log([0.5, 0.3, 0.2])
+    one = _core.score(n, log_prior, parts, want, 1)
+    assert same(one, _core.score(n, log_prior, parts, want, 4))
+    assert not np.isnan(one[0]).any()
+    few = [(p[0], [a[777:778] for a in p[1]] if isinstance(p[1], list) else p[1][777:778], *p[2:]) for p in parts]
+    alone = _core.score(1, log_prior, few, want, 1)[0]
+    assert alone.tobytes() == one[0][777:778].tobytes(), "a row's score depends on its neighbours"
+
+
+def test_parts_add_up():
+    rng = np.random.default_rng(20)
+    parts = all_parts(rng, 500, 3)
+    log_prior = np.log([0.5, 0.3, 0.2])
+    joint, _ = _core.score(500, log_prior, parts, "log_joint", 1)
+    each, _ = _core.score(500, log_prior, parts, "parts", 1)
+    np.testing.assert_allclose(log_prior + each.sum(1), joint, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_that_no_class_explains():
+    never = np.full((1, 3), -math.inf)
+    some = np.array([[-math.inf, -1.0, -2.0]])
+    x = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], np.uint8)
+    no, yes = np.vstack([some, some]), np.vstack([never, some])
+    log_prior = np.log([0.5, 0.2, 0.3])
+    part = ("flags", [x], np.zeros(2), no, yes)
+    for threads in (1, 4):
+        assert_score(4, log_prior, [part], threads)
+        posterior, lost = _core.score(4, log_prior, [part], "posterior", threads)
+        assert lost == 2
+        np.testing.assert_allclose(posterior[[1, 3]], [[0.5, 0.2, 0.3]] * 2)
+    prior = np.array([-math.inf, math.log(0.4), math.log(0.6)])
+    assert_score(4, prior, [part])
+
+
+def test_the_first_of_the_best():
+    found, _ = _core.score(2, np.log([0.2, 0.4, 0.4]), [], "class", 1)
+    assert found.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("x", [1e308, -1e308, 1e200, 2.0**401, 5e-324, 0.0])
+def test_nothing_is_nan_far_out(x):
+    rng = np.random.default_rng(21)
+    column = np.array([x])
+    log_prior = np.log([0.5, 0.5])
+    unit = np.zeros(1), np.full(1, 2.0**-300)
+    square = rng.random((1, 2))
+    parts = [
+        ("normal", [column], *unit, square, square, square),
+        ("student", [column], *unit, square, square, square, square),
+        ("histogram", column, 0.0, 1e-300, np.zeros((3, 2))),
+        ("kernel", column, 0.0, 2.0**-300, "normal", np.zeros(1), np.ones((1, 2)), np.full(2, 1e-9), np.zeros(2), (0.0, 1.0)),
+        ("kernel", column, 0.0, 2.0**-300, "box", np.zeros(1), np.ones((1, 2)), np.full(2, 1e-9), np.zeros(2), (0.0, 1e-9)),
+    ]
+    for want in WANTS:
+        for chosen in ([part] for part in parts):
+            assert np.isfinite(_core.score(1, log_prior, chosen, want, 1)[0]).all()
+        assert not np.isnan(_core.score(1, log_prior, parts, want, 1)[0]).any()
+
+
+def test_normal_scores_are_clipped():
+    log_prior = np.zeros(1)
+    one, zero = np.ones((1, 1)), np.zeros((1, 1))
+    part = ("normal", [np.array([1e300, -1e300])], np.zeros(1), np.ones(1), zero, one, zero)
+    assert _core.score(2, log_prior, [part], "log_joint", 1)[0].tolist() == [[-(2.0**800)], [-(2.0**800)]]
+
+
+@pytest.mark.parametrize("want", WANTS)
+@n_threads
+def test_score_refuses_infinite_values(want, threads):
+    n = 9000
+    rng = np.random.default_rng(22)
+    parts = all_parts(rng, n, 2)
+    log_prior = np.log([0.5, 0.5])
+    first = [0, 5, 10, 15, 16, 17, 18, 23]
+    for i, part in enumerate(parts):
+        if part[0] == "table" or i == 7:
+            continue
+        x = part[1][0] if isinstance(part[1], list) else part[1][:, None]
+        f = 4 if part[0] == "flags" else x.shape[1] - 1
+        old, x[8500, f] = x[8500, f], -math.inf
+        what = "not 0 or 1" if part[0] == "flags" else "infinite"
+        bad_value(lambda: _core.score(n, log_prior, parts, want, threads), what, first[i] + f, 8500, -math.inf)  # noqa: B023
+        x[8500, f] = old
+
+
+def test_flags_to_score_must_be_flags():
+    x = np.array([[1, 1], [1, 7]], np.int16)
+    part = ("flags", [x], np.array([0.0, math.nan]), np.zeros((2, 1)), np.zeros((2, 1)))
+    bad_value(lambda: _core.score(2, np.zeros(1), [part], "class", 1), "not 0 or 1", 1, 1, 7)
+
+
+def spoil(part, at, value):
+    return [(*part[:at], value, *part[at + 1 :])]
+
+
+RNG = np.random.default_rng(23)
+NORMAL, STUDENT, TABLE = normal_part(RNG, 2, 2), normal_part(RNG, 2, 2, student=True), table_part(RNG, 2, 2)
+FLAGS, HISTOGRAM, KERNEL = flags_part(RNG, 2, 2), histogram_part(RNG, 2, 2), kernel_part(RNG, 2, 2)
+BOX = kernel_part(RNG, 2, 2, "box")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [("normal",)],
+        [()],
+        [["normal"]],
+        [("other", 1)],
+        [NORMAL[:-1]],
+        [(*NORMAL, 1)],
+        [(*TABLE, 1)],
+        [KERNEL[:-1]],
+        *(spoil(NORMAL, at, np.zeros((5, 3))) for at in (1, 4, 5, 6)),
+        *(spoil(NORMAL, at, np.zeros((4, 2))) for at in (4, 5, 6)),
+        *(spoil(NORMAL, at, np.full((5, 2), math.nan)) for at in (4, 5, 6)),
+        *(spoil(NORMAL, at, np.ones(4)) for at in (2, 3)),
+        spoil(NORMAL, 3, np.full(5, 3.0)),
+        spoil(NORMAL, 1, [np.zeros((3, 5))]),
+        spoil(NORMAL, 1, [np.zeros((2, 4))]),
+        spoil(NORMAL, 4, np.zeros((5, 2), np.float32)),
+        spoil(STUDENT, 7, np.zeros((5, 3))),
+        spoil(TABLE, 1, [np.zeros((2, 5))]),
+        spoil(TABLE, 2, np.zeros(4, int)),
+        spoil(TABLE, 2, np.full(5, 2**63 - 1)),
+        spoil(TABLE, 3, TABLE[3][:4]),
+        spoil(TABLE, 3, [np.full(30, 20, np.uint32)] * 5),
+        spoil(TABLE, 3, [np.full(30, 2**32 - 2, np.uint32)] * 5),
+        spoil(TABLE, 3, [np.zeros(3, int)] * 5),
+        spoil(TABLE, 4, np.full(5, 20)),
+        spoil(TABLE, 4, np.full(5, -2)),
+        spoil(TABLE, 5, np.zeros((20, 3))),
+        spoil(FLAGS, 2, np.zeros(4)),
+        spoil(FLAGS, 3, np.zeros((5, 3))),
+        spoil(FLAGS, 4, np.zeros((4, 2))),
+        spoil(HISTOGRAM, 1, np.zeros((2, 2))),
+        spoil(HISTOGRAM, 1, np.zeros(3)),
+        spoil(HISTOGRAM, 2, math.nan),
+        spoil(HISTOGRAM, 3, 0.0),
+        spoil(HISTOGRAM, 4, np.zeros((0, 2))),
+        spoil(HISTOGRAM, 4, np.zeros((2, 3))),
+        spoil(KERNEL, 2, math.inf),
+        spoil(KERNEL, 3, 3.0),
+        spoil(KERNEL, 4, "square"),
+        spoil(KERNEL, 5, KERNEL[5][::-1]),
+        spoil(KERNEL, 5, np.full(30, math.nan)),
+        spoil(KERNEL, 6, np.zeros((29, 2))),
+        spoil(KERNEL, 6, np.zeros((30, 3))),
+        spoil(KERNEL, 6, -np.ones((30, 2))),
+        spoil(KERNEL, 7, np.ones(3)),
+        spoil(KERNEL, 7, np.zeros(2)),
+        spoil(KERNEL, 8, np.zeros(1)),
+        spoil(KERNEL, 8, np.full(2, math.nan)),
+        spoil(KERNEL, 9, (1.0,)),
+        spoil(BOX, 9, (0.0, 0.0)),
+    ],
+)
+def test_score_refuses_parts(parts):
+    with pytest.raises(ValueError) as caught:
+        _core.score(2, np.log([0.5, 0.5]), parts, "log_joint", 1)
+    assert not isinstance(caught.value, BadValue)
+
+
+@pytest.mark.parametrize(
+    ("n", "log_prior", "want", "threads"),
+    [
+        (-1, np.zeros(1), "class", 1),
+        (2, np.zeros(0), "class", 1),
+        (2, np.array([math.nan]), "class", 1),
+        (2, np.array([math.inf]), "class", 1),
+        (2, np.array([-math.inf]), "class", 1),
+        (2, np.zeros((1, 1)), "class", 1),
+        (2, np.zeros(1), "classes", 1),
+        (2, np.zeros(1), "class", 0),
+        (2**62, np.zeros(2), "log_joint", 1),
+    ],
+)
+def test_score_refuses(n, log_prior, want, threads):
+    with pytest.raises(ValueError):
+        _core.score(n, log_prior, [], want, threads)
+
+
+def test_other_threads_run_meanwhile_and_forks_can_count():
+    import multiprocessing
+
+    classes = np.zeros(200_000, np.int32)
+    assert _core.count_classes(classes, 1, None, True, 2)[0] == [200_000]
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        rows, _ = pool.apply_async(_core.count_classes, (classes, 1, None, True, 2)).get(timeout=20)
+    assert rows == [200_000]

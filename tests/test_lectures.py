@@ -1,0 +1,482 @@
+"""The lectures' worked examples, one test per row of the requirement, with the figures they give."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm, poisson
+from sklearn.datasets import load_iris, load_wine
+from sklearn.model_selection import StratifiedKFold
+
+import banbury as bb
+
+SUNNY_COOL_HIGH_STRONG = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
+
+
+# Row 9
+
+
+def test_play_tennis_products_and_posterior():
+    model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"), how="mle")
+    no, yes = np.exp(model.log_joint(SUNNY_COOL_HIGH_STRONG))[0]
+    assert no == pytest.approx(5 / 14 * 3 / 5 * 1 / 5 * 4 / 5 * 3 / 5, rel=1e-12)
+    assert yes == pytest.approx(9 / 14 * 2 / 9 * 3 / 9 * 3 / 9 * 3 / 9, rel=1e-12)
+    assert (round(yes, 4), round(no, 4)) == (0.0053, 0.0206)
+    assert model.predict(SUNNY_COOL_HIGH_STRONG).tolist() == ["no"]
+    assert model.posterior(SUNNY_COOL_HIGH_STRONG)[0, 0] == pytest.approx(0.795, abs=5e-4)
+
+
+# Row 10
+
+
+@pytest.fixture
+def enjoy_sport() -> bb.Tally:
+    return bb.count(bb.datasets.enjoy_sport(), target="play")
+
+
+def test_enjoy_sport_parameters_are_the_shares_of_rows(enjoy_sport):
+    model = bb.estimate(enjoy_sport, how="mle")
+    assert dict(zip(model.classes, np.exp(model.log_prior), strict=True)) == pytest.approx({"no": 1 / 4, "yes": 3 / 4})
+    assert model.likelihood("sky", "sunny") == pytest.approx({"yes": 1, "no": 0})
+    assert model.likelihood("humid", "high") == pytest.approx({"yes": 2 / 3, "no": 1})
+
+
+def test_enjoy_sport_adds_one_over_the_values_seen(enjoy_sport):
+    model = bb.estimate(enjoy_sport, how="mean", alpha=1)
+    assert model.likelihood("sky", "sunny") == pytest.approx({"yes": 4 / 5, "no": 1 / 3}, rel=1e-14)
+    assert model.likelihood("humid", "high") == pytest.approx({"yes": 3 / 5, "no": 2 / 3}, rel=1e-14)
+
+
+def test_enjoy_sport_adds_one_over_the_values_that_can_be():
+    sky = bb.Categorical(values=["sunny", "rainy", "cloudy"])
+    tally = bb.count(bb.datasets.enjoy_sport(), target="play", features={"sky": sky})
+    model = bb.estimate(tally, how="mean", alpha=1)
+    assert model.likelihood("sky", "sunny") == pytest.approx({"yes": 2 / 3, "no": 1 / 4}, rel=1e-14)
+    assert model.likelihood("sky", "cloudy") == pytest.approx({"yes": 1 / 6, "no": 1 / 4}, rel=1e-14)
+    assert model.likelihood("humid", "high") == pytest.approx({"yes": 3 / 5, "no": 2 / 3}, rel=1e-14)
+
+
+# Row 11
+
+
+def test_boolean_parameters_are_the_frequencies_of_a_thousand_listeners():
+    rng = np.random.default_rng(11)
+    income = rng.choice(["above", "below"], size=1000, p=[0.4, 0.6])
+    share = {"above": [0.7, 0.2, 0.5], "below": [0.3, 0.6, 0.5]}
+    listens = rng.random((1000, 3)) < np.array([share[name] for name in income])
+    rows = {network: listens[:, j] for j, network in enumerate("ABC")}
+    model = bb.estimate(bb.count({**rows, "income": income}, target="income"), how="mle")
+    assert [feature.family.name for feature in model.schema.features] == ["bernoulli"] * 3
+    for c, name in enumerate(["above", "below"]):
+        ours = income == name
+        assert np.exp(model.log_prior[c]) == pytest.approx(ours.mean(), rel=1e-14)
+        for j, network in enumerate("ABC"):
+            assert model.likelihood(network, True)[name] == pytest.approx(listens[ours, j].mean(), rel=1e-14)
+            assert model.likelihood(network, False)[name] == pytest.approx(1 - listens[ours, j].mean(), rel=1e-14)
+    # The true parameters are within four standard errors of the estimates.
+    for name, true in share.items():
+        n = np.count_nonzero(income == name)
+        for network, p in zip("ABC", true, strict=True):
+            assert model.likelihood(network, True)[name] == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / n))
+
+
+# Row 12
+
+
+@pytest.mark.parametrize("m", [0.5, 1, 3, 10, 100])
+def test_the_m_estimate_is_n_c_plus_m_p_over_n_plus_m(m):
+    weather = bb.datasets.play_tennis()
+    p = {"sunny": 0.5, "overcast": 0.2, "rain": 0.3}
+    outlook = bb.Categorical(m=m, p=p)
+    model = bb.estimate(bb.count(weather, target="play", features={"outlook": outlook}), how="mean")
+    for label in ("no", "yes"):
+        n = weather["play"].count(label)
+        for value, share in p.items():
+            n_c = sum(o == value and l == label for o, l in zip(weather["outlook"], weather["play"], strict=True))
+            expected = (n_c + m * share) / (n + m)
+            assert model.likelihood("outlook", value)[label] == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("m", [0.5, 2, 30])
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_the_m_estimate_of_a_boolean(m, p):
+    rows = {"late": [True, False, False, True, True], "rain": ["y", "y", "n", "n", "n"]}
+    tally = bb.count(rows, target="rain", features={"late": bb.Bernoulli(m=m, p=p)})
+    yes = bb.estimate(tally, how="mean").likelihood("late", True)
+    assert yes == pytest.approx({"y": (1 + m * p) / (2 + m), "n": (2 + m * p) / (3 + m)}, rel=1e-14)
+
+
+def test_without_p_the_m_pseudo_rows_are_spread_equally():
+    sky = {"sky": ["sun", "sun", "rain"], "play": ["yes", "yes", "no"]}
+    tally = bb.count(sky, target="play", features={"sky": bb.Categorical(m=4)})
+    assert bb.estimate(tally).likelihood("sky", "rain") == pytest.approx({"yes": 2 / 6, "no": 3 / 5}, rel=1e-14)
+
+
+# Row 13
+
+# Whether each article has the word, and its class: the word is never in a serious one.
+WORDS = {"word": [True, True, True, False, False, False, False], "satire": [1, 1, 1, 1, 0, 0, 0]}
+
+
+def smoothed(how: str, **settings: float) -> tuple[float, float]:
+    """P(word | serious) and P(word | satire)."""
+    tally = bb.count(WORDS, target="satire", features={"word": bb.Bernoulli(**settings)})
+    found = bb.estimate(tally, how=how).likelihood("word", True)
+    return found[0], found[1]
+
+
+def test_maximum_likelihood_cannot_recover_from_a_word_never_seen_in_a_class():
+    """However much else speaks for the class: here fifty words, each nine times as frequent in it."""
+    rows = {f"other{j}": [True] * 9 + [False] + [True] + [False] * 9 for j in range(50)}
+    rows |= {"word": [False] * 10 + [True] * 10, "satire": [False] * 10 + [True] * 10}
+    tally = bb.count(rows, target="satire")
+    article = {name: [True] for name in rows if name != "satire"}
+    hopeless = bb.estimate(tally, how="mle")
+    assert hopeless.likelihood("word", True) == {False: 0.0, True: 1.0}
+    assert hopeless.likelihood("other7", True) == pytest.approx({False: 0.9, True: 0.1}, rel=1e-14)
+    assert hopeless.posterior(article).tolist() == [[0.0, 1.0]]
+    assert hopeless.log_posterior(article)[0, 0] == -np.inf
+    for model in (bb.estimate(tally, how="mean"), bb.estimate(tally, how="map", alpha=2)):
+        assert model.likelihood("word", True) == pytest.approx({False: 1 / 12, True: 11 / 12}, rel=1e-14)
+        assert model.posterior(article)[0, 0] > 0.999
+
+
+@pytest.mark.parametrize("strength", [Fraction(1), Fraction(1, 10), Fraction(5, 2)])
+def test_add_lambda_smoothing_by_hand(strength):
+    # Three serious articles, none with the word; four satirical ones, three with it.
+    expected = strength / (3 + 2 * strength), (3 + strength) / (4 + 2 * strength)
+    assert smoothed("mean", alpha=float(strength)) == pytest.approx([float(p) for p in expected], rel=1e-14)
+
+
+@pytest.mark.parametrize("alpha, beta", [(1, 1), (2, 2), (3, 2), (1.5, 4), (1, 5)])
+def test_map_with_a_beta_prior_is_its_mode(alpha, beta):
+    expected = (alpha - 1) / (3 + alpha + beta - 2), (3 + alpha - 1) / (4 + alpha + beta - 2)
+    assert smoothed("map", alpha=alpha, beta=beta) == pytest.approx(expected, rel=1e-14)
+
+
+def test_add_one_is_the_mean_under_beta_1_1_and_the_mode_under_beta_2_2():
+    add_one = (0 + 1) / (3 + 2), (3 + 1) / (4 + 2)
+    assert smoothed("mean", alpha=1) == pytest.approx(add_one, rel=1e-14)
+    assert smoothed("mean", alpha=1, beta=1) == pytest.approx(add_one, rel=1e-14)
+    assert smoothed("map", alpha=2, beta=2) == pytest.approx(add_one, rel=1e-14)
+
+
+def test_the_mode_under_a_flat_prior_is_maximum_likelihood():
+    assert smoothed("map", alpha=1, beta=1) == smoothed("mle") == (0.0, 0.75)
+
+
+def test_four_pseudo_rows_move_the_class_prior_only_when_asked():
+    tally = bb.count(WORDS, target="satire")
+    assert np.exp(bb.estimate(tally).log_prior) == pytest.approx([3 / 7, 4 / 7], rel=1e-14)
+    assert np.exp(bb.estimate(tally, class_prior=2).log_prior) == pytest.approx([5 / 11, 6 / 11], rel=1e-14)
+
+
+# Row 14
+
+HOWS = ["mle", "map", "mean", "predictive", "gibbs"]
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("family", ["bernoulli", "categorical", "gaussian", "poisson", "histogram", "kernel_density"])
+def test_a_class_without_any_value_in_a_column_has_a_finite_answer(family, how):
+    """0/0: class b never has the column."""
+    rows = {"x": [0.0, 1.0, 1.0, np.nan, np.nan], "y": ["a", "a", "a", "b", "b"]}
+    model = bb.estimate(bb.count(rows, target="y", features={"x": family}), how=how)
+    found = model.posterior({"x": [0.0, 1.0, np.nan]})
+    assert np.isfinite(found).all()
+    assert found.sum(axis=1) == pytest.approx([1, 1, 1])
+    assert found[2] == pytest.approx([3 / 5, 2 / 5])
+
+
+@pytest.mark.parametrize("how", ["map", "mean", "predictive", "gibbs"])
+def test_zero_counts_leave_no_answer_at_zero_over_zero(how):
+    """Each class rules the other's value out: under any prior that adds something the answer is weighed."""
+    tally = bb.count({"a": ["u", "v"], "b": ["u", "v"], "y": [0, 1]}, target="y")
+    found = bb.estimate(tally, how=how, alpha=2).posterior({"a": ["u"], "b": ["v"]})
+    assert np.isfinite(found).all()
+    assert found.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("how, alpha", [("mle", 1), ("map", 1)])
+def test_a_row_that_every_class_rules_out_is_answered_by_the_prior(how, alpha):
+    tally = bb.count({"a": ["u", "v", "v"], "b": ["u", "v", "v"], "y": [0, 1, 1]}, target="y")
+    model = bb.estimate(tally, how=how, alpha=alpha)
+    with pytest.warns(bb.BanburyWarning, match="every class is impossible for 1 rows"):
+        assert model.posterior({"a": ["u"], "b": ["v"]}) == pytest.approx(np.array([[1 / 3, 2 / 3]]))
+
+
+def test_alpha_zero_is_finite():
+    tally = bb.count({"a": ["u", "v"], "b": ["u", "v"], "y": [0, 1]}, target="y")
+    found = bb.estimate(tally, alpha=0).posterior({"a": ["u", "w"], "b": ["v", "u"]})
+    assert np.isfinite(found).all()
+    assert found.sum(axis=1) == pytest.approx([1, 1])
+
+
+# Row 15 (its documents of 10,000 words come with the text family)
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "categorical", "gaussian", "poisson"])
+def test_two_thousand_features_do_not_underflow(family):
+    rng = np.random.default_rng(15)
+    y = np.repeat(["a", "b", "c"], 20)
+    rate = np.array([[0.2, 0.5, 0.8]]).T
+    values = (rng.random((60, 2000)) < rate[np.repeat([0, 1, 2], 20)]).astype(np.int64)
+    model = bb.estimate(bb.count(values, target=y, features=family))
+    log_joint = model.log_joint(values)
+    assert np.isfinite(log_joint).all()
+    assert (log_joint < np.log(np.finfo(float).tiny)).any()  # a product would have been 0
+    found = model.posterior(values)
+    assert np.isfinite(found).all()
+    assert found.sum(axis=1) == pytest.approx(np.ones(60), rel=1e-12)
+    assert model.predict(values).tolist() == y.tolist()
+
+
+# Row 16
+
+
+def test_posteriors_are_the_joint_probabilities_normalised():
+    weather = bb.datasets.play_tennis()
+    rows = {name: column for name, column in weather.items() if name != "play"}
+    for how in HOWS:
+        model = bb.estimate(bb.count(weather, target="play"), how=how)
+        joint, found = np.exp(model.log_joint(rows)), model.posterior(rows)
+        assert found.sum(axis=1) == pytest.approx(np.ones(14), rel=1e-14)
+        assert found == pytest.approx(joint / joint.sum(axis=1, keepdims=True), rel=1e-12)
+        assert np.exp(model.log_posterior(rows)) == pytest.approx(found, rel=1e-12)
+    model = bb.estimate(bb.count(weather, target="play"), how="mle")
+    assert model.posterior(SUNNY_COOL_HIGH_STRONG)[0] == pytest.approx([0.795, 0.205], abs=5e-4)
+
+
+# Row 22
+
+ARRIVALS = [2, 0, 3, 1, 4, 2, 2, 5]  # mean 19/8
+
+
+def test_the_poisson_maximum_likelihood_is_the_mean():
+    rows = {"arrivals": ARRIVALS + [7, 9], "day": ["sun"] * 8 + ["mon"] * 2}
+    model = bb.estimate(bb.count(rows, target="day", features={"arrivals": "poisson"}), how="mle")
+    for k in range(12):
+        expected = {"sun": poisson.pmf(k, 19 / 8), "mon": poisson.pmf(k, 8.0)}
+        assert model.likelihood("arrivals", k) == pytest.approx(expected, rel=1e-12)
+
+
+def test_numeric_maximisation_of_the_poisson_likelihood_finds_the_same():
+    found = minimize_scalar(lambda rate: -poisson.logpmf(ARRIVALS, rate).sum(), bounds=(1e-3, 20), method="bounded")
+    rows = {"arrivals": ARRIVALS, "day": ["sun"] * 8}
+    model = bb.estimate(bb.count(rows, target="day", features={"arrivals": "poisson"}), how="mle")
+    nothing = model.likelihood("arrivals", 0)["sun"]  # exp(−λ)
+    assert -np.log(nothing) == pytest.approx(19 / 8, rel=1e-12)
+    assert -np.log(nothing) == pytest.approx(found.x, abs=1e-4)
+
+
+# Row 27
+
+
+def accuracy(frame: pd.DataFrame, test: pd.DataFrame, target: str) -> float:
+    model = bb.estimate(bb.count(frame, target=target))
+    return float(np.mean(model.predict(test.drop(columns=target)) == test[target].to_numpy()))
+
+
+def with_noise(frame: pd.DataFrame, seed: int, each: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    n = len(frame)
+    noise = {f"normal{j}": rng.normal(size=n) for j in range(each)}
+    noise |= {f"coin{j}": rng.random(n) < 0.3 for j in range(each)}
+    noise |= {f"letter{j}": rng.choice(list("abcde"), size=n) for j in range(each)}
+    return frame.assign(**noise)
+
+
+def test_noise_columns_move_the_accuracy_on_adult_by_less_than_a_point(adult_train, adult_test):
+    plain = accuracy(adult_train, adult_test, "income")
+    noisy = accuracy(with_noise(adult_train, 1, 5), with_noise(adult_test, 2, 5), "income")
+    majority = (adult_test["income"] == "<=50K").mean()
+    assert plain > majority
+    assert abs(noisy - plain) < 0.01
+
+
+@pytest.mark.parametrize("load", [load_wine, load_iris])
+def test_noise_columns_move_the_accuracy_by_less_than_a_point(load):
+    """Mean over ten seeds of ten folds: on so few rows one draw of noise is luck."""
+    data = load(as_frame=True).frame
+    moved = []
+    for seed in range(10):
+        noisy = with_noise(data, seed, 1)
+        for train, test in StratifiedKFold(10, shuffle=True, random_state=seed).split(data, data["target"]):
+            one = accuracy(data.iloc[train], data.iloc[test], "target")
+            moved.append(accuracy(noisy.iloc[train], noisy.iloc[test], "target") - one)
+    assert abs(np.mean(moved)) < 0.01
+
+
+def test_adult_in_a_stream_of_batches_is_adult_at_once(adult_train):
+    whole = bb.count(adult_train, target="income")
+    parts = [whole.count(adult_train.iloc[start : start + 5000]) for start in range(0, len(adult_train), 5000)]
+    together = sum(parts)
+    assert together == whole
+    assert np.array_equal(together.counts.cells.rows, whole.counts.cells.rows)
+    rows = adult_train.drop(columns="income").head(2000)
+    a, b = bb.estimate(whole).log_joint(rows), bb.estimate(together).log_joint(rows)
+    assert a == pytest.approx(b, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("load", [load_wine, load_iris])
+def test_a_stream_of_rows_is_the_batch(load):
+    X, y = load(return_X_y=True)
+    whole = bb.count(X, target=y)
+    order = np.random.default_rng(27).permutation(len(X))
+    together = sum(whole.count(X[[row]], y[[row]]) for row in order)
+    assert together == whole
+    assert bb.estimate(together).log_joint(X) == pytest.approx(bb.estimate(whole).log_joint(X), rel=1e-12)
+
+
+# Row 29
+
+
+def drawn(family: object, rows: dict[str, object], how: str = "mle", n: int = 40_000) -> tuple[bb.Model, bb.Model]:
+    """A model, and the model of rows sampled from it."""
+    tally = bb.count(rows, target="y", features={"x": family})
+    model = bb.estimate(tally, how=how)
+    sample = model.sample(n, seed=29)
+    assert set(sample) == {"x", "y"}
+    return model, bb.estimate(tally.count(sample), how=how)
+
+
+@pytest.fixture
+def labels() -> np.ndarray:
+    return np.random.default_rng(29).choice(["a", "b", "c"], size=3000, p=[0.5, 0.3, 0.2])
+
+
+def test_samples_have_the_class_prior(labels):
+    model, again = drawn("gaussian", {"x": np.arange(3000.0), "y": labels})
+    assert np.exp(again.log_prior) == pytest.approx(np.exp(model.log_prior), abs=4 * 0.5 / np.sqrt(40_000))
+    assert model.sample(5, seed=1)["x"].tolist() == model.sample(5, seed=1)["x"].tolist()
+    assert model.sample(5, seed=1)["x"].tolist() != model.sample(5, seed=2)["x"].tolist()
+
+
+def test_bernoulli_samples_give_the_parameters_back(labels):
+    share = np.array([{"a": 0.1, "b": 0.5, "c": 0.8}[name] for name in labels])
+    model, again = drawn("bernoulli", {"x": np.random.default_rng(1).random(3000) < share, "y": labels})
+    assert again.likelihood("x", True) == pytest.approx(model.likelihood("x", True), abs=0.025)
+
+
+def test_categorical_samples_give_the_parameters_back(labels):
+    shift = np.array([{"a": 0, "b": 1, "c": 2}[name] for name in labels])
+    values = np.array(list("uvwxyz"))[np.random.default_rng(2).integers(0, 4, 3000) + shift]
+    model, again = drawn("categorical", {"x": values, "y": labels})
+    for value in "uvwxyz":
+        assert again.likelihood("x", value) == pytest.approx(model.likelihood("x", value), abs=0.025)
+
+
+def test_poisson_samples_give_the_parameters_back(labels):
+    rate = np.array([{"a": 0.5, "b": 4.0, "c": 20.0}[name] for name in labels])
+    model, again = drawn("poisson", {"x": np.random.default_rng(3).poisson(rate), "y": labels})
+    for label in "abc":
+        # P(0) = exp(−λ) gives λ itself; compared in standard errors of a mean of at least 6,000 draws.
+        before, after = (-np.log(m.likelihood("x", 0)[label]) for m in (model, again))
+        assert after == pytest.approx(before, abs=4 * np.sqrt(before / 6000))
+
+
+@pytest.mark.parametrize("variance", ["per class", "shared"])
+def test_gaussian_samples_give_the_parameters_back(labels, variance):
+    place = np.array([{"a": -3.0, "b": 0.0, "c": 8.0}[name] for name in labels])
+    x = np.random.default_rng(4).normal(place, 1 + np.abs(place))
+    model, again = drawn(bb.Gaussian(variance=variance), {"x": x, "y": labels})
+    grid = np.linspace(-15, 40, 500)
+    gap = grid[1] - grid[0]
+    for c in range(3):
+        before, after = (np.exp(m.log_joint({"x": grid})[:, c] - m.log_prior[c]) for m in (model, again))
+        assert before.sum() * gap == pytest.approx(1, abs=1e-2)
+        assert np.abs(before - after).sum() * gap < 0.03
+
+
+@pytest.mark.parametrize(
+    "family",
+    [bb.Histogram(), bb.Histogram(bins=20), bb.Histogram(start=-0.25, width=0.5), bb.KernelDensity()]
+    + [bb.KernelDensity(kernel=kernel) for kernel in ("box", "triangle", "epanechnikov", "triweight", "cosine")],
+    ids=str,
+)
+def test_samples_of_a_density_of_any_shape_give_it_back(labels, family):
+    rng = np.random.default_rng(5)
+    place = np.array([{"a": -3.0, "b": 0.0, "c": 4.0}[name] for name in labels])
+    x = np.where(rng.random(3000) < 0.5, rng.normal(place, 0.7), rng.normal(place + 5, 1.0))
+    model, again = drawn(family, {"x": x, "y": labels})
+    grid = np.linspace(-12, 18, 3001)
+    gap = grid[1] - grid[0]
+    for c in range(3):
+        before, after = (np.exp(m.log_joint({"x": grid})[:, c] - m.log_prior[c]) for m in (model, again))
+        assert before.sum() * gap == pytest.approx(1, abs=0.02)
+        assert np.abs(before - after).sum() * gap < 0.12
+
+
+def test_samples_of_a_predictive_gaussian_are_student_t():
+    model = bb.estimate(bb.count({"x": [1.0, 2.0, 4.0], "y": ["a"] * 3}, target="y"), how="predictive")
+    sample = model.sample(40_000, seed=1)["x"]
+    edges = np.array([-5.0, 0.0, 1.0, 2.0, 3.0, 5.0, 10.0])
+    grid = np.linspace(-5, 10, 30_001)
+    density = np.exp(model.log_joint({"x": grid}))[:, 0]
+    for low, high in zip(edges[:-1], edges[1:], strict=True):
+        inside = density[(grid >= low) & (grid < high)].sum() * (grid[1] - grid[0])
+        assert np.mean((sample >= low) & (sample < high)) == pytest.approx(inside, abs=0.01)
+
+
+# Row 31
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 20])
+def test_counting_parameters_with_and_without_the_assumption(d):
+    rows = np.random.default_rng(d).random((50, d)) < 0.5
+    tally = bb.count(rows, target=np.arange(50) % 2, features="bernoulli")
+    assert tally.n_parameters(naive=True) == 2 * d + 1
+    assert tally.n_parameters(naive=False) == 2 * (2**d - 1) + 1
+
+
+def test_counting_the_parameters_of_play_tennis():
+    tally = bb.count(bb.datasets.play_tennis(), target="play")
+    assert tally.n_parameters() == 2 * (2 + 2 + 1 + 1) + 1
+    assert tally.n_parameters(naive=False) == 2 * (3 * 3 * 2 * 2 - 1) + 1
+
+
+# Row 40
+
+
+@pytest.fixture
+def cancer() -> bb.Model:
+    """P(cancer) = .008, P(+ | cancer) = .98, P(+ | healthy) = .03, as counts of a hundred thousand."""
+    rows = {"test": ["+", "-", "+", "-"], "patient": ["cancer", "cancer", "healthy", "healthy"]}
+    return bb.estimate(bb.count(rows, target="patient", weights=[784, 16, 2976, 96224]), how="mle")
+
+
+def test_the_cancer_answer_flips_at_a_cost_ratio_of_3_80(cancer):
+    assert np.exp(cancer.log_joint({"test": ["+"]}))[0] == pytest.approx([0.00784, 0.02976], rel=1e-12)
+    assert cancer.posterior({"test": ["+"]})[0, 0] == pytest.approx(0.2085, abs=5e-5)
+    assert cancer.predict({"test": ["+"]}).tolist() == ["healthy"]
+    ratio = 0.02976 / 0.00784
+    assert round(ratio, 2) == 3.80
+    for factor, answer in ((0.999, "healthy"), (1.001, "cancer")):
+        missed = {"cancer": {"healthy": ratio * factor}}  # to miss a cancer costs so many false alarms
+        assert cancer.predict({"test": ["+"]}, costs=missed).tolist() == [answer]
+        matrix = np.array([[0.0, ratio * factor], [1.0, 0.0]])
+        assert cancer.predict({"test": ["+"]}, costs=matrix).tolist() == [answer]
+    assert cancer.predict({"test": ["-"]}, costs={"cancer": {"healthy": 100}}).tolist() == ["healthy"]
+
+
+def test_a_uniform_prior_gives_the_maximum_likelihood_answer(cancer):
+    uniform = cancer.with_class_prior("uniform")
+    assert uniform.predict({"test": ["+", "-"]}).tolist() == ["cancer", "healthy"]
+    assert uniform.posterior({"test": ["+"]})[0, 0] == pytest.approx(0.98 / (0.98 + 0.03), rel=1e-12)
+    again = bb.estimate(cancer.tally, how="mle", class_prior="uniform")
+    assert np.array_equal(again.posterior({"test": ["+", "-"]}), uniform.posterior({"test": ["+", "-"]}))
+
+
+def test_an_answer_can_be_declined(cancer):
+    assert cancer.predict({"test": ["+", "-"]}, unsure=0.8).tolist() == [None, "healthy"]
+
+
+def test_normal_densities_are_those_of_a_table():
+    """Row 20's Gaussian: the density itself, not only what is proportional to it."""
+    model = bb.estimate(bb.count({"x": [1.0, 3.0, 10.0, 20.0], "y": list("aabb")}, target="y"), how="mle")
+    expected = {"a": norm.pdf(2.5, 2.0, 1.0), "b": norm.pdf(2.5, 15.0, 5.0)}
+    assert model.likelihood("x", 2.5) == pytest.approx(expected, rel=1e-12)
