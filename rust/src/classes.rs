@@ -23,7 +23,7 @@ pub struct Rows<'a> {
 }
 
 /// Sums of weights beyond this are refused, so that no sum of them overflows.
-const HEAVIEST: f64 = 3.273390607896142e150; // 2^500
+const HEAVIEST: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
 const MOST_ROWS: f64 = 9.007199254740992e15; // 2^53
 
 /// Rows are summed in pieces of this size, combined in order.

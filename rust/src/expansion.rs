@@ -84,7 +84,7 @@ impl Expansion {
 }
 
 /// A product beyond this is refused: sums of a few billion of them must stay finite.
-const LARGEST: f64 = 1.0715086071862673e301; // 2^1000
+const LARGEST: f64 = f64::from_bits((1023 + 1000) << 52); // 2^1000
 
 #[cfg(test)]
 mod tests {

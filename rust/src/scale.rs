@@ -3,7 +3,7 @@
 use crate::error::{Error, demand};
 
 /// z beyond this has a square that sums could not hold.
-pub const FARTHEST: f64 = 2.582249878086909e120; // 2^400
+pub const FARTHEST: f64 = f64::from_bits((1023 + 400) << 52); // 2^400
 
 /// Origin and unit of each feature.
 #[derive(Clone, Debug)]

@@ -31,7 +31,12 @@ def encode_records(records: NDArray[np.uint8], threads: int) -> tuple[Codes, Int
     """
 
 def encode_strings(
-    offsets: Column, data: NDArray[np.uint8], valid: NDArray[np.uint8] | None, valid_offset: int, strip: bool, threads: int
+    offsets: Column,
+    data: NDArray[np.uint8],
+    valid: NDArray[np.uint8] | None,
+    valid_offset: int,
+    strip: bool,
+    threads: int,
 ) -> tuple[Codes, Int, Int]:
     """The same for strings data[offsets[i]:offsets[i + 1]]; ``offsets`` is int32 or int64, n + 1 long.
 

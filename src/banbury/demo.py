@@ -35,7 +35,9 @@ def wine() -> None:
     model = bb.estimate(tally)
     print(f"{tally.n_rows} rows counted, {tally.n_parameters()} parameters estimated. Of the rows it learned from,")
     right = (model.predict(table) == table["cultivar"]).mean()
-    print(f"{right:.1%} are classified right (by the most frequent cultivar: {tally.rows.value.max() / tally.n_rows:.1%}).\n")
+    print(
+        f"{right:.1%} are classified right (by the most frequent cultivar: {tally.rows.value.max() / tally.n_rows:.1%}).\n"
+    )
     row = {name: column[100] for name, column in table.items()}
     print(f"Bottle 100 is {row['cultivar']!r}. Why does the model say so?")
     print(model.explain(row))

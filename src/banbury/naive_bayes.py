@@ -200,8 +200,8 @@ class Model:
             impossible += none_left
         if impossible and want != "log_joint":
             warnings.warn(
-                f"every class is impossible for {impossible:,} rows under how={self.choice.how!r}; they are answered by the class "
-                "prior. Smooth with how='mean' to have the evidence weighed.",
+                f"every class is impossible for {impossible:,} rows under how={self.choice.how!r}; they are answered by "
+                "the class prior. Smooth with how='mean' to have the evidence weighed.",
                 errors.BanburyWarning,
                 stacklevel=4,
             )

@@ -11,7 +11,7 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 /// Terms smaller than e^-40 of the largest are not worth their exponential.
 const NEGLIGIBLE: f64 = 40.0;
 /// Distances in bandwidths are kept below this, whose square is finite.
-const FARTHEST_U: f64 = 3.273390607896142e150; // 2^500
+const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
 const NARROWEST: f64 = 1.0 / FARTHEST_U;
 const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 /// How much of a compact kernel's density is a wide normal, so that no value is impossible.

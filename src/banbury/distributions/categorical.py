@@ -16,6 +16,8 @@ from banbury.sums import Counts, Key, Keys, Moments, in_order
 
 Real = NDArray[np.float64]
 
+WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
+
 
 @dataclass(frozen=True)
 class Categorical(Family):
@@ -114,19 +116,36 @@ class Tables:
     table: Real
 
     def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
-        codes = [rows.codes(feature.name, feature.kind) for feature in self.features]
-        lookups, outside = [], []
-        for f, column in enumerate(codes):
-            lookups.append(self._lookup(f, column.values))
-            outside.append(self._missing(f))
-        low = np.array([column.low for column in codes], dtype=np.int64)
+        columns = [self._column(f, rows) for f in range(len(self.features))]
+        codes, low, lookups, outside = zip(*columns, strict=True)
         return [
-            ("table", [column.codes for column in codes], low, lookups, np.array(outside, dtype=np.int64), self.table)
+            (
+                "table",
+                list(codes),
+                np.array(low, dtype=np.int64),
+                list(lookups),
+                np.array(outside, dtype=np.int64),
+                self.table,
+            )
         ]
+
+    def _column(self, f: int, rows: Columns) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
+        """A column's codes, the lowest of them, the table's row for each from there on, and the row for all others."""
+        feature, keys = self.features[f], self.keys[f]
+        integers = rows.integers(feature.name) if feature.kind == "integer" else None
+        known = [key for key in keys if key is not None]
+        if integers is not None and known and int(known[-1]) - int(known[0]) < WIDEST_LOOKUP:
+            span = range(int(known[0]), int(known[-1]) + 1)
+            return integers, span.start, self._lookup(f, span), self._unseen(f)
+        column = rows.codes(feature.name, feature.kind)
+        return column.codes, column.low, self._lookup(f, column.values), self._missing(f)
+
+    def _unseen(self, f: int) -> int:
+        return len(self.table) - len(self.features) + f
 
     def _lookup(self, f: int, values: Sequence[Any]) -> NDArray[np.uint32]:
         """The table's row for each of a column's distinct values."""
-        start, unseen = self.offsets[f], len(self.table) - len(self.features) + f
+        start, unseen = self.offsets[f], self._unseen(f)
         keys = self.keys[f]
         if isinstance(values, range) and keys and isinstance(keys[0], int):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
@@ -143,7 +162,7 @@ class Tables:
         if not (isinstance(family, Categorical) and family.missing == "category"):
             return -1
         keys = self.keys[f]
-        return int(self.offsets[f]) + keys.index(None) if None in keys else len(self.table) - len(self.features) + f
+        return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen(f)
 
     def select(self, index: Sequence[int]) -> Tables:
         rows = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from banbury import errors
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
@@ -151,6 +150,8 @@ def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> Normal
 
 
 def _student(features: tuple[Feature, ...], posterior: _Posterior) -> Normals:
+    from scipy.special import gammaln  # a third of a second to import; few need it
+
     origin, unit = _scales(features)
     nu, variance = posterior.nu, posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
     constant = (

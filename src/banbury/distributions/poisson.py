@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
 
 from banbury import _core, errors
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
@@ -82,6 +81,8 @@ class Rates:
 
     def log_probability(self, f: int, counts: Real) -> Real:
         """(counts, classes)."""
+        from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
+
         x = counts[:, None]
         if self.rate is None:
             return np.asarray(xlogy(x, self.mean[f]) - self.mean[f] - gammaln(x + 1.0))

@@ -218,7 +218,9 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
         return _row(row, names, named)
     if _module(row) == "pandas" and not hasattr(row, "columns"):
         return _row_of_series(row, names, named)
-    if isinstance(row, (list, tuple, np.ndarray)) and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
+    if isinstance(row, (list, tuple, np.ndarray)) and not any(
+        _is_column(cell) or isinstance(cell, Mapping) for cell in row
+    ):
         return Row(dict(zip(tables.given_names(names, len(row)), row, strict=True)), names, named)
     return _row_of_table(row, names, named)
 

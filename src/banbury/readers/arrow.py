@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,8 @@ from banbury.readers.columns import (
     regrouped,
 )
 
+BLANKS = " \t\n\r\f\v"
+
 
 def arrow(module: str = "") -> Any:
     """pyarrow, or one of its modules."""
@@ -34,7 +35,7 @@ def arrow(module: str = "") -> Any:
 
 
 def from_arrow(
-    array: Any, strip: bool = False, missing_values: Collection[str] = (), categorical: bool = True
+    array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
 ) -> Column:
     """The column of an Arrow array. ``strip`` and ``missing_values`` are for texts that came from a text file.
 
@@ -115,8 +116,8 @@ def _indices(array: Any) -> NDArray[Any]:
     return codes
 
 
-def _cleaned(value: str | None, missing_values: Collection[str]) -> str | None:
-    value = value and value.strip(" \t\n\r\f\v")
+def _cleaned(value: str | None, missing_values: frozenset[str]) -> str | None:
+    value = value and value.strip(BLANKS)
     return None if value in missing_values else value
 
 
@@ -125,7 +126,7 @@ class Strings:
 
     categorical = False
 
-    def __init__(self, array: Any, strip: bool = False, missing_values: Collection[str] = ()) -> None:
+    def __init__(self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset()) -> None:
         self.array = array
         self.strip = strip
         self.missing_values = missing_values
@@ -145,8 +146,11 @@ class Strings:
         values = self.array.take(arrow().array(first)).to_pylist()
         if not self.strip:
             return converted(Codes(codes, 0, values), "string", wanted)
-        cleaned = [_cleaned(value, self.missing_values) for value in values]
-        return converted(regrouped(Codes(codes, 0, values), cleaned), "string", wanted)
+        values = [value.strip(BLANKS) for value in values]
+        found = Codes(codes, 0, values)
+        if not self.missing_values.isdisjoint(values):
+            found = regrouped(found, [None if value in self.missing_values else value for value in values])
+        return converted(found, "string", wanted)
 
     def _buffers(self) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]:
         """Offsets, bytes and validity bitmap as the kernel takes them, without a copy."""

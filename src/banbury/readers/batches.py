@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.readers.columns import (
     Codes,
     Column,
@@ -22,6 +22,7 @@ from banbury.readers.columns import (
     from_list,
     missing,
     ready,
+    small_span,
     threads_for,
 )
 
@@ -98,6 +99,12 @@ class Batch:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
         return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows)))
 
+    def integers(self, name: str) -> NDArray[Any] | None:
+        """The column itself where it is an array of whole numbers, none of them missing."""
+        column = self.column(name)
+        whole = isinstance(column, Numbers) and column.array.dtype.kind in "iu" and column.array.dtype.itemsize < 8
+        return column.numbers() if whole or (isinstance(column, Numbers) and column.array.dtype == np.int64) else None
+
     def head(self, name: str, n: int) -> list[Scalar]:
         """The first n values that are not missing."""
         return self._tried(name, lambda column: column.head(n))
@@ -155,6 +162,20 @@ class Matrix(Batch):
         if self._raw.dtype.kind == "f" and self.n_rows and np.isnan(self._raw[0, self._place[name]]):
             return super().kind(name)  # perhaps there is no number at all
         return KINDS[self._raw.dtype.kind]
+
+    def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
+        if wanted not in (None, "integer") or self._array.dtype.kind not in "iu" or self._array.dtype == np.uint64:
+            return super().codes(name, wanted)
+        j = self._place[name]
+        low, high = int(self._spans[0][j]), int(self._spans[1][j])
+        if high - low >= small_span(self.n_rows):
+            return super().codes(name, wanted)
+        return Codes(self._array[:, j], low, range(low, high + 1))
+
+    @cached_property
+    def _spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Lowest and highest of every column: one pass over the matrix serves them all."""
+        return _core.span([self._array], threads_for(self.n_rows))
 
     @cached_property
     def _place(self) -> dict[str, int]:

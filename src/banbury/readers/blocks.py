@@ -27,7 +27,7 @@ MOST_THREADS = 8
 class Block:
     """Whole lines of a file, and how many bytes of it come before them (decompressed)."""
 
-    data: bytes
+    data: memoryview
     offset: int
 
 
@@ -60,19 +60,20 @@ def reason(error: BaseException) -> str:
     return f"{said[:200].rstrip('.')}."
 
 
-def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True, size: int = 0) -> Iterator[Block]:
+def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True) -> Iterator[Block]:
     """The file from byte ``start`` on in blocks that end where a line ends and no quotation is open."""
     with opened(path) as stream:
         fetched(stream, start, path)
         rest, offset = b"", start
-        while piece := fetched(stream, size or BLOCK, path):
-            rest += piece
-            end = line_end(rest, newline, quoted) or _forced_end(rest, newline, path)
+        while piece := fetched(stream, BLOCK, path):
+            data = rest + piece if rest else piece
+            end = line_end(data, newline, quoted) or _forced_end(data, newline, path)
+            rest = data[end:]
             if end:
-                yield Block(rest[:end], offset)
-                rest, offset = rest[end:], offset + end
+                yield Block(memoryview(data)[:end], offset)
+                offset += end
         if rest:
-            yield Block(rest, offset)
+            yield Block(memoryview(rest), offset)
 
 
 def line_end(data: bytes, newline: bytes, quoted: bool) -> int:
@@ -80,13 +81,15 @@ def line_end(data: bytes, newline: bytes, quoted: bool) -> int:
     end = data.rfind(newline) + 1
     open_quotes = _count_quotes(data, end) % 2 if quoted else 0
     while end and open_quotes:
-        earlier = data.rfind(newline, 0, data.rfind(b'"', 0, end)) + 1 if data.find(b'"', 0, end) >= 0 else 0
+        earlier = data.rfind(newline, 0, data.rfind(b'"', 0, end)) + 1
         open_quotes = (open_quotes + data.count(b'"', earlier, end)) % 2
         end = earlier
     return end
 
 
 def _count_quotes(data: bytes, end: int) -> int:
+    if data.find(b'"', 0, end) < 0:
+        return 0
     # Faster than bytes.count where there are many.
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord('"')))
 

@@ -348,6 +348,11 @@ def first_present(present: Callable[[int, int], list[Scalar]], n_rows: int, n: i
     return found[:n]
 
 
+def small_span(n_rows: int) -> int:
+    """Integers from a range narrower than this are used as codes as they are."""
+    return max(SMALL_SPAN, n_rows)
+
+
 def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = None) -> Codes:
     """Integers of a small range are their own codes, without a copy; others are numbered as they occur.
 
@@ -358,19 +363,24 @@ def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = Non
     if wanted in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
         lows, highs = _core.span([array], threads)
         low, high = int(lows[0]), int(highs[0])
-        if high - low < max(SMALL_SPAN, 4 * len(array)):
+        if high - low < small_span(len(array)):
             return Codes(array, low, range(low, high + 1))
     codes, first = encode_bytes(array, threads)
-    values: list[Any] = array[first].tolist()
-    return regrouped(Codes(codes, 0, values), [None if value == LOWEST else value for value in values])
+    return _without(Codes(codes, 0, array[first].tolist()), array[first] == LOWEST)
 
 
 def _float_codes(array: NDArray[Any], threads: int) -> Codes:
     # Adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes.
     array = ready(array) + array.dtype.type(0)
     codes, first = encode_bytes(array, threads)
-    values: list[Any] = array[first].tolist()
-    return regrouped(Codes(codes, 0, values), values)
+    return _without(Codes(codes, 0, array[first].tolist()), np.isnan(array[first]))
+
+
+def _without(codes: Codes, gaps: NDArray[np.bool_]) -> Codes:
+    """The codes with some of their values taken for missing."""
+    if not gaps.any():
+        return codes
+    return regrouped(codes, [None if gap else value for value, gap in zip(codes.values, gaps, strict=True)])
 
 
 def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

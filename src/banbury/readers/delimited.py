@@ -182,7 +182,7 @@ class _File:
 
     def _broken(self, error: Exception, block: Block) -> Exception:
         """The first record of the block that has not as many fields as the header."""
-        reader = records(self._text(block.data), self.delimiter)
+        reader = records(self._text(bytes(block.data)), self.delimiter)
         before = 0
         try:
             for fields in reader:
@@ -196,7 +196,7 @@ class _File:
 
     def _line(self, block: Block, row: int) -> int | None:
         """The line of the file on which the block's row begins; Arrow counts neither blank lines nor quoted breaks."""
-        reader = records(self._text(block.data), self.delimiter)
+        reader = records(self._text(bytes(block.data)), self.delimiter)
         before = 0
         try:
             for fields in reader:

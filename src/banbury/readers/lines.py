@@ -39,7 +39,7 @@ class _File:
 
     def batches(self) -> Iterator[Batch]:
         blocks = cut(self.path, 0, quoted=False)
-        first = next(blocks, Block(b"", 0))
+        first = next(blocks, Block(memoryview(b""), 0))
         table = self._tried(lambda: self._parse(first), first)
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             self.types.setdefault(name, data_type)
@@ -126,7 +126,7 @@ def _two_types(name: str, after: str, before: str) -> str:
 
 
 def _row_of(block: Block, row: int) -> tuple[int, bytes] | None:
-    rows = ((number, line) for number, line in enumerate(block.data.split(b"\n")) if line.strip())
+    rows = ((number, line) for number, line in enumerate(bytes(block.data).split(b"\n")) if line.strip())
     return next(itertools.islice(rows, row, None), None)
 
 

@@ -1,0 +1,414 @@
+"""Counting: a table becomes a tally, batch by batch, in one pass."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions import Bernoulli, Categorical
+from banbury.distributions.bernoulli import KEYS
+from banbury.distributions.family import Feature
+from banbury.distributions.poisson import Poisson
+from banbury.readers import MISSING_VALUES, Batch, Codes, Source, Widened, encode, read
+from banbury.schema import Features, Missing, Schema, infer
+from banbury.sums import Counts, Keys, Moments, Rows, in_order, plus, total
+from banbury.tally.tally import Label, Tally, within_bins
+
+LOWEST = int(np.iinfo(np.int64).min)  # the bin of a missing value
+
+
+def n_threads(threads: int | None) -> int:
+    """``threads``, else the environment's BANBURY_THREADS, else the processors this process may use."""
+    if threads is None:
+        given = os.environ.get("BANBURY_THREADS", "")
+        if not given:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not given.isdecimal() or int(given) < 1:
+            raise errors.bad_setting("BANBURY_THREADS", given, "a whole number from 1 up")
+        return int(given)
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise errors.bad_setting("threads", threads, "a whole number from 1 up, or None for all processors")
+    return int(threads)
+
+
+def count(
+    data: Any,
+    target: Any = None,
+    *,
+    schema: Schema | None = None,
+    features: Features = "auto",
+    weights: Any = None,
+    classes: Sequence[Label] | None = None,
+    missing: Missing = "skip",
+    names: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    missing_values: Sequence[str] = MISSING_VALUES,
+    threads: int | None = None,
+) -> Tally:
+    """Counts a table into a tally, in one pass.
+
+    ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array (with
+    ``names`` or by position); an iterable of batches of these. ``target`` is a column's name or one label per row; rows whose
+    label is missing are skipped and counted in ``skipped``. Without ``schema``, one is inferred from the first batch, with
+    ``features`` overriding the choice. ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows ×
+    classes, whose columns ``classes`` names.
+
+    >>> import banbury as bb
+    >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
+    >>> tally.n_rows, tally.classes
+    (14, ('no', 'yes'))
+    """
+    kinds = schema.kinds() if schema is not None else None
+    source = read(data, names=names, delimiter=delimiter, missing_values=missing_values, kinds=kinds)
+    labels = _Labels.of(target, weights, classes, n_threads(threads))
+    while True:
+        try:
+            return _counted(source, labels, schema, features, missing)
+        except Widened as wider:
+            warnings.warn(
+                f"column {wider.column!r}{errors.where(source.name)} does not stay what its first rows were: "
+                f"counting again from the start, reading it as {wider.kind}s",
+                errors.BanburyWarning,
+                stacklevel=2,
+            )
+
+
+def _counted(source: Source, labels: _Labels, schema: Schema | None, features: Features, missing: Missing) -> Tally:
+    tally, seen = None, 0
+    for batch in source:
+        seen += batch.n_rows
+        if schema is None:
+            if batch.n_rows == 0:
+                continue
+            schema = infer(batch, labels.reserved(), labels.name, features, missing)
+        part = _count_batch(aligned(batch, schema, labels.reserved()), schema, labels)
+        tally = part if tally is None else tally + part
+        schema = tally.schema
+    labels.check_length(seen)
+    if tally is None or seen == 0:
+        raise errors.empty_data(source.name)
+    if not tally.classes and tally.skipped == seen:
+        raise errors.no_target(seen, labels.name)
+    return tally
+
+
+def aligned(batch: Batch, schema: Schema, reserved: Sequence[str] = ()) -> Batch:
+    """The batch with the schema's column names where either has positions only."""
+    if batch.named and schema.named:
+        for feature in schema.features:
+            if feature.name not in batch.names:
+                raise errors.unknown_column(feature.name, batch.names, batch.source)
+        return batch
+    rest = [name for name in batch.names if name not in reserved]
+    if len(rest) != len(schema.columns):
+        raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, and these rows have {len(rest)}")
+    names = iter(schema.columns)
+    return batch.renamed(tuple(name if name in reserved else next(names) for name in batch.names))
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """Where the labels and weights of rows come from: a column, an array, or soft labels."""
+
+    name: str | None  # the target's column
+    codes: Codes | None  # labels given as an array
+    weight_name: str | None
+    weights: NDArray[np.float64] | None  # (rows,) or (rows, classes)
+    classes: tuple[Label, ...] | None  # of soft labels
+    threads: int
+
+    @classmethod
+    def of(cls, target: Any, weights: Any, classes: Sequence[Label] | None, threads: int) -> _Labels:
+        name = target if isinstance(target, str) else None
+        weight_name = weights if isinstance(weights, str) else None
+        array = None if weights is None or weight_name is not None else _weights(weights)
+        soft = array is not None and array.ndim == 2
+        codes = None if target is None or name is not None else encode(target, threads)
+        if soft and codes is not None:
+            raise errors.bad_setting(
+                "target", "an array", "left out, or a column to leave aside, when weights are soft labels"
+            )
+        if soft:
+            assert array is not None
+            classes = tuple(range(array.shape[1])) if classes is None else tuple(classes)
+            if len(classes) != array.shape[1]:
+                raise errors.bad_setting(
+                    "classes", classes, f"one name for each of the {array.shape[1]} columns of weights"
+                )
+        elif classes is not None:
+            raise errors.bad_setting("classes", classes, "left out unless weights are soft labels")
+        elif target is None:
+            raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
+        return cls(name, codes, weight_name, array, classes if soft else None, threads)
+
+    def reserved(self) -> list[str]:
+        return [name for name in (self.name, self.weight_name) if name is not None]
+
+    def check_length(self, n_rows: int) -> None:
+        if self.codes is not None and len(self.codes.codes) != n_rows:
+            raise errors.length_mismatch("labels", len(self.codes.codes), n_rows)
+        if self.weights is not None and len(self.weights) != n_rows:
+            raise errors.length_mismatch("weights", len(self.weights), n_rows)
+
+    def of_batch(self, batch: Batch) -> tuple[Codes, NDArray[np.float64] | None]:
+        rows = slice(batch.first_row, batch.first_row + batch.n_rows)
+        weights = self.weights
+        if self.weight_name is not None:
+            weights = _weights(batch.numbers([self.weight_name])[0].reshape(-1))
+        elif weights is not None:
+            weights = weights[rows]
+        if self.classes is not None:
+            return Codes(np.zeros(0, dtype=np.int32), 0, self.classes), weights
+        if self.codes is None:
+            assert self.name is not None
+            return batch.codes(self.name), weights
+        return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
+
+
+def _weights(weights: Any) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
+    if array.ndim not in (1, 2):
+        raise errors.bad_setting(
+            "weights", f"an array of {array.ndim} dimensions", "one number per row, or rows × classes"
+        )
+    if array.size and not (array.min() >= 0 and array.max() < np.inf):
+        row = int(np.argwhere(~(array >= 0) | np.isinf(array))[0][0])
+        raise errors.bad_weight(
+            row, float(array[row] if array.ndim == 1 else array[row][~(array[row] >= 0) | np.isinf(array[row])][0])
+        )
+    return array
+
+
+def _count_batch(batch: Batch, schema: Schema, labels: _Labels) -> Tally:
+    codes, weights = labels.of_batch(batch)
+    if weights is None or weights.ndim == 1:
+        return _count_rows(batch, schema, codes, weights, labels.threads)
+    assert labels.classes is not None
+    parts = [
+        _count_rows(batch, schema, Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label]), column, labels.threads)
+        for label, column in zip(labels.classes, weights.T, strict=True)
+    ]
+    together = parts[0]
+    for part in parts[1:]:
+        together = together + part
+    return replace(together, skipped=0)
+
+
+@dataclass(frozen=True)
+class _Assigned:
+    """Rows with their classes and weights, as the kernels take them."""
+
+    batch: Batch
+    classes: NDArray[np.int32]  # -1: not counted
+    n_classes: int
+    weights: NDArray[np.float64] | None
+    whole: bool
+    threads: int
+
+    def count(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
+        """Calls a counting kernel; a bad value gets its column's name and its row."""
+        try:
+            return kernel(*arguments, self.classes, self.n_classes, self.weights, self.whole, self.threads)
+        except _core.BadValue as bad:
+            raise named(bad, names, self.batch) from None
+
+
+def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
+    what, feature, row, number = bad.args
+    return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
+
+
+def _count_rows(
+    batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int
+) -> Tally:
+    if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
+        short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
+        raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
+    labels = _dense(labels, threads)
+    classes = _class_numbers(labels)
+    skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
+    whole = True
+    if weights is not None:
+        whole = bool(np.all(weights == np.rint(weights))) and float(weights.sum()) < 2.0**53
+        classes = np.where(weights > 0, classes, np.int32(-1))
+        weights = np.ascontiguousarray(weights)
+    rows = _Assigned(batch, classes, len(labels.values), weights, whole, threads)
+    per_class = Rows(*_core.count_classes(classes, rows.n_classes, weights, whole, threads))
+    counts = _count_keyed(schema, rows, per_class)
+    tally = Tally(schema, tuple(labels.values), per_class, counts, _count_moments(schema, rows), skipped)
+    return within_bins(_sorted_classes(tally)._trimmed())
+
+
+def _dense(column: Codes, threads: int) -> Codes:
+    """Integers numbered by those that occur: a range may be wide and hold few of them."""
+    if not isinstance(column.values, range):
+        return column
+    plain = np.ascontiguousarray(column.codes)
+    codes, first, _ = _core.encode_records(plain.view(np.uint8).reshape(len(plain), plain.itemsize), threads)
+    values = plain[first].tolist()
+    if LOWEST in values:
+        missing = values.index(LOWEST)
+        codes = np.where(codes == missing, -1, codes - (codes > missing)).astype(np.int32)
+        del values[missing]
+    return Codes(codes, 0, values)
+
+
+def _class_numbers(labels: Codes) -> NDArray[np.int32]:
+    codes = labels.codes
+    if labels.low == 0 and codes.dtype == np.int32:
+        return np.ascontiguousarray(codes)
+    shifted = codes.astype(np.int64) - labels.low
+    outside = (shifted < 0) | (shifted >= len(labels.values))
+    return np.where(outside, -1, shifted).astype(np.int32)
+
+
+def _sorted_classes(tally: Tally) -> Tally:
+    classes: Any = in_order(tally.classes)
+    if classes == tally.classes:
+        return tally
+    index = [tally.classes.index(name) for name in classes]
+    counts = Counts(tally.counts.keys, tally.counts.cells.take(index, 1))
+    return replace(
+        tally, classes=classes, rows=tally.rows.take(index, 0), counts=counts, moments=tally.moments.take(index, 1)
+    )
+
+
+def _count_moments(schema: Schema, rows: _Assigned) -> Moments:
+    if not schema.measured:
+        return Moments.zeros(0, rows.n_classes)
+    names = [feature.name for feature in schema.measured]
+    columns = rows.batch.numbers(names)
+    for feature in schema.measured:
+        if isinstance(feature.family, Poisson):
+            try:
+                _core.not_counts(rows.batch.numbers([feature.name]), rows.threads)
+            except _core.BadValue as bad:
+                raise named(bad, [feature.name], rows.batch) from None
+    origin = np.array([feature.origin for feature in schema.measured])
+    unit = np.array([feature.unit for feature in schema.measured])
+    n, weights, sums = rows.count(_core.count_moments, names, columns, origin, unit)
+    return Moments(Rows(n, weights), sums)
+
+
+def _is_flag(feature: Feature, batch: Batch) -> bool:
+    """Whether a Bernoulli feature arrives as numbers."""
+    given = feature.family
+    return (
+        isinstance(given, Bernoulli)
+        and given.yes is None
+        and batch.kind(feature.name) not in ("string", "other", "date")
+    )
+
+
+def _count_keyed(schema: Schema, rows: _Assigned, per_class: Rows) -> Counts:
+    """The keyed features: numbers meant as flags in one pass, all columns of values in another, then bins."""
+    flags = [f for f, feature in enumerate(schema.keyed) if _is_flag(feature, rows.batch)]
+    found = dict(zip(flags, _count_flags([schema.keyed[f] for f in flags], rows), strict=True))
+    values = [f for f, feature in enumerate(schema.keyed) if f not in found and feature.family.shape == "keys"]
+    found |= dict(zip(values, _count_values([schema.keyed[f] for f in values], rows, per_class), strict=True))
+    for f, feature in enumerate(schema.keyed):
+        if f not in found:
+            found[f] = _count_codes([feature], [_bins(feature, rows)], rows)[0]
+    return Counts.join([found[f] for f in range(len(schema.keyed))], rows.n_classes)
+
+
+def _count_flags(features: Sequence[Feature], rows: _Assigned) -> list[tuple[Keys, Rows]]:
+    if not features:
+        return []
+    names = [feature.name for feature in features]
+    limits = [getattr(feature.family, "threshold", None) for feature in features]
+    threshold = np.array([np.nan if limit is None else limit for limit in limits])
+    n, weights = rows.count(_core.count_flags, names, rows.batch.numbers(names), threshold)
+    return [(KEYS, Rows(n[f], None if weights is None else weights[f])) for f in range(len(features))]
+
+
+def _count_values(features: Sequence[Feature], rows: _Assigned, per_class: Rows) -> list[tuple[Keys, Rows]]:
+    kinds = [feature.kind if isinstance(feature.family, Categorical) else None for feature in features]
+    columns = [rows.batch.codes(feature.name, kind) for feature, kind in zip(features, kinds, strict=True)]
+    counted = _count_codes(features, [_narrow(column, rows) for column in columns], rows)
+    return [
+        _completed(feature, keys, cells, per_class) for feature, (keys, cells) in zip(features, counted, strict=True)
+    ]
+
+
+def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: _Assigned) -> list[tuple[Keys, Rows]]:
+    """For each column the values that occur, in order, and the rows of each."""
+    if not columns:
+        return []
+    low = np.array([column.low for column in columns], dtype=np.int64)
+    size = np.array([len(column.values) for column in columns], dtype=np.int64)
+    names = [feature.name for feature in features]
+    cells = Rows(*rows.count(_core.count_codes, names, [column.codes for column in columns], low, size))
+    counted, start = [], 0
+    for column in columns:
+        used = np.flatnonzero(cells.rows[start : start + len(column.values)].any(axis=1))
+        keys = [column.values[k] for k in used.tolist()]
+        order = in_order(keys)
+        if order != tuple(keys):
+            position: dict[Any, int] = dict(zip(keys, used.tolist(), strict=True))
+            used = np.array([position[key] for key in order])
+        counted.append((order, cells.take(start + used, 0)))
+        start += len(column.values)
+    return counted
+
+
+def _narrow(column: Codes, rows: _Assigned) -> Codes:
+    """Codes whose table over the classes is not much larger than the column: a wide range is numbered by what occurs."""
+    if not isinstance(column.values, range) or len(column.values) * rows.n_classes <= max(2**20, len(column.codes)):
+        return column
+    return _dense(column, rows.threads)
+
+
+def _bins(feature: Feature, rows: _Assigned) -> Codes:
+    """The numbers of the fine bins a column's values fall into."""
+    column = rows.batch.numbers([feature.name])[0].reshape(-1)
+    try:
+        codes = _core.bins(column, feature.origin, feature.unit, rows.threads)
+    except _core.BadValue as bad:
+        raise named(bad, [feature.name], rows.batch) from None
+    low, high = (int(x[0]) for x in _core.span([codes], rows.threads))
+    return _narrow(Codes(codes, low, range(low, high + 1)), rows)
+
+
+def _as_flags(yes: list[bool], cells: Rows) -> Rows:
+    found = Rows.zeros((2, cells.rows.shape[1]))
+    for k, is_yes in enumerate(yes):
+        found = found + cells.take([k], 0).place(np.array([int(is_yes)]), 2, 0)
+    return found
+
+
+def _completed(feature: Feature, keys: Keys, cells: Rows, per_class: Rows) -> tuple[Keys, Rows]:
+    """The keys that the family has: yes and no; those declared; missing as a value where it is one."""
+    given = feature.family
+    if isinstance(given, Bernoulli):
+        return KEYS, _as_flags(given.means_yes(keys, feature.name), cells)
+    if isinstance(given, Categorical) and given.missing == "category":
+        keys, cells = (*keys, None), Rows.concatenate([cells, _rest(per_class, cells)])
+    declared = given.declared()
+    if not declared:
+        return keys, cells
+    for k, key in enumerate(keys):
+        if key not in declared and cells.rows[k].any():
+            raise errors.unknown_value(key, feature.name, in_order(declared))
+    wanted = in_order(declared.union(keys))
+    return wanted, cells.place(np.array([wanted.index(key) for key in keys], dtype=np.int64), len(wanted), 0)
+
+
+def _rest(per_class: Rows, cells: Rows) -> Rows:
+    """The rows of each class that are in none of the cells, (1, classes)."""
+    rows = (per_class.rows - cells.rows.sum(axis=0))[None]
+    if per_class.weights is None:
+        return Rows(rows)
+    weights = plus(per_class.weights, -total(cells.exact, 0))[None]
+    weights[rows == 0] = 0.0
+    return Rows(rows, weights)

@@ -1,0 +1,315 @@
+"""Tally: the sums of a data set, per class and feature, under one schema. Tallies add, subtract and scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.distributions.family import Family, Feature
+from banbury.distributions.histogram import MOST_BINS
+from banbury.schema import Schema
+from banbury.sums import Counts, Moments, Rows, in_order
+
+Label = bool | int | float | str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tally:
+    """The sums of a data set, per class and feature, under one schema: a frozen value, with no smoothing inside.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> tally = bb.count(weather, target="play")
+    >>> first_rows = tally.count({name: column[:5] for name, column in weather.items()})
+    >>> tally - first_rows + first_rows == tally
+    True
+    """
+
+    schema: Schema
+    classes: tuple[Label, ...]
+    rows: Rows  # (classes,)
+    counts: Counts  # keyed features
+    moments: Moments  # measured features
+    skipped: int = 0  # rows without a target
+
+    @property
+    def n_rows(self) -> float:
+        """Rows counted, or their weight when weights are fractional."""
+        weight = float(self.rows.value.sum())
+        return int(weight) if self.rows.weights is None else weight
+
+    # Counting more
+
+    def count(
+        self,
+        data: Any,
+        target: Any = None,
+        *,
+        weights: Any = None,
+        classes: Any = None,
+        threads: int | None = None,
+        **reading: Any,
+    ) -> Tally:
+        """Counts more rows under this tally's schema, apart: ``tally + tally.count(rows)`` adds them."""
+        from banbury.tally.counting import count
+
+        target = self.schema.target if target is None and classes is None else target
+        return count(data, target, schema=self.schema, weights=weights, classes=classes, threads=threads, **reading)
+
+    # The algebra
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        a, b = _together(self, other)
+        counts = Counts(a.counts.keys, a.counts.cells + b.counts.cells)
+        summed = replace(
+            a, rows=a.rows + b.rows, counts=counts, moments=a.moments + b.moments, skipped=a.skipped + b.skipped
+        )
+        return within_bins(summed)
+
+    def __radd__(self, other: object) -> Tally:
+        return self if other == 0 else NotImplemented  # so that sum(tallies) works
+
+    def __sub__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        a, b = _together(self, other)
+        rows, cells, moments = a.rows - b.rows, a.counts.cells - b.counts.cells, a.moments - b.moments
+        _refuse_negative(a, rows, cells, moments)
+        left = replace(
+            a, rows=rows, counts=Counts(a.counts.keys, cells), moments=moments, skipped=max(0, a.skipped - b.skipped)
+        )
+        return left._trimmed()
+
+    def __mul__(self, factor: float) -> Tally:
+        if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
+            return NotImplemented
+        if not np.isfinite(factor) or factor < 0:
+            raise errors.bad_setting("the factor of a tally", factor, "finite and not negative")
+        factor = float(factor)
+        counts = Counts(self.counts.keys, self.counts.cells * factor)
+        scaled = replace(self, rows=self.rows * factor, counts=counts, moments=self.moments * factor)
+        return scaled._trimmed() if factor == 0 else scaled
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same sums: exactly for whole numbers, within 1e-12 of the sums for the rest."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        a, b = _together(self, other)
+        same_rows = self.classes == other.classes and a.rows.same(b.rows)
+        return same_rows and a.counts.same(b.counts) and a.moments.same(b.moments)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to(self, schema: Schema) -> Tally:
+        """The same tally under another schema of the same features: re-centred, and its bins widened.
+
+        Raises SchemaMismatch where that would need the rows again: other families, other categories, narrower bins.
+        """
+        re_centred = tuple(_same_scale(a, b) for a, b in zip(schema.features, self.schema.features, strict=False))
+        why = replace(schema, features=re_centred + schema.features[len(re_centred) :]).differs(self.schema)
+        if why is not None:
+            raise errors.schema_mismatch(why)
+        return replace(_coarsened(self, schema), moments=self._moved(schema), schema=schema)
+
+    def _moved(self, schema: Schema) -> Moments:
+        old, new = self.schema.measured, schema.measured
+        if all(a.origin == b.origin and a.unit == b.unit for a, b in zip(old, new, strict=True)):
+            return self.moments
+        shift = np.array([(a.origin - b.origin) / a.unit for a, b in zip(old, new, strict=True)])
+        return self.moments.shift(shift, np.array([a.unit / b.unit for a, b in zip(old, new, strict=True)]))
+
+    def _trimmed(self) -> Tally:
+        """Without the classes and the keys that no row has any more."""
+        tally, kept = self, np.flatnonzero(self.rows.rows > 0)
+        if len(kept) < len(self.classes):
+            cells = Counts(self.counts.keys, self.counts.cells.take(kept, 1))
+            names = tuple(self.classes[c] for c in kept)
+            tally = replace(
+                self, classes=names, rows=self.rows.take(kept, 0), counts=cells, moments=self.moments.take(kept, 1)
+            )
+        return replace(tally, counts=tally.counts.without_empty(self.schema.declared))
+
+    # Looking
+
+    @cached_property
+    def groups(self) -> list[tuple[Family, tuple[Feature, ...], Counts | Moments]]:
+        """Features of one family and settings with their sums, so that parameters are estimated together."""
+        return grouped(self.schema, self.counts, self.moments)
+
+    def n_parameters(self, naive: bool = True) -> int:
+        """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
+
+        The joint one has a table over all keyed features and, in each of its cells, a Gaussian with full covariance over
+        the measured ones.
+
+        >>> import banbury as bb
+        >>> two = bb.count({"a": [True, False], "b": [True, True], "y": [0, 1]}, "y", features="bernoulli")
+        >>> two.n_parameters(), two.n_parameters(naive=False)
+        (5, 7)
+        """
+        n_classes, prior = len(self.classes), max(len(self.classes) - 1, 0)
+        per_class, shared, cells = 0, 0, []
+        for given, features, sums in self.groups:
+            each = given.n_parameters(features, sums)
+            per_class += sum(own for own, _ in each)
+            shared += sum(tied for _, tied in each)
+            cells += [own + 1 for own, _ in each] if given.shape != "moments" else []
+        if naive:
+            return n_classes * per_class + shared + prior
+        d, table = len(self.schema.measured), prod(cells)
+        return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
+
+    def __str__(self) -> str:
+        weight = f"{self.n_rows:,}" if self.rows.weights is None else f"{self.n_rows:,.2f} (weighted)"
+        head = f"Tally of {weight} rows, {len(self.classes):,} classes, {len(self.schema.features):,} features"
+        lines = [head + (f"; {self.skipped:,} rows without a target skipped" if self.skipped else "")]
+        share = self.rows.value / max(float(self.rows.value.sum()), 1e-300)
+        shown = list(zip(self.classes, self.rows.value, share, strict=True))[:20]
+        names = max((len(repr(name)) for name, _, _ in shown), default=0)
+        lines += [f"  {name!r:{names}}  {rows:>12,g}  {part:6.1%}" for name, rows, part in shown]
+        if len(self.classes) > len(shown):
+            lines.append(f"  … and {len(self.classes) - len(shown):,} more classes")
+        return "\n".join(lines + [f"  {line}" for line in self._feature_lines()])
+
+    __repr__ = __str__
+
+    def _feature_lines(self) -> list[str]:
+        lines, keyed, measured = [], 0, 0
+        for feature in self.schema.features[:20]:
+            if feature.family.shape == "moments":
+                n, centre, spread = (float(x[0, 0]) for x in self.moments.take([measured], 0).pooled())
+                mean, deviation = (
+                    feature.origin + feature.unit * centre,
+                    feature.unit * (spread / max(n, 1e-300)) ** 0.5,
+                )
+                lines.append(f"{feature.name}: {feature.family.name}, mean {mean:g}, deviation {deviation:g}")
+                measured += 1
+            else:
+                keys = self.counts.keys[keyed]
+                what = "bins occupied" if feature.family.shape == "bins" else "values"
+                shown = f": {errors.listed(map(repr, keys), 6)}" if feature.family.shape == "keys" else ""
+                lines.append(f"{feature.name}: {feature.family.name}, {len(keys):,} {what}{shown}")
+                keyed += 1
+        more = len(self.schema.features) - 20
+        return lines + ([f"… and {more:,} more features"] if more > 0 else [])
+
+
+def grouped(
+    schema: Schema, counts: Counts, moments: Moments
+) -> list[tuple[Family, tuple[Feature, ...], Counts | Moments]]:
+    """Features of equal families, each group with its part of the sums."""
+    found: list[tuple[Family, list[Feature], list[int]]] = []
+    known: dict[int, tuple[Family, list[Feature], list[int]]] = {}  # by identity: most columns share their family
+    n_keyed = n_measured = 0
+    for feature in schema.features:
+        given = feature.family
+        group = known.get(id(given)) or next((g for g in found if type(g[0]) is type(given) and g[0] == given), None)
+        if group is None:
+            group = given, [], []
+            found.append(group)
+        known[id(given)] = group
+        group[1].append(feature)
+        if given.shape == "moments":
+            group[2].append(n_measured)
+            n_measured += 1
+        else:
+            group[2].append(n_keyed)
+            n_keyed += 1
+    return [
+        (given, tuple(features), moments.select(index) if given.shape == "moments" else counts.select(index))
+        for given, features, index in found
+    ]
+
+
+def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
+    """Both over the classes, keys and bin widths of either."""
+    if a.schema is not b.schema:
+        why = a.schema.differs(b.schema)
+        if why is not None:
+            raise errors.schema_mismatch(why)
+        schema = a.schema.with_widest_bins(b.schema)
+        a, b = _coarsened(a, schema), _coarsened(b, schema)
+    if a.classes != b.classes:
+        classes = in_order(set(a.classes).union(b.classes))
+        a, b = _with_classes(a, classes), _with_classes(b, classes)
+    left, right = a.counts.union(b.counts)
+    return replace(a, counts=left), replace(b, counts=right)
+
+
+def _with_classes(tally: Tally, classes: Any) -> Tally:
+    if tally.classes == classes:
+        return tally
+    index = np.array([classes.index(name) for name in tally.classes], dtype=np.int64)
+    counts = Counts(tally.counts.keys, tally.counts.cells.place(index, len(classes), 1))
+    moments = tally.moments.place(index, len(classes), 1)
+    return replace(
+        tally, classes=classes, rows=tally.rows.place(index, len(classes), 0), counts=counts, moments=moments
+    )
+
+
+def _same_scale(a: Feature, b: Feature) -> Feature:
+    """``a`` with ``b``'s origin and unit, where sums can be moved from one to the other."""
+    return replace(a, origin=b.origin, unit=b.unit) if a.family.shape == b.family.shape == "moments" else a
+
+
+def _coarsened(tally: Tally, schema: Schema) -> Tally:
+    """The tally with bins as wide as the schema's."""
+    counts = tally.counts
+    for f, (old, new) in enumerate(zip(tally.schema.keyed, schema.keyed, strict=True)):
+        if old.family.shape == "bins" and new.unit != old.unit:
+            doublings = np.log2(new.unit / old.unit)
+            if doublings < 0 or doublings != int(doublings):
+                raise errors.schema_mismatch(
+                    f"bins of {old.name!r} of width {old.unit:g} cannot be cut to width {new.unit:g}"
+                )
+            counts = counts.coarsen(f, int(doublings))
+    return tally if schema is tally.schema else replace(tally, counts=counts, schema=schema)
+
+
+def within_bins(tally: Tally) -> Tally:
+    """The tally with bins doubled until no feature occupies more than 4,096: a function of the totals alone."""
+    units = {}
+    for f, feature in enumerate(tally.schema.keyed):
+        if feature.family.shape == "bins" and len(tally.counts.keys[f]) > MOST_BINS:
+            codes = np.array(tally.counts.keys[f], dtype=np.int64)
+            doublings = 1
+            while len(np.unique(codes >> doublings)) > MOST_BINS:
+                doublings += 1
+            units[feature.name] = feature.unit * 2.0**doublings
+    if not units:
+        return tally
+    wider = tuple(replace(f, unit=units[f.name]) if f.name in units else f for f in tally.schema.features)
+    return _coarsened(tally, replace(tally.schema, features=wider))
+
+
+def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -> None:
+    wrong = np.argwhere(rows.below_zero(before.rows))
+    if len(wrong):
+        raise errors.negative_count(_left(rows, wrong[0]), before.classes[wrong[0][0]])
+    wrong = np.argwhere(cells.below_zero(before.counts.cells))
+    if len(wrong):
+        row, label = wrong[0]
+        f = int(np.searchsorted(before.counts.offsets, row, side="right")) - 1
+        key = before.counts.keys[f][row - before.counts.offsets[f]]
+        raise errors.negative_count(_left(cells, wrong[0]), before.classes[label], before.schema.keyed[f].name, key)
+    wrong = np.argwhere(moments.below_zero(before.moments))
+    if len(wrong):
+        f, label = wrong[0]
+        name = before.schema.measured[f].name
+        if moments.n.rows[f, label] < 0:
+            raise errors.negative_count(_left(moments.n, wrong[0]), before.classes[label], name)
+        raise errors.impossible_sums(before.classes[label], name)
+
+
+def _left(rows: Rows, cell: Any) -> Any:
+    count = int(rows.rows[tuple(cell)])
+    return count if count < 0 or rows.weights is None else float(rows.value[tuple(cell)])

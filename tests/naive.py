@@ -1,0 +1,379 @@
+"""The toolkit again, slow and obvious: loops, dicts and exact fractions. The fast one must give the same answers.
+
+A table is a list of rows, a row a dict from column to value; None and NaN are missing. Where bins begin and how wide they
+are is read off the schema, like the settings of families; everything else is worked out here, from the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+Row = Mapping[str, Any]
+ZERO = Fraction(0)
+
+
+def missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+# Counting ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Tally:
+    rows: dict[Any, Fraction] = field(default_factory=dict)  # class → weight
+    keys: dict[str, dict[tuple[Any, Any], Fraction]] = field(default_factory=dict)  # feature → (key, class) → weight
+    sums: dict[str, dict[Any, tuple[Fraction, ...]]] = field(default_factory=dict)  # feature → class → n, Σx, Σx²
+
+    def classes(self) -> list[Any]:
+        return sorted(self.rows)
+
+    def values(self, feature: Any) -> list[Any]:
+        """The values declared, else those seen in any class."""
+        seen = {key for key, _ in self.keys[feature.name]} | set(feature.family.declared() or ())
+        return sorted(seen - {None}) + [None] * (None in seen)
+
+
+def count(schema: Any, rows: Sequence[Row], target: str, weights: Iterable[float] | None = None) -> Tally:
+    tally = Tally({}, {f.name: {} for f in schema.features}, {f.name: {} for f in schema.features})
+    for row, weight in zip(rows, weights or [1] * len(rows), strict=True):
+        label, w = row[target], Fraction(weight)
+        if missing(label) or w == 0:
+            continue
+        tally.rows[label] = tally.rows.get(label, ZERO) + w
+        for feature in schema.features:
+            _count_value(tally, feature, row[feature.name], label, w)
+    return tally
+
+
+def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction) -> None:
+    if missing(value) and getattr(feature.family, "missing", "skip") != "category":
+        return
+    if feature.family.shape == "moments":
+        n, first, second = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
+        x = Fraction(value)
+        tally.sums[feature.name][label] = n + w, first + w * x, second + w * x * x
+    else:
+        cells, cell = tally.keys[feature.name], (key_of(feature, value), label)
+        cells[cell] = cells.get(cell, ZERO) + w
+
+
+def key_of(feature: Any, value: Any) -> Any:
+    """What a value is counted as: itself, yes or no, the number of its bin, or None where missing is a category."""
+    family = feature.family
+    if missing(value):
+        return None
+    if family.shape == "bins":
+        return math.floor((Fraction(value) - Fraction(feature.origin)) / Fraction(feature.unit))
+    if family.name == "bernoulli":
+        if family.yes is not None:
+            return value == family.yes
+        return bool(value) if family.threshold is None else value > family.threshold
+    return value
+
+
+def forget(schema: Any, rows: Sequence[Row], gone: Iterable[int], target: str, weights: Any = None) -> Tally:
+    """Forgetting is counting again without the rows."""
+    kept = [i for i in range(len(rows)) if i not in set(gone)]
+    return count(schema, [rows[i] for i in kept], target, None if weights is None else [weights[i] for i in kept])
+
+
+# Estimating and scoring ----------------------------------------------------------------------------------------------
+
+
+def log(x: Any) -> float:
+    """The logarithm of a number or an exact fraction of any size; of 0, minus infinity."""
+    if x == 0:
+        return -math.inf
+    return math.log(x.numerator) - math.log(x.denominator) if isinstance(x, Fraction) else math.log(x)
+
+
+def log_prior(tally: Tally, class_prior: Any = None) -> dict[Any, float]:
+    classes, n = tally.classes(), sum(tally.rows.values())
+    if class_prior == "uniform":
+        return {c: -math.log(len(classes)) for c in classes}
+    if isinstance(class_prior, Mapping):
+        return {c: log(class_prior[c]) for c in classes}
+    alpha = Fraction(class_prior or 0)
+    return {c: log((tally.rows[c] + alpha) / (n + alpha * len(classes))) for c in classes}
+
+
+def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) -> dict[Any, float]:
+    """log P(value | class) for every class; a missing value says nothing."""
+    if missing(value) and getattr(feature.family, "missing", "skip") != "category":
+        return dict.fromkeys(tally.classes(), 0.0)
+    score = {
+        "bernoulli": _keyed,
+        "categorical": _keyed,
+        "gaussian": _gaussian,
+        "poisson": _poisson,
+        "histogram": _histogram,
+        "kernel_density": _kernel_density,
+    }[feature.family.name]
+    return {c: score(tally, feature, value, c, how, alpha) for c in tally.classes()}
+
+
+def log_joint(
+    tally: Tally, schema: Any, row: Row, how: str = "mean", alpha: float = 1.0, class_prior: Any = None
+) -> dict[Any, float]:
+    joint = log_prior(tally, class_prior)
+    for feature in schema.features:
+        each = likelihoods(tally, feature, row[feature.name], how, alpha)
+        joint = {c: joint[c] + each[c] for c in joint}
+    return joint
+
+
+def posterior(joint: Mapping[Any, float], prior: Mapping[Any, float]) -> dict[Any, float]:
+    """P(class | row); where every class is impossible, the class prior."""
+    best = max(joint.values())
+    if best == -math.inf:
+        return {c: math.exp(p) for c, p in prior.items()}
+    total = sum(math.exp(value - best) for value in joint.values())
+    return {c: math.exp(value - best) / total for c, value in joint.items()}
+
+
+def evidence(tally: Tally, schema: Any, row: Row, winner: Any, other: Any, how: str, alpha: float) -> dict[str, float]:
+    """Decibans of every feature for one class against another."""
+    found = {}
+    for feature in schema.features:
+        each = likelihoods(tally, feature, row[feature.name], how, alpha)
+        found[feature.name] = 0.0 if each[winner] == each[other] else 10 / math.log(10) * (each[winner] - each[other])
+    return found
+
+
+# Bernoulli and categorical
+
+
+def pseudo_counts(family: Any, values: Sequence[Any], alpha: float) -> dict[Any, Fraction]:
+    if family.name == "bernoulli":
+        if family.m is not None:
+            p = Fraction(1, 2) if family.p is None else Fraction(family.p)
+            return {False: Fraction(family.m) * (1 - p), True: Fraction(family.m) * p}
+        yes = Fraction(alpha if family.alpha is None else family.alpha)
+        return {False: yes if family.beta is None else Fraction(family.beta), True: yes}
+    if getattr(family, "m", None) is not None:
+        return {v: Fraction(family.m) * Fraction(1 if family.p is None else family.p[v]) / (len(values) if family.p is None else 1)
+                for v in values}  # fmt: skip
+    own = alpha if family.alpha is None else family.alpha
+    return {v: Fraction(own[v] if isinstance(own, Mapping) else own) for v in values}
+
+
+def shares(counts: Mapping[Any, Fraction], alpha: Mapping[Any, Fraction], how: str) -> dict[Any, Fraction]:
+    """P(key | class) of every key of ``alpha``; equal shares where nothing is left to divide."""
+    if how == "mle":
+        weight = {k: counts.get(k, ZERO) for k in alpha}
+    elif how == "map":
+        weight = {k: max(counts.get(k, ZERO) + a - 1, ZERO) for k, a in alpha.items()}
+    else:
+        weight = {k: counts.get(k, ZERO) + max(a, Fraction(1e-10)) for k, a in alpha.items()}
+    total = sum(weight.values())
+    return {k: w / total if total else Fraction(1, len(weight)) for k, w in weight.items()}
+
+
+def _keyed(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    values = tally.values(feature)
+    prior = pseudo_counts(feature.family, values, alpha)
+    counts = {key: w for (key, c), w in tally.keys[feature.name].items() if c == label}
+    key = key_of(feature, value)
+    if key in prior:
+        return log(shares(counts, prior, how)[key])
+    if not values or how == "mle":
+        return 0.0  # no evidence
+    strength = sum(prior.values()) / len(values)
+    strength = max(strength - 1, ZERO) if how == "map" else max(strength, Fraction(1e-10))
+    return log(strength / (sum(counts.values()) + strength * len(values))) if strength else 0.0
+
+
+# Gaussian and Poisson
+
+
+def moments(sums: tuple[Fraction, ...]) -> tuple[Fraction, Fraction, Fraction]:
+    """n, the mean and Σ(x − mean)²."""
+    n, first, second = sums
+    return n, first / n, second - first * first / n
+
+
+def pooled(tally: Tally, feature: Any) -> tuple[Fraction, Fraction]:
+    """Mean and variance over all classes; where there is none, the schema's origin and unit stand in."""
+    every = tally.sums[feature.name].values()
+    if not every:
+        return Fraction(feature.origin), Fraction(feature.unit) ** 2
+    n, mean, spread = moments(tuple(sum(s[i] for s in every) for i in range(3)))
+    return mean, spread / n if spread else Fraction(feature.unit) ** 2
+
+
+def _gaussian(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    family, sums = feature.family, tally.sums[feature.name]
+    centre, variance = pooled(tally, feature)
+    every = {c: moments(s) for c, s in sums.items()}
+    n, mean, spread = every.get(label, (ZERO, centre, ZERO))
+    rows, spreads = sum((m[0] for m in every.values()), ZERO), sum((m[2] for m in every.values()), ZERO)
+    shared = family.variance == "shared"
+    if how == "mle" or (family.prior is None and how in ("map", "mean")):
+        own = (spreads / rows if rows else ZERO) if shared else spread / n if n else variance
+        return _log_normal(value, mean, max(own, variance * Fraction(1e-9)))
+    prior = family.prior
+    kappa, nu = (Fraction(1e-3), Fraction(1)) if prior is None else (Fraction(prior.kappa), Fraction(prior.nu))
+    if prior is not None and prior.mean is not None:
+        centre = Fraction(prior.mean)
+    if prior is not None and prior.variance is not None:
+        variance = Fraction(prior.variance)
+    extra = {c: s + kappa * k / (kappa + k) * (m - centre) ** 2 for c, (k, m, s) in every.items()}
+    scale = nu * variance + (sum(extra.values()) if shared else extra.get(label, ZERO))
+    freedom = nu + (rows if shared else n)
+    mean, strength = (kappa * centre + n * mean) / (kappa + n), kappa + n
+    if how == "predictive":
+        return _log_student(value, mean, scale / freedom * (strength + 1) / strength, freedom)
+    expected = how == "mean" and freedom > 2
+    return _log_normal(value, mean, scale / (freedom - 2) if expected else scale / (freedom + 3))
+
+
+def _log_normal(value: Any, mean: Fraction, variance: Fraction) -> float:
+    return -0.5 * (math.log(2 * math.pi) + log(variance)) - float((Fraction(value) - mean) ** 2 / (2 * variance))
+
+
+def _log_student(value: Any, mean: Fraction, variance: Fraction, freedom: Fraction) -> float:
+    nu, u = float(freedom), float((Fraction(value) - mean) ** 2 / (variance * freedom))
+    scale = math.lgamma((nu + 1) / 2) - math.lgamma(nu / 2) - 0.5 * (math.log(nu * math.pi) + log(variance))
+    return scale - (nu + 1) / 2 * math.log1p(u)
+
+
+def _poisson(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    family, sums = feature.family, tally.sums[feature.name]
+    every = [sum((s[i] for s in sums.values()), ZERO) for i in range(2)]
+    mean = every[1] / every[0] if every[0] else ZERO
+    rows = Fraction(1 if family.prior_rows is None else family.prior_rows)
+    events = rows * max(mean, Fraction(1e-9)) if family.prior_count is None else Fraction(family.prior_count)
+    n, first, _ = sums.get(label, (ZERO, ZERO, ZERO))
+    if how == "predictive":
+        shape, rate = float(events + first), float(rows + n)
+        choose = math.lgamma(value + shape) - math.lgamma(shape) - math.lgamma(value + 1)
+        return choose - shape * math.log1p(1 / rate) - value * math.log1p(rate)
+    if how == "mle":
+        rate = first / n if n else mean
+    else:
+        rate = max(events + first - (how == "map"), ZERO) / (rows + n)
+    return (value * log(rate) if value else 0.0) - float(rate) - math.lgamma(value + 1)
+
+
+# Histogram and kernel density
+
+
+def bins(tally: Tally, feature: Any) -> dict[int, Fraction]:
+    """The rows of each occupied bin, all classes together, from the lowest bin to the highest."""
+    together: dict[int, Fraction] = {}
+    for (key, _), w in sorted(tally.keys[feature.name].items(), key=lambda item: item[0][0]):
+        together[key] = together.get(key, ZERO) + w
+    return together
+
+
+def doublings(family: Any, together: Mapping[int, Fraction]) -> int:
+    """How often fine bins are joined in pairs: to the nearest power of two to 2 · IQR / n^(1/3), or to so many bins."""
+    if family.width is not None or not together:
+        return 0
+    codes, n, below, quartiles = list(together), sum(together.values()), ZERO, []
+    for code in codes:
+        below += together[code]
+        quartiles += [code] * sum(below >= share * n for share in (Fraction(1, 4), Fraction(3, 4))[len(quartiles) :])
+    spread = quartiles[1] - quartiles[0] or (codes[-1] - codes[0]) / 4
+    wanted = max(1.0, 2 * spread / float(n) ** (1 / 3)) if family.bins == "auto" else 1.0
+    times, most = max(0, round(math.log2(wanted))), 4096 if family.bins == "auto" else family.bins
+    while codes[-1] // 2**times - codes[0] // 2**times + 1 > most:
+        times += 1
+    return times
+
+
+def _histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    together = bins(tally, feature)
+    size = 2 ** doublings(feature.family, together)
+    codes = [code // size for code in together] or [0]
+    low, high = codes[0] - 1, codes[-1] + 1
+    counts: dict[int, Fraction] = {}
+    for (key, c), w in tally.keys[feature.name].items():
+        if c == label:
+            counts[key // size] = counts.get(key // size, ZERO) + w
+    own = Fraction(alpha if feature.family.alpha is None else feature.family.alpha)
+    share = shares(counts, dict.fromkeys(range(low, high + 1), own), how)
+    at = key_of(feature, value) // size
+    inside = min(max(at, low), high)
+    halvings = abs(at - inside) + (inside in (low, high))
+    return log(share[inside]) - halvings * math.log(2) - log(Fraction(feature.unit) * size)
+
+
+DEVIATIONS = {
+    "normal": 1.0,
+    "box": math.sqrt(1 / 12),
+    "triangle": math.sqrt(1 / 6),
+    "epanechnikov": math.sqrt(1 / 5),
+    "biweight": math.sqrt(1 / 7),
+    "triweight": math.sqrt(1 / 9),
+    "cosine": math.sqrt(1 - 8 / math.pi**2),
+}
+
+
+def kernel(name: str, u: float) -> float:
+    if name == "normal":
+        return math.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
+    if name == "box":
+        return float(-0.5 <= u < 0.5)
+    if abs(u) > 1:
+        return 0.0
+    return {
+        "triangle": 1 - abs(u),
+        "epanechnikov": 3 / 4 * (1 - u * u),
+        "biweight": 15 / 16 * (1 - u * u) ** 2,
+        "triweight": 35 / 32 * (1 - u * u) ** 3,
+        "cosine": math.pi / 4 * math.cos(math.pi / 2 * u),
+    }[name]
+
+
+def deviation(rows: Mapping[int, Fraction]) -> tuple[float, float]:
+    """Mean and deviation of bin numbers: n − 1 as SciPy has it, and half of n for weights below 2, where n − 1 vanishes."""
+    n = sum(rows.values())
+    mean = sum(b * w for b, w in rows.items()) / n
+    return float(mean), math.sqrt(sum(w * (b - mean) ** 2 for b, w in rows.items()) / max(n - 1, n / 2))
+
+
+def bandwidth(family: Any, unit: float, rows: Mapping[int, Fraction]) -> float:
+    """In bins; never less than one."""
+    if not isinstance(family.bandwidth, str):
+        return max(family.bandwidth / unit, 1.0)
+    n = float(sum(rows.values()))
+    rule = deviation(rows)[1] / DEVIATIONS[family.kernel]
+    rule *= (n * 3 / 4 if family.bandwidth == "silverman" else n) ** -0.2
+    if family.bandwidth != "leave-one-out" or n <= 1 or len(rows) < 2:
+        return max(rule, 1.0)
+    tried = sorted({max(rule * 2 ** (k / 4), 1.0) for k in range(-24, 13)})
+    return max(tried, key=lambda h: _left_out(family.kernel, rows, h))
+
+
+def _left_out(name: str, rows: Mapping[int, Fraction], h: float) -> float:
+    """The log-likelihood of the rows, each under the kernels of the others."""
+    score, n = 0.0, float(sum(rows.values()))
+    for b, w in rows.items():
+        density = sum(float(v) * kernel(name, (b - other) / h) for other, v in rows.items()) - kernel(name, 0.0)
+        score += float(w) * math.log(max(density, 2.2250738585072014e-308) / ((n - 1) * h))
+    return score
+
+
+def _kernel_density(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    family, together = feature.family, bins(tally, feature)
+    rows = {key: w for (key, c), w in tally.keys[feature.name].items() if c == label} or together
+    if not rows:
+        return 0.0
+    h, n = bandwidth(family, feature.unit, rows), float(sum(rows.values()))
+    z = float((Fraction(value) - Fraction(feature.origin)) / Fraction(feature.unit)) - 0.5
+    if family.kernel == "normal":
+        logs = [log(w) - 0.5 * ((z - b) / h) ** 2 for b, w in rows.items()]
+        density = max(logs) + math.log(sum(math.exp(each - max(logs)) for each in logs)) - math.log(2 * math.pi) / 2
+        return density - math.log(n) - math.log(h) - log(Fraction(feature.unit))
+    near = sum(float(w) * kernel(family.kernel, (z - b) / h) for b, w in rows.items()) / (n * h)
+    mean, spread = deviation(together)
+    spread = max(spread, 1.0)
+    far = math.log(1e-6) - 0.5 * ((z - mean) / spread) ** 2 - math.log(spread) - math.log(2 * math.pi) / 2
+    both = [far] if near == 0 else [far, math.log((1 - 1e-6) * near)]
+    return max(both) + math.log(sum(math.exp(each - max(both)) for each in both)) - log(Fraction(feature.unit))
