@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -91,12 +92,15 @@ def test_boolean_parameters_are_the_frequencies_of_a_thousand_listeners():
 def test_the_m_estimate_is_n_c_plus_m_p_over_n_plus_m(m):
     weather = bb.datasets.play_tennis()
     p = {"sunny": 0.5, "overcast": 0.2, "rain": 0.3}
-    outlook = bb.Categorical(m=m, p=p)
-    model = bb.estimate(bb.count(weather, target="play", features={"outlook": outlook}), how="mean")
+    tally = bb.count(weather, target="play", features={"outlook": bb.Categorical(m=m, p=p)})
+    model = bb.estimate(tally, how="mean")
     for label in ("no", "yes"):
         n = weather["play"].count(label)
         for value, share in p.items():
-            n_c = sum(o == value and l == label for o, l in zip(weather["outlook"], weather["play"], strict=True))
+            n_c = sum(
+                outlook == value and play == label
+                for outlook, play in zip(weather["outlook"], weather["play"], strict=True)
+            )
             expected = (n_c + m * share) / (n + m)
             assert model.likelihood("outlook", value)[label] == pytest.approx(expected, rel=1e-14)
 
@@ -257,7 +261,7 @@ ARRIVALS = [2, 0, 3, 1, 4, 2, 2, 5]  # mean 19/8
 
 
 def test_the_poisson_maximum_likelihood_is_the_mean():
-    rows = {"arrivals": ARRIVALS + [7, 9], "day": ["sun"] * 8 + ["mon"] * 2}
+    rows = {"arrivals": [*ARRIVALS, 7, 9], "day": ["sun"] * 8 + ["mon"] * 2}
     model = bb.estimate(bb.count(rows, target="day", features={"arrivals": "poisson"}), how="mle")
     for k in range(12):
         expected = {"sun": poisson.pmf(k, 19 / 8), "mon": poisson.pmf(k, 8.0)}
@@ -417,7 +421,7 @@ def test_samples_of_a_predictive_gaussian_are_student_t():
     edges = np.array([-5.0, 0.0, 1.0, 2.0, 3.0, 5.0, 10.0])
     grid = np.linspace(-5, 10, 30_001)
     density = np.exp(model.log_joint({"x": grid}))[:, 0]
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         inside = density[(grid >= low) & (grid < high)].sum() * (grid[1] - grid[0])
         assert np.mean((sample >= low) & (sample < high)) == pytest.approx(inside, abs=0.01)
 

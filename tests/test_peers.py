@@ -290,7 +290,13 @@ def test_8_a_mixed_frame_learns_in_batches_with_weights_and_gaps(mixed):
     features = {"visits": "poisson"}
     whole = NaiveBayesClassifier(features=features).fit(mixed, y, sample_weight=weights)
     schema = whole.tally_.schema
-    assert [f.family.name for f in schema.features] == ["categorical", "categorical", "gaussian", "poisson", "bernoulli"]
+    assert [f.family.name for f in schema.features] == [
+        "categorical",
+        "categorical",
+        "gaussian",
+        "poisson",
+        "bernoulli",
+    ]
     parts = NaiveBayesClassifier(features=features)
     for start in range(0, 200, 50):
         rows = slice(start, start + 50)

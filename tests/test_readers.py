@@ -226,6 +226,7 @@ def test_batch_rows_cuts_a_matrix():
     batches = list(read(np.arange(10.0).reshape(5, 2), batch_rows=2))
     assert [batch.n_rows for batch in batches] == [2, 2, 1] and [batch.first_row for batch in batches] == [0, 2, 4]
     assert numbers(batches, ["x1"]).ravel().tolist() == [1, 3, 5, 7, 9]
+    assert batches[1].numbers(["x0", "x1"])[0].tolist() == [[4, 5], [6, 7]]
 
 
 @pytest.mark.parametrize("data", [pd.DataFrame(TABLE), ARROW, TABLE, pd.DataFrame(TABLE).convert_dtypes()])
@@ -495,6 +496,13 @@ def test_numeric_columns_of_pandas_are_not_copied():
     frame = pd.DataFrame({"a": np.arange(3.0), "b": ["x", "y", "z"]})
     [batch] = read(frame)
     assert np.shares_memory(batch.numbers(["a"])[0], frame["a"].to_numpy())
+
+
+def test_a_small_frame_of_numbers_gives_them_at_once():
+    [batch] = read(pd.DataFrame({"a": [1, 2], "b": [0.5, np.nan]}))
+    [array] = batch.numbers(["a", "b"])
+    np.testing.assert_array_equal(array, [[1, 0.5], [2, np.nan]])
+    assert [batch.kind("a"), batch.kind("b")] == ["integer", "float"]
 
 
 def test_numeric_columns_of_arrow_and_polars_are_not_copied():
@@ -917,6 +925,22 @@ def test_kinds_make_numbers_of_lines(tmp_path):
 def test_a_text_where_kinds_want_a_number_is_named_with_its_line(tmp_path):
     with pytest.raises(errors.BadValue, match="line 2: column 'a' holds 'x', and a number is needed"):
         read_text(tmp_path, '{"a": 1}\n{"a": "x"}\n', "t.ndjson", kinds={"a": "number"})
+
+
+def test_kinds_do_not_make_up_columns(tmp_path):
+    batch = read_text(tmp_path, '{"a": 1}\n', "t.ndjson", kinds={"b": "number"})
+    assert batch.names == ("a",)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_numbers_that_kinds_demand_never_widen(tmp_path):
+    path = written(tmp_path, "t.ndjson", '{"a": null}\n' * 20 + '{"a": 1}\n' * 20 + '{"a": 2.5}\n' * 20)
+    assert column(read(path, kinds={"a": "number"}), "a") == [None] * 20 + [1.0] * 20 + [2.5] * 20
+
+
+def test_a_column_of_texts_where_kinds_want_numbers_is_refused(tmp_path):
+    with pytest.raises(errors.BadValue, match="line 2: column 'a' holds 'x', and a number is needed"):
+        read_text(tmp_path, '{"a": null}\n{"a": "x"}\n', "t.ndjson", kinds={"a": "number"})
 
 
 def test_nested_values_are_other(tmp_path):

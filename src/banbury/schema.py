@@ -380,21 +380,26 @@ def _scales(sample: Real) -> tuple[Real, Real]:
     Medians, because one far value among the first rows must not move the origin away from all the others. The origin
     is a multiple of the unit, so that whole numbers and short decimals are held without rounding.
     """
-    ordered = np.sort(sample, axis=0)
-    n = np.count_nonzero(~np.isnan(ordered), axis=0)
-    if len(ordered) == 0:
-        return np.zeros(ordered.shape[1]), np.ones(ordered.shape[1])
-    at = np.arange(ordered.shape[1])
-    low, middle, high = (np.where(n > 0, ordered[(n * q) // 4, at], 0.0) for q in (1, 2, 3))
+    if len(sample) == 0:
+        return np.zeros(sample.shape[1]), np.ones(sample.shape[1])
+    ordered = np.sort(sample, axis=0)  # missing values last
+    n = len(ordered) - np.isnan(ordered).sum(axis=0)
+    at = np.arange(len(n))
+    low, middle, high = (ordered[n * quarter // 4, at] for quarter in (1, 2, 3)) if n.all() else _quartiles(ordered, n)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = high - low
-        for fallback in (
-            np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1),
-            np.abs(middle),
-            np.ones_like(middle),
-        ):
-            spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
+        if not (spread > 0).all() or not np.isfinite(spread).all():
+            deviations = np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1)
+            for fallback in (deviations, np.abs(middle), 1.0):
+                spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
         unit = np.ldexp(1.0, np.clip(np.frexp(spread)[1] - 1, -1000, 1000))
         steps = np.rint(middle / unit)
-        origin = np.where(np.abs(steps) < 2.0**52, steps * unit, middle)
-    return origin, unit
+        return np.where(np.abs(steps) < 2.0**52, steps * unit, middle), unit
+
+
+def _quartiles(ordered: Real, n: NDArray[Any]) -> tuple[Real, ...]:
+    """The quartiles of columns some of which have no value: 0 there."""
+    at = np.arange(len(n))
+    return tuple(
+        np.where(n > 0, ordered[np.minimum(n * quarter // 4, len(ordered) - 1), at], 0.0) for quarter in (1, 2, 3)
+    )

@@ -111,7 +111,7 @@ class Flags:
             rows.kind(name) in ("boolean", "integer", "float", "empty") for name in names
         ):
             limit = np.nan if self.family.threshold is None else self.family.threshold
-            return [("flags", rows.numbers(names), np.full(len(names), limit), self.no, self.yes)]
+            return [("flags", rows.numbers(names), np.full(len(names), float(limit)), self.no, self.yes)]
         columns = [rows.codes(name) for name in names]
         low = np.array([column.low for column in columns], dtype=np.int64)
         lookups = [

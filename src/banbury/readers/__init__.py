@@ -160,7 +160,7 @@ def _is_batch(value: Any) -> bool:
 
 
 def _read_stream(data: Any, options: Options) -> Source:
-    if isinstance(data, Iterable):
+    if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
     raise errors.unreadable_data(data)
 

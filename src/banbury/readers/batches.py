@@ -159,9 +159,18 @@ class Matrix(Batch):
         return matrix
 
     def kind(self, name: str) -> Kind:
-        if self._raw.dtype.kind == "f" and self.n_rows and np.isnan(self._raw[0, self._place[name]]):
-            return super().kind(name)  # perhaps there is no number at all
-        return KINDS[self._raw.dtype.kind]
+        kind = self._kinds[self._place[name]]
+        return super().kind(name) if kind == "empty" else kind  # empty in the first row: perhaps in all
+
+    def categorical(self, name: str) -> bool:
+        return False
+
+    @cached_property
+    def _kinds(self) -> list[Kind]:
+        kind = KINDS[self._raw.dtype.kind]
+        if kind != "float" or self.n_rows == 0:
+            return [kind] * len(self.names)
+        return ["empty" if missing else kind for missing in np.isnan(self._raw[0]).tolist()]
 
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         if wanted not in (None, "integer") or self._array.dtype.kind not in "iu" or self._array.dtype == np.uint64:
@@ -181,6 +190,11 @@ class Matrix(Batch):
     def _place(self) -> dict[str, int]:
         return {name: j for j, name in enumerate(self._own_names)}
 
+    def cut(self, start: int, stop: int) -> Batch:
+        part = Matrix(self._raw[start:stop], self._own_names, self.named, self.source)
+        part.first_row = self.first_row + start
+        return part
+
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         if names is self._own_names or tuple(names) == self._own_names:
             return [self._array]
@@ -198,11 +212,14 @@ class Row(Batch):
         self._cells = cells
 
     def _cell(self, name: str) -> Any:
-        if name not in self.names:
+        if name not in self._cells and name not in self.names:
             raise KeyError(name)
         return self._cells.get(name)
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        values = [self._cells.get(name) for name in names]
+        if {float, int}.issuperset(map(type, values)):
+            return [np.array([values], dtype=np.float64)]
         try:
             return [np.array([[self._number(name) for name in names]], dtype=np.float64)]
         except KeyError as error:
@@ -210,8 +227,6 @@ class Row(Batch):
 
     def _number(self, name: str) -> Any:
         value = self._cell(name)
-        if type(value) is float or type(value) is int:
-            return value
         if missing(value):
             return None
         if Objects([value]).kind() not in ("boolean", "integer", "float"):

@@ -42,7 +42,7 @@ class _File:
         first = next(blocks, Block(memoryview(b""), 0))
         table = self._tried(lambda: self._parse(first), first)
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
-            self.types.setdefault(name, data_type)
+            self.types.setdefault(name, self._fixed(name, data_type, table, first))
         batch = self._batch(table, first, 0)
         first_row = batch.n_rows
         yield batch
@@ -62,18 +62,31 @@ class _File:
     def _explicit(self) -> Any:
         """The columns whose type is given to Arrow: floats take integers too, texts need not be dates."""
         pa = arrow()
-        fixed = {name: pa.float64() for name in sorted(self.numbers)}
-        fixed |= {name: each for name, each in self.types.items() if each in (pa.float64(), pa.string())}
+        fixed = {name: each for name, each in self.types.items() if each in (pa.float64(), pa.string())}
         return pa.schema(fixed.items()) if fixed else None
 
     def _batch(self, table: Any, block: Block, first_row: int) -> Batch:
         self._check_types(table, block)
         names = tuple(self.types) if self.given is None else given_names(self.given, len(self.types))
         pa = arrow()
-        columns = [table[n] if n in table.column_names else pa.nulls(len(table)) for n in self.types]
+        columns = [self._column(table, name) for name in self.types]
         batch = arrow_batch(names, pa.table(columns, names=list(names)), self.path, ())
         batch.first_row = first_row
         return batch
+
+    def _column(self, table: Any, name: str) -> Any:
+        pa = arrow()
+        column = table[name] if name in table.column_names else pa.nulls(len(table))
+        return column.cast(pa.float64()) if self.types[name] == pa.float64() else column
+
+    def _fixed(self, name: str, found: Any, table: Any, block: Block) -> Any:
+        """The type a column is read as: floats where numbers are demanded."""
+        if name not in self.numbers:
+            return found
+        if kind_of_type(found) in ("integer", "float", "empty"):
+            return arrow().float64()
+        row, value = next((row, value) for row, value in enumerate(table[name].to_pylist()) if value is not None)
+        raise errors.wrong_type_in_line(value, name, "a number", self._line(block, row), self.path)
 
     def _check_types(self, table: Any, block: Block) -> None:
         """Notes what the first block did not show, and raises Widened so that reading begins again."""
@@ -82,7 +95,7 @@ class _File:
             known = self.types.get(name)
             if found == known or found == pa.null():
                 continue
-            both = _wider(known, found)
+            both = _wider(known, self._fixed(name, found, table, block))
             line = lines_before(self.path, block.offset) + 1
             if both is None:
                 raise errors.bad_line(self.path, line, _two_types(name, kind_of_type(found), kind_of_type(known)))

@@ -327,7 +327,7 @@ def _count_flags(features: Sequence[Feature], rows: _Assigned) -> list[tuple[Key
         return []
     names = [feature.name for feature in features]
     limits = [getattr(feature.family, "threshold", None) for feature in features]
-    threshold = np.array([np.nan if limit is None else limit for limit in limits])
+    threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
     n, weights = rows.count(_core.count_flags, names, rows.batch.numbers(names), threshold)
     return [(KEYS, Rows(n[f], None if weights is None else weights[f])) for f in range(len(features))]
 

@@ -1,0 +1,700 @@
+"""The laws, for every family. A new family joins CASES, once, and meets them all."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import banbury as bb
+from banbury.distributions import FAMILIES, Family
+from banbury.distributions.family import HOWS
+
+# Drawing tables ------------------------------------------------------------------------------------------------------
+
+# As many examples as the profile says, shared out among the families.
+law = settings(max_examples=max(10, settings.default.max_examples // 4))
+
+FAR = st.sampled_from([1e12, -1e12, 3.7e11])
+QUARTERS = st.integers(-40, 40).map(lambda i: i / 4)
+TENTHS = st.integers(-100, 100).map(lambda i: i / 10)
+WORDS = st.sampled_from(["a", "b", "c", "ü"])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family with some settings, and values it can count."""
+
+    family: Family
+    cells: st.SearchStrategy[Any]
+    strangers: st.SearchStrategy[Any]  # values met only when predicting
+    far: bool = False  # whether values may lie far out
+
+    def values(self, far: bool = True) -> st.SearchStrategy[Any]:
+        """Cells, some of them missing, some far out."""
+        return st.one_of(self.cells, self.cells, FAR, st.none()) if self.far and far else self.cells | st.none()
+
+
+ANYWHERE = st.sampled_from([1e300, -1e300, 1e-300, 0.0, 123.456])
+NEW_WORDS = st.sampled_from(["a", "new", ""])
+
+CASES = {
+    "bernoulli": Case(bb.Bernoulli(), st.booleans(), st.booleans()),
+    "bernoulli, threshold": Case(bb.Bernoulli(threshold=0.5), TENTHS, ANYWHERE, far=True),
+    "bernoulli, yes": Case(bb.Bernoulli(yes="a", alpha=2, beta=0.5), WORDS, NEW_WORDS),
+    "categorical": Case(bb.Categorical(), WORDS, NEW_WORDS),
+    "categorical, integers": Case(bb.Categorical(alpha=0.5), st.integers(-2, 3), st.integers(-5, 5)),
+    "categorical, booleans": Case(bb.Categorical(m=3), st.booleans(), st.booleans()),
+    "categorical, declared": Case(bb.Categorical(values=["a", "b", "c", "d", "ü"]), WORDS, NEW_WORDS),
+    "categorical, missing": Case(bb.Categorical(missing="category"), WORDS, NEW_WORDS),
+    "gaussian": Case(bb.Gaussian(), TENTHS, ANYWHERE, far=True),
+    "gaussian, shared": Case(bb.Gaussian(variance="shared"), TENTHS, ANYWHERE, far=True),
+    "gaussian, prior": Case(bb.Gaussian(prior=bb.NormalInverseGamma(2, 3, 1.5, 4)), TENTHS, ANYWHERE, far=True),
+    "poisson": Case(bb.Poisson(), st.integers(0, 20), st.sampled_from([0, 1, 10**12, 2**53])),
+    "histogram": Case(bb.Histogram(), QUARTERS, ANYWHERE, far=True),
+    "histogram, bins": Case(bb.Histogram(bins=5, alpha=0.5), QUARTERS, ANYWHERE, far=True),
+    "histogram, width": Case(bb.Histogram(start=-0.5, width=0.25), QUARTERS, ANYWHERE, far=True),
+    "kernel density": Case(bb.KernelDensity(), QUARTERS, ANYWHERE, far=True),
+    "kernel density, box": Case(bb.KernelDensity("box", "silverman"), QUARTERS, ANYWHERE, far=True),
+    "kernel density, width": Case(
+        bb.KernelDensity("triweight", 1.5, start=-0.5, width=0.25), QUARTERS, ANYWHERE, far=True
+    ),
+    "kernel density, leave-one-out": Case(bb.KernelDensity(bandwidth="leave-one-out"), QUARTERS, ANYWHERE, far=True),
+}
+
+every_family = pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in CASES.items()])
+
+
+def test_every_family_meets_the_laws() -> None:
+    assert {case.family.name for case in CASES.values()} == set(FAMILIES)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells, the last of them the label; and a weight per row, or None."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    weights: tuple[float, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"x{j}" for j in range(len(self.rows[0]) - 1))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, index: Sequence[int]) -> Table:
+        weights = None if self.weights is None else tuple(self.weights[i] for i in index)
+        return Table(tuple(self.rows[i] for i in index), weights)
+
+    def cut(self, start: int, stop: int) -> Table:
+        return self.at(range(len(self))[start:stop])
+
+    def columns(self, labelled: bool = True) -> dict[str, list[Any]]:
+        names = (*self.names, "y") if labelled else self.names
+        return {name: [row[j] for row in self.rows] for j, name in enumerate(names)}
+
+    def labels(self) -> list[Any]:
+        return [row[-1] for row in self.rows]
+
+    def records(self) -> list[dict[str, Any]]:
+        return [dict(zip((*self.names, "y"), row, strict=True)) for row in self.rows]
+
+    def schema(self, case: Case) -> bb.Schema:
+        return bb.Schema.infer(self.columns(), target="y", features=dict.fromkeys(self.names, case.family))
+
+    def count(self, schema: bb.Schema, **more: Any) -> bb.Tally:
+        return bb.count(self.columns(), target="y", schema=schema, weights=self.weights, **more)
+
+
+WEIGHTS = {
+    "none": None,
+    "whole": st.integers(0, 5).map(float),
+    "fractional": st.floats(2**-6, 4),
+    "mixed": st.sampled_from([0.0, 1.0, 0.25, 2.0, 0.1]),
+}
+
+
+@st.composite
+def tables(
+    draw: st.DrawFn,
+    case: Case,
+    min_size: int = 1,
+    max_size: int = 8,
+    weights: Sequence[str] = tuple(WEIGHTS),
+    far: bool = True,
+    width: int | None = None,
+) -> Table:
+    width = draw(st.integers(1, 2)) if width is None else width
+    cells = [case.values(far)] * width
+    kind = WEIGHTS[draw(st.sampled_from(weights))]
+    row = st.tuples(*cells, st.sampled_from(["no", "yes", "maybe"]), st.just(1.0) if kind is None else kind)
+    drawn = draw(st.lists(row, min_size=min_size, max_size=max_size))
+    return Table(tuple(r[:-1] for r in drawn), None if kind is None else tuple(r[-1] for r in drawn))
+
+
+@st.composite
+def several(draw: st.DrawFn, case: Case, n: int) -> tuple[bb.Schema, list[bb.Tally]]:
+    """Tallies under one schema, which any of them may have settled."""
+    width = draw(st.integers(1, 2))
+    drawn = [draw(tables(case, max_size=6, width=width)) for _ in range(n)]
+    schema = draw(st.sampled_from(drawn)).schema(case)
+    return schema, [table.count(schema) for table in drawn]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warning that every class is impossible."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bb.BanburyWarning)
+        yield
+
+
+def assert_same(a: bb.Tally, b: bb.Tally) -> None:
+    assert a.classes == b.classes
+    assert a.counts.keys == b.counts.keys
+    assert a == b
+    assert b == a
+
+
+def bits(tally: bb.Tally) -> tuple[Any, ...]:
+    """Everything a tally holds, to the last bit."""
+    numbers = [tally.rows, tally.counts.cells, tally.moments.n]
+    held = [(r.rows.tobytes(), None if r.weights is None else r.weights.tobytes()) for r in numbers]
+    return tally.classes, tally.counts.keys, held, tally.moments.sums.tobytes(), tally.skipped
+
+
+def whole(table: Table) -> bool:
+    return table.weights is None or all(weight == int(weight) for weight in table.weights)
+
+
+# The algebra of tallies ----------------------------------------------------------------------------------------------
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_adding_commutes(case: Case, data: st.DataObject) -> None:
+    _, (a, b) = data.draw(several(case, 2))
+    assert_same(a + b, b + a)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_adding_associates(case: Case, data: st.DataObject) -> None:
+    _, (a, b, c) = data.draw(several(case, 3))
+    assert_same((a + b) + c, a + (b + c))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_subtracting_undoes_adding(case: Case, data: st.DataObject) -> None:
+    _, (a, b) = data.draw(several(case, 2))
+    assert_same(a + b - b, a)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_a_tally_minus_itself_is_empty(case: Case, data: st.DataObject) -> None:
+    _, (a,) = data.draw(several(case, 1))
+    nothing = a - a
+    assert nothing.classes == ()
+    assert nothing.n_rows == 0
+    assert_same(nothing + a, a)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_the_whole_is_the_sum_of_its_parts_wherever_it_is_cut(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, min_size=2))
+    schema = table.schema(case)
+    together = table.count(schema)
+    for at in range(1, len(table)):
+        parts = table.cut(0, at).count(schema) + table.cut(at, len(table)).count(schema)
+        assert_same(parts, together)
+        if whole(table) and not schema.measured:
+            assert bits(parts) == bits(together)
+    assert_same(sum((table.cut(i, i + 1).count(schema) for i in range(1, len(table))), table.cut(0, 1).count(schema)), together)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_batches_count_as_the_table(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, min_size=2))
+    schema = table.schema(case)
+    at = data.draw(st.integers(1, len(table) - 1))
+    batches = [table.cut(0, at).columns(), table.cut(at, len(table)).columns()]
+    assert_same(bb.count(batches, "y", schema=schema, weights=table.weights), table.count(schema))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_the_order_of_rows_has_no_effect(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, min_size=2))
+    schema = table.schema(case)
+    shuffled = table.at(data.draw(st.permutations(range(len(table)))))
+    assert_same(shuffled.count(schema), table.count(schema))
+    if whole(table) and not schema.measured:
+        assert bits(shuffled.count(schema)) == bits(table.count(schema))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_a_weight_of_two_is_the_row_twice(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, max_size=6, weights=["none"]))
+    schema = table.schema(case)
+    times = data.draw(st.lists(st.integers(1, 3), min_size=len(table), max_size=len(table)))
+    weighted = replace(table, weights=tuple(map(float, times)))
+    repeated = table.at([i for i, n in enumerate(times) for _ in range(n)])
+    assert_same(weighted.count(schema), repeated.count(schema))
+    assert_same(table.count(schema) * 2, table.at([*range(len(table))] * 2).count(schema))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_a_weight_of_zero_is_no_row_no_key_and_no_class(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, min_size=2, weights=["whole", "mixed"]))
+    assert table.weights is not None
+    kept = [i for i, weight in enumerate(table.weights) if weight > 0]
+    schema = table.schema(case)
+    if kept:
+        assert_same(table.count(schema), table.at(kept).count(schema))
+    assert bits(table.count(schema) * 0) == bits(table.count(schema) - table.count(schema))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_a_missing_value_leaves_its_features_sums_alone(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, width=2))
+    schema = table.schema(case)
+    blank = Table(tuple((None, *row[1:]) for row in table.rows), table.weights)
+    more = table.count(schema) + blank.count(schema)
+    alone = table.count(schema)
+    if schema.measured:
+        sums = more.moments.take([0], 0)
+        assert sums.same(alone.moments.take([0], 0))
+    else:
+        keys, cells = more.counts.feature(0)
+        own, before = alone.counts.feature(0)
+        assert [key for key in keys if key is not None] == [key for key in own if key is not None]
+        index = [k for k, key in enumerate(own) if key is not None]
+        assert cells.take(index, 0).same(before.take(index, 0))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_two_halves_are_the_whole(case: Case, data: st.DataObject) -> None:
+    _, (a,) = data.draw(several(case, 1))
+    assert_same(a * 0.5 + a * 0.5, a)
+    assert_same(0.25 * a + a * 0.75, a)
+    assert_same(a * 3, a + a + a)
+    assert_same(a * 1, a)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_scaling_distributes_over_adding(case: Case, data: st.DataObject) -> None:
+    _, (a, b) = data.draw(several(case, 2))
+    factor = data.draw(st.sampled_from([0.5, 2, 0.1, 3.7]))
+    assert_same((a + b) * factor, a * factor + b * factor)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_soft_labels_of_zero_and_one_are_labels(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case))
+    schema = table.schema(case)
+    classes = ["maybe", "no", "yes"]
+    weights = table.weights or [1.0] * len(table)
+    matrix = [[w * (row[-1] == c) for c in classes] for row, w in zip(table.rows, weights, strict=True)]
+    soft = bb.count(table.columns(labelled=False), weights=matrix, classes=classes, schema=schema)
+    assert_same(soft, table.count(schema))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_soft_labels_are_rows_of_every_class_with_those_weights(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, weights=["none"], max_size=5))
+    schema = table.schema(case)
+    share = st.sampled_from([0.0, 0.25, 0.5, 1.0])
+    matrix = data.draw(st.lists(st.tuples(share, share), min_size=len(table), max_size=len(table)))
+    soft = bb.count(table.columns(labelled=False), weights=matrix, classes=["a", "b"], schema=schema)
+    rows = tuple((*row[:-1], label) for label in "ab" for row in table.rows)
+    assert_same(soft, Table(rows, tuple(pair[c] for c in (0, 1) for pair in matrix)).count(schema))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, far=False, width=1))
+    here = table.schema(case)
+    there = data.draw(tables(case, far=False, width=1)).schema(case).with_widest_bins(here)
+    assert_same(table.count(here).to(there), table.count(there))
+    assert table.count(here).to(there).schema == there
+
+
+# Against the naive twin ----------------------------------------------------------------------------------------------
+
+
+def exact(rows: Any) -> list[Fraction]:
+    """The cells of Rows as exact numbers."""
+    if rows.weights is None:
+        return [Fraction(int(n)) for n in rows.rows.ravel()]
+    return [sum(map(Fraction, parts)) for parts in rows.weights.reshape(-1, 3).tolist()]
+
+
+def assert_counts(tally: bb.Tally, slow: naive.Tally) -> None:
+    assert list(tally.classes) == slow.classes()
+    assert exact(tally.rows) == [slow.rows[c] for c in tally.classes]
+    for f, feature in enumerate(tally.schema.keyed):
+        keys, cells = tally.counts.feature(f)
+        assert list(keys) == slow.values(feature)
+        cell = slow.keys[feature.name]
+        assert exact(cells) == [cell.get((k, c), Fraction(0)) for k in keys for c in tally.classes]
+    for f, feature in enumerate(tally.schema.measured):
+        for c, label in enumerate(tally.classes):
+            n, first, second = slow.sums[feature.name].get(label, (Fraction(0),) * 3)
+            one = tally.moments.take([f], 0).take([c], 1)
+            assert exact(one.n) == [n]
+            if n == 0:
+                assert not one.sums.any()
+                continue
+            origin, unit = Fraction(feature.origin), Fraction(feature.unit)
+            sums = [sum(map(Fraction, parts)) for parts in one.sums[0, 0].tolist()]
+            square = (second - 2 * origin * first + n * origin**2) / unit**2
+            assert abs(sums[0] - (first - n * origin) / unit) <= 1e-12 * max(n, square)
+            assert abs(sums[1] - square) <= 1e-12 * max(n, square)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_counts_are_those_of_the_naive_twin(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case))
+    schema = table.schema(case)
+    assert_counts(table.count(schema), naive.count(schema, table.records(), "y", table.weights))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_forgetting_is_counting_without_the_rows(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, min_size=2))
+    schema = table.schema(case)
+    gone = data.draw(st.lists(st.integers(0, len(table) - 1), min_size=1, unique=True))
+    left = table.count(schema) - table.at(gone).count(schema)
+    assert_counts(left, naive.forget(schema, table.records(), gone, "y", table.weights))
+
+
+def close(found: float, expected: float, size: float = 1.0) -> bool:
+    return found == expected or abs(found - expected) <= 1e-9 * max(1.0, abs(expected), size)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_log_joints_are_those_of_the_naive_twin(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case))
+    schema = table.schema(case)
+    slow = naive.count(schema, table.records(), "y", table.weights)
+    if not slow.rows:
+        return
+    how = data.draw(st.sampled_from([how for how in HOWS if how != "gibbs"]))
+    alpha = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+    prior = data.draw(st.sampled_from([None, "uniform", 1.0, 0.5]))
+    model = bb.estimate(table.count(schema), how=how, alpha=alpha, class_prior=prior)
+    rows = Table(tuple(data.draw(tables(case, max_size=4, width=len(table.names))).rows) + table.rows)
+    found = model.log_joint(rows.columns())
+    for row, joint in zip(rows.records(), found.tolist(), strict=True):
+        expected = naive.log_joint(slow, schema, row, how, alpha, prior)
+        assert list(model.classes) == list(expected)
+        for value, wanted in zip(joint, expected.values(), strict=True):
+            assert close(value, wanted), (row, joint, expected)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_evidence_is_that_of_the_naive_twin(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, far=False, weights=["none", "whole"]))
+    schema = table.schema(case)
+    slow = naive.count(schema, table.records(), "y", table.weights)
+    if len(slow.rows) < 2:
+        return
+    how = data.draw(st.sampled_from(["mean", "predictive"]))
+    model = bb.estimate(table.count(schema), how=how)
+    row = table.records()[0]
+    told = model.explain(row)
+    wanted = naive.evidence(slow, schema, row, told.winner, told.against, how, 1.0)
+    found = {e.feature: e.decibans for e in told.evidence}
+    for name, decibans in wanted.items():
+        assert found.get(name, 0.0) == pytest.approx(decibans, rel=1e-9, abs=1e-8)
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_leaving_a_row_out_by_subtraction_is_refitting_without_it(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, min_size=2))
+    schema = table.schema(case)
+    together = table.count(schema)
+    how = data.draw(st.sampled_from(HOWS))
+    for i in range(len(table)):
+        left = together - table.at([i]).count(schema)
+        refitted = table.at([j for j in range(len(table)) if j != i]).count(schema)
+        assert_same(left, refitted)
+        if left.classes:
+            assert_same_answers(bb.estimate(left, how=how), bb.estimate(refitted, how=how), table.at([i]).columns())
+
+
+def assert_same_answers(a: bb.Model, b: bb.Model, rows: dict[str, list[Any]], tolerance: float = 1e-9) -> None:
+    """Where log joints are astronomical, the posterior hangs on digits that no double has."""
+    here, there = a.log_joint(rows), b.log_joint(rows)
+    np.testing.assert_allclose(here, there, rtol=tolerance, atol=tolerance)
+    with quietly():
+        near = np.abs(np.where(np.isfinite(there), there, 0.0)).max(axis=1) < 1e3
+        np.testing.assert_allclose(a.posterior(rows)[near], b.posterior(rows)[near], rtol=0, atol=tolerance)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_partial_fit_over_any_batches_is_fit(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case, min_size=2, weights=["none", "whole", "fractional"]))
+    if table.weights is not None and table.weights[0] == 0:
+        table = replace(table, weights=(1.0, *table.weights[1:]))
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(table) - 1))) | {0, len(table)})
+    parts = [table.cut(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    clf = bb.NaiveBayesClassifier(features=dict.fromkeys(table.names, case.family))
+    for part in [parts[0], *data.draw(st.permutations(parts[1:]))]:
+        clf.partial_fit(part.columns(labelled=False), part.labels(), sample_weight=part.weights)
+    whole_tally = table.count(clf.tally_.schema)
+    assert_same(clf.tally_, whole_tally)
+    model, rows = bb.estimate(whole_tally), table.columns(labelled=False)
+    near = np.abs(model.log_joint(rows)).max(axis=1) < 1e3
+    np.testing.assert_allclose(clf.predict_proba(rows)[near], model.posterior(rows)[near], rtol=0, atol=1e-12)
+    if len(parts) == 1:
+        fitted = bb.NaiveBayesClassifier(features=dict.fromkeys(table.names, case.family))
+        fitted.fit(rows, table.labels(), sample_weight=table.weights)
+        np.testing.assert_array_equal(fitted.predict_proba(rows), clf.predict_proba(rows))
+
+
+@st.composite
+def models(draw: st.DrawFn, case: Case, min_classes: int = 1) -> tuple[bb.Model, Table]:
+    """A model, and rows to ask it about: its own, others, values it never met."""
+    table = draw(tables(case))
+    rest = [Table(((None,) * len(table.names) + (label,),)) for label in ("no", "yes")][:min_classes]
+    schema = table.schema(case)
+    tally = sum((one.count(schema) for one in rest), table.count(schema))
+    model = bb.estimate(
+        tally,
+        how=draw(st.sampled_from(HOWS)),
+        alpha=draw(st.sampled_from([0.0, 1.0, 0.3])),
+        class_prior=draw(st.sampled_from([None, "uniform", 1.0])),
+    )
+    strange = draw(st.lists(st.tuples(*[case.strangers] * len(table.names), st.none()), min_size=1, max_size=3))
+    return model, Table(table.rows + tuple(strange))
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_probabilities_are_probabilities(case: Case, data: st.DataObject) -> None:
+    model, rows = data.draw(models(case))
+    with quietly():
+        posterior = model.posterior(rows.columns())
+        logs = model.log_posterior(rows.columns())
+        classes = model.predict(rows.columns())
+    assert not np.isnan(posterior).any()
+    assert ((posterior >= 0) & (posterior <= 1)).all()
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(logs), posterior, rtol=1e-12, atol=1e-300)
+    assert classes.tolist() == [model.classes[c] for c in posterior.argmax(axis=1)]
+    joint = model.log_joint(rows.columns())
+    assert not np.isnan(joint).any()
+    assert not np.isposinf(joint).any()
+    if model.choice.how not in ("mle", "map"):
+        assert np.isfinite(joint).all()
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_one_row_is_answered_as_among_many(case: Case, data: st.DataObject) -> None:
+    model, rows = data.draw(models(case))
+    together = model.log_joint(rows.columns())
+    for i, record in enumerate(rows.records()):
+        alone = model.log_joint({name: [record[name]] for name in rows.names})
+        np.testing.assert_array_equal(alone[0], together[i])
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_the_evidence_and_the_prior_are_the_log_odds(case: Case, data: st.DataObject) -> None:
+    model, rows = data.draw(models(case, min_classes=2))
+    for record in rows.records():
+        row = {name: record[name] for name in rows.names}
+        joint = model.log_joint({name: [value] for name, value in row.items()})[0]
+        best = int(joint.argmax()) if np.isfinite(joint.max()) else int(np.argmax(model.log_prior))
+        for c, label in enumerate(model.classes):
+            if c == best:
+                continue
+            told = model.explain(row, against=label)
+            assert (told.winner, told.against) == (model.classes[best], label)
+            if np.isfinite(joint[[best, c]]).all():
+                size = abs(told.prior) + sum(abs(e.decibans) for e in told.evidence) + abs(joint[[best, c]]).sum()
+                assert abs(told.log_odds - (joint[best] - joint[c])) <= 1e-12 * max(size, 1.0)
+            else:
+                assert not math.isnan(told.decibans)
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_a_loaded_model_answers_as_the_saved_one(
+    case: Case, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    model, rows = data.draw(models(case))
+    path = Path(tmp_path_factory.getbasetemp()) / "law.banbury"
+    bb.save(model, path)
+    loaded = bb.load(path)
+    assert isinstance(loaded, bb.Model)
+    assert bits(loaded.tally) == bits(model.tally)
+    np.testing.assert_array_equal(loaded.log_joint(rows.columns()), model.log_joint(rows.columns()))
+    bb.save(model.tally, path)
+    tally = bb.load(path)
+    assert isinstance(tally, bb.Tally)
+    assert bits(tally) == bits(model.tally)
+    assert tally.schema == model.schema
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_a_value_that_was_counted_is_possible(case: Case, data: st.DataObject) -> None:
+    """Even under maximum likelihood: in the class it was counted in."""
+    table = data.draw(tables(case))
+    tally = table.count(table.schema(case))
+    if not tally.classes:
+        return
+    joint = bb.estimate(tally, how="mle").log_joint(table.columns())
+    for i, label in enumerate(table.labels()):
+        if table.weights is None or table.weights[i] > 0:
+            assert np.isfinite(joint[i, tally.classes.index(label)])
+
+
+# Threads -------------------------------------------------------------------------------------------------------------
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_one_thread_is_eight(case: Case, data: st.DataObject) -> None:
+    table = data.draw(tables(case))
+    schema = table.schema(case)
+    assert bits(table.count(schema, threads=1)) == bits(table.count(schema, threads=8))
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[dict[str, Any], np.ndarray]:
+    """Two hundred thousand rows with a column for every case, a twentieth of them missing."""
+    rng, n = np.random.default_rng(7), 200_000
+    y = rng.integers(0, 3, n)
+    numbers = rng.normal(y, 1.0)
+    numbers[rng.integers(0, n, 50)] = 1e12
+    numbers[rng.random(n) < 0.05] = np.nan
+    words = np.array(["a", "b", "c", "ü"])[rng.integers(0, 4, n)].astype(object)
+    words[rng.random(n) < 0.05] = None
+    columns: dict[str, Any] = {}
+    for name, case in CASES.items():
+        if case.far:
+            columns[name] = numbers
+        elif case.cells is WORDS:
+            columns[name] = words
+        else:
+            columns[name] = rng.integers(0, 2, n) == 1 if "oo" in name or name == "bernoulli" else rng.poisson(y + 1)
+    return columns, y
+
+
+@pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
+def test_one_thread_is_eight_over_many_rows(large: tuple[dict[str, Any], np.ndarray], weights: str) -> None:
+    columns, y = large
+    rng = np.random.default_rng(1)
+    w = {"none": None, "whole": rng.integers(0, 4, len(y)), "fractional": rng.random(len(y))}[weights]
+    features = {name: case.family for name, case in CASES.items()}
+    one, eight = (bb.count(columns, target=y, features=features, weights=w, threads=t) for t in (1, 8))
+    assert bits(one) == bits(eight)
+    model = bb.estimate(one)
+    few = {name: column[:20_000] for name, column in columns.items()}
+    answers = [replace(model, threads=t).posterior(few) for t in (1, 8)]
+    np.testing.assert_array_equal(*answers)
+
+
+# Densities -----------------------------------------------------------------------------------------------------------
+
+
+def some_rows(case: Case) -> list[Any]:
+    rng = np.random.default_rng(3)
+    if case.far:
+        return [*(np.round(rng.normal(0.0, 2.0, 30) * 4) / 4).tolist(), *(rng.integers(20, 60, 10) / 4).tolist()]
+    if case.cells is WORDS:
+        return [["a", "b", "c", "ü"][i] for i in rng.integers(0, 4, 20)]
+    if case.family.name == "poisson":
+        return rng.poisson(4.0, 20).tolist()
+    if case.family.name == "bernoulli" or "booleans" in str(case.cells):
+        return (rng.random(20) < 0.3).tolist()
+    return rng.integers(-2, 3, 20).tolist()
+
+
+@pytest.mark.parametrize("how", HOWS)
+@every_family
+def test_densities_and_probabilities_sum_to_one(case: Case, how: str) -> None:
+    values = some_rows(case)
+    tally = bb.count({"x": values}, target=["only"] * len(values), features={"x": case.family})
+    model = bb.estimate(tally, how=how)  # type: ignore[arg-type]
+
+    def density(points: Any) -> np.ndarray:
+        return np.exp(model.log_joint({"x": points})[:, 0])
+
+    if case.family.shape == "keys":
+        keys = tally.counts.keys[0]
+        if case.family.name == "bernoulli":
+            keys = {0.5: (0.0, 1.0), None: (False, True)}[case.family.threshold] if case.family.yes is None else ("a", "b")
+        assert density(list(keys)).sum() == pytest.approx(1.0, abs=1e-12)
+    elif case.family.name == "poisson":
+        assert density(np.arange(2000)).sum() == pytest.approx(1.0, abs=1e-12)
+    else:
+        # x = 2 tan(u) takes the whole line, tails and all, into a finite interval.
+        n = 400_000
+        u = (np.arange(n) + 0.5) / n * np.pi - np.pi / 2
+        total = float((density(2.0 * np.tan(u)) * 2.0 / np.cos(u) ** 2).sum() * np.pi / n)
+        assert total == pytest.approx(1.0, abs=1e-4 if case.family.shape == "bins" else 1e-9)
