@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from banbury import errors
+from banbury.distributions.family import HOWS, check_positive
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, read
+from banbury.sums import in_order
 from banbury.tally import Tally, count
 
 Real = NDArray[np.float64]
@@ -40,7 +43,10 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     tally_: Tally
     classes_: NDArray[Any]
+    n_features_in_: int
     _model: Model | None
+    _declared: frozenset[Any]  # classes named in advance
+    _dtype: np.dtype[Any] | None  # of the labels
 
     def __init__(
         self,
@@ -63,9 +69,11 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts the rows and forgets all that was learned before."""
         batch, labels = self._checked(X, y)
-        tally = self._count(batch, labels, sample_weight, None)
-        self._keep(tally, batch, labels, None)
-        self._model = self._estimated()
+        tally = self._first(batch, labels, sample_weight)
+        model = self._estimated(tally)
+        self._begin(tally, batch)
+        self._keep(tally, labels.dtype, frozenset())
+        self._model = model
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
@@ -73,52 +81,61 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
         The first call settles the schema; from then on any batches in any order give the tally of all rows at once.
         """
-        if not hasattr(self, "tally_"):
-            batch, labels = self._checked(X, y)
-            tally = self._count(batch, labels, sample_weight, None)
+        declared = frozenset() if classes is None else frozenset(_labels(classes, "classes").tolist())
+        batch, labels = self._checked(X, y)
+        if self.__sklearn_is_fitted__():
+            tally = self.tally_ + self._more(batch, labels, sample_weight)
+            self._keep(tally, _common(self._dtype, labels.dtype), self._declared | declared)
         else:
-            batch, labels = self._checked(X, y, known=True)
-            tally = self.tally_ + self._count(batch, labels, sample_weight, self.tally_)
-        self._keep(tally, batch, labels, classes)
+            tally = self._first(batch, labels, sample_weight)
+            self._begin(tally, batch)
+            self._keep(tally, labels.dtype, declared)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Takes rows out again: the twin of ``partial_fit``. Rows that were never learned raise, and change nothing."""
         self._check_fitted()
-        batch, labels = self._checked(X, y, known=True)
-        tally = self.tally_ - self._count(batch, labels, sample_weight, self.tally_)
+        batch, labels = self._checked(X, y)
+        tally = self.tally_ - self._more(batch, labels, sample_weight)
         if not tally.classes:
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
-        self._keep(tally, batch, labels, None)
+        self._keep(tally, self._dtype, self._declared)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         model, batch = self._ready(X)
-        return np.asarray(self._labels_of(model)[model._scored(batch, "class", {})])
+        best = model._scored(batch, "class", {})
+        labels = self.classes_
+        if len(labels) != len(model.classes):
+            labels = _as_array(model.classes, self._dtype)
+        return np.asarray(labels[best])
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
-        return self._scores(X, "posterior", 0.0)
+        model, batch = self._ready(X)
+        return self._widened(model, model._scored(batch, "posterior", {}), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
-        return self._scores(X, "log_posterior", -np.inf)
+        model, batch = self._ready(X)
+        return self._widened(model, model._scored(batch, "log_posterior", {}), -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class) + log P(row | class)."""
-        return self._scores(X, "log_joint", -np.inf)
+        model, batch = self._ready(X)
+        return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
 
     @property
     def model_(self) -> Model:
         """The model of the tally as it stands; made when first asked for."""
         self._check_fitted()
         if self._model is None:
-            self._model = self._estimated()
+            self._model = self._estimated(self.tally_)
         return self._model
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tally_")
+        return "tally_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -129,90 +146,51 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     # Keeping what was learned
 
-    def _count(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, known: Tally | None) -> Tally:
+    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
+        """The tally of the first rows, which settle the schema."""
+        if self.how not in HOWS:
+            raise errors.unknown_choice("how", self.how, HOWS)
+        check_positive("alpha", self.alpha, zero=True)
         weights = _sample_weight(sample_weight, batch.n_rows)
-        if known is not None:
-            return known.count(batch, labels, weights=weights, threads=self.threads)
-        return count(batch, labels, features=self.features, weights=weights, missing=self.missing, threads=self.threads)  # type: ignore[arg-type]
-
-    def _keep(self, tally: Tally, batch: Batch, labels: NDArray[Any], classes: Any) -> None:
+        features, missing, threads = self.features, self.missing, self.threads
+        tally = count(batch, labels, features=features, weights=weights, missing=missing, threads=threads)  # type: ignore[arg-type]
         if not tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
-        if not hasattr(self, "tally_") or self.tally_.schema is not tally.schema:
-            self.n_features_in_ = len(tally.schema.columns)
-            if batch.named and not hasattr(self, "feature_names_in_"):
-                self.feature_names_in_ = np.array(tally.schema.columns, dtype=object)
+        return tally
+
+    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
+        """The tally of rows under the schema that stands, apart."""
+        self._check_columns(batch)
+        columns = self.tally_.schema.columns
+        if batch.named and "feature_names_in_" in self.__dict__ and batch.names != columns:
+            extra = [name for name in batch.names if name not in columns]
+            if extra:
+                text = f"column {errors.listed(map(repr, extra))} was not counted, and is ignored"
+                warnings.warn(text, errors.BanburyWarning, stacklevel=3)
+        weights = _sample_weight(sample_weight, batch.n_rows)
+        return self.tally_.count(batch, labels, weights=weights, threads=self.threads)
+
+    def _begin(self, tally: Tally, batch: Batch) -> None:
+        """Forgets what was known of the columns, and notes theirs."""
+        self.n_features_in_ = len(tally.schema.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if batch.named:
+            self.feature_names_in_ = np.array(tally.schema.columns, dtype=object)
+
+    def _keep(self, tally: Tally, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
         self.tally_ = tally
-        declared = () if classes is None else np.asarray(classes).tolist()
-        self._declared_classes: frozenset[Any] = getattr(self, "_declared_classes", frozenset()).union(declared)
-        self._dtype = labels.dtype
-        self.classes_ = _as_array(tally.classes, self._declared_classes, labels.dtype)
         self._model = None
+        self._dtype = dtype
+        self._declared = declared
+        names = in_order(declared.union(tally.classes)) if declared else tally.classes
+        self.classes_ = _as_array(names, dtype)
 
-    def _estimated(self) -> Model:
-        return estimate(self.tally_, how=self.how, alpha=self.alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
+    def _estimated(self, tally: Tally) -> Model:
+        model = estimate(tally, how=self.how, alpha=self.alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
+        return model if self.threads is None else replace(model, threads=self.threads)
 
-    # Checking what comes in
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "tally_"):
-            name = type(self).__name__
-            raise NotFittedError(
-                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
-            )
-
-    def _checked(self, X: Any, y: Any, known: bool = False) -> tuple[Batch, NDArray[Any]]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        batch = self._batch(X)
-        if batch.n_rows == 0 or not batch.names:
-            what, shape = ("sample", (0, len(batch.names))) if batch.n_rows == 0 else ("feature", (batch.n_rows, 0))
-            raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
-        if known:
-            self._check_width(batch)
-        labels = _labels(y)
-        if len(labels) != batch.n_rows:
-            raise errors.length_mismatch("labels", len(labels), batch.n_rows)
-        return batch, labels
-
-    def _batch(self, X: Any) -> Batch:
-        batches = list(read(X))
-        if len(batches) != 1:
-            import pyarrow as pa
-
-            return next(iter(read(pa.table(X)))) if hasattr(X, "__arrow_c_stream__") else _one_batch(batches)
-        return batches[0]
-
-    def _check_width(self, batch: Batch) -> None:
-        known = hasattr(self, "feature_names_in_")
-        if batch.named != known:
-            said, was = ("has", "without") if batch.named else ("does not have valid", "with")
-            warnings.warn(
-                f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names",
-                UserWarning,
-                stacklevel=5,
-            )
-        if not (batch.named and known) and len(batch.names) != self.n_features_in_:
-            raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
-
-    def _ready(self, X: Any) -> tuple[Model, Batch]:
-        model = self.model_
-        batch = self._batch(X)
-        if batch.n_rows == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape=(0, {len(batch.names)})) while a minimum of 1 is required."
-            )
-        self._check_width(batch)
-        return model, batch
-
-    def _labels_of(self, model: Model) -> NDArray[Any]:
-        if len(self.classes_) == len(model.classes):
-            return self.classes_
-        return _as_array(model.classes, frozenset(), self._dtype)
-
-    def _scores(self, X: Any, want: str, absent: float) -> Real:
-        model, batch = self._ready(X)
-        scores = model._scored(batch, want, {})
+    def _widened(self, model: Model, scores: Real, absent: float) -> Real:
+        """The scores with a column for each class that was declared and has no rows yet."""
         if len(self.classes_) == len(model.classes):
             return scores
         wide = np.full((len(scores), len(self.classes_)), absent)
@@ -220,43 +198,107 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in known]] = scores
         return wide
 
+    # Checking what comes in
 
-def _one_batch(batches: list[Batch]) -> Batch:
-    raise (
-        errors.empty_data(None, "it has no batches")
-        if not batches
-        else errors.bad_setting("X", "several batches", "one table")
-    )
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            name = type(self).__name__
+            raise NotFittedError(
+                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
+            )
+
+    def _checked(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        batch = _batch(X)
+        labels = _labels(y, "y")
+        if len(labels) != batch.n_rows:
+            raise errors.length_mismatch("labels", len(labels), batch.n_rows)
+        return batch, labels
+
+    def _check_columns(self, batch: Batch) -> None:
+        """scikit-learn's words; but named columns are matched by name, so that a frame may have more, fewer or others."""
+        known = "feature_names_in_" in self.__dict__
+        if batch.named and known:
+            return
+        if batch.named != known:
+            said, was = ("has", "without") if batch.named else ("does not have valid", "with")
+            text = f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names"
+            warnings.warn(text, UserWarning, stacklevel=4)
+        if len(batch.names) != self.n_features_in_:
+            raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
+
+    def _ready(self, X: Any) -> tuple[Model, Batch]:
+        model = self.model_
+        batch = _batch(X)
+        self._check_columns(batch)
+        return model, batch
 
 
-def _as_array(classes: tuple[Any, ...], declared: frozenset[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The classes, declared ones included, in order and in the labels' own type."""
-    from banbury.sums import in_order
+def _batch(X: Any) -> Batch:
+    """X as one batch of at least one row and one column."""
+    batches = list(read(X))
+    if len(batches) > 1:  # an Arrow table in pieces, as Polars makes them when it puts frames together
+        batches = list(read(_in_one_piece(X)))
+    if len(batches) != 1:
+        raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
+    batch = batches[0]
+    if batch.n_rows == 0 or not batch.names:
+        shape = batch.n_rows, len(batch.names)
+        what = "feature" if batch.n_rows else "sample"
+        raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+    if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
+        batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
+    return batch
 
-    names = in_order(declared.union(classes)) if declared else classes
-    if dtype.kind in "OUST" or len({type(name) for name in names}) > 1:
-        return np.array(names, dtype=object if dtype.kind == "O" or len({type(n) for n in names}) > 1 else None)
-    return np.array(names, dtype=dtype)
+
+def _in_one_piece(X: Any) -> Any:
+    if hasattr(X, "rechunk"):
+        return X.rechunk()
+    if hasattr(X, "combine_chunks"):
+        return X.combine_chunks()
+    return X
 
 
-def _labels(y: Any) -> NDArray[Any]:
+def _as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:
+    """Classes in the labels' own type; of objects where they are not all of one type."""
+    if dtype is not None and dtype.kind in "biufmM":
+        return np.array(names, dtype=dtype)
+    one_type = len({type(name) for name in names}) == 1
+    return np.array(names, dtype=None if one_type and dtype is not None and dtype.kind != "O" else object)
+
+
+def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
+    """A type for labels of both, None when only objects can hold them."""
+    if a is None or a == b:
+        return a
+    if a.kind in "UT" and b.kind in "UT":
+        return a
+    if a.kind in "biuf" and b.kind in "biuf":
+        return np.result_type(a, b)
+    return None
+
+
+def _labels(y: Any, name: str) -> NDArray[Any]:
     """Labels as a 1-D array; scikit-learn's words for what is not."""
     labels = y if type(y) is np.ndarray else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        text = (
-            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
-        )
-        warnings.warn(text + "for example using ravel().", DataConversionWarning, stacklevel=4)
+        text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "
+        warnings.warn(text + "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
         labels = labels.ravel()
     if labels.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {labels.shape} instead.")
-    if labels.dtype.kind == "f" and not np.array_equal(labels, np.rint(labels), equal_nan=True):
-        raise ValueError(
-            "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on a "
-            "regression target with continuous values."
-        )
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
+    kind = labels.dtype.kind
+    if kind == "f":
+        if np.isinf(labels).any():
+            raise ValueError(f"Input {name} contains infinity or a value too large for {labels.dtype!r}.")
+        if not np.array_equal(labels, np.rint(labels), equal_nan=True):
+            raise ValueError(
+                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on "
+                "a regression target with continuous values."
+            )
+    elif kind in "SVc":
+        raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
     return labels
 
 

@@ -392,7 +392,7 @@ def _scales(sample: Real) -> tuple[Real, Real]:
             deviations = np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1)
             for fallback in (deviations, np.abs(middle), 1.0):
                 spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
-        unit = np.ldexp(1.0, np.clip(np.frexp(spread)[1] - 1, -1000, 1000))
+        unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spread)[1] - 1, -1000), 1000))
         steps = np.rint(middle / unit)
         return np.where(np.abs(steps) < 2.0**52, steps * unit, middle), unit
 

@@ -277,6 +277,8 @@ class Counts:
 
     def without_empty(self, declared: Sequence[frozenset[Key] | None]) -> Counts:
         """Without the keys that no row has, unless they are declared."""
+        if not self.keys:
+            return self
         used: NDArray[np.bool_] = np.asarray(self.cells.rows.any(axis=1))
         for f, names in enumerate(declared):
             if names:
@@ -284,7 +286,7 @@ class Counts:
                 used[start : start + len(self.keys[f])] |= [key in names for key in self.keys[f]]
         if used.all():
             return self
-        parts = np.split(used, self.offsets[1:-1]) if self.keys else []
+        parts = np.split(used, self.offsets[1:-1])
         keys = tuple(
             tuple(k for k, u in zip(ks, us, strict=True) if u) for ks, us in zip(self.keys, parts, strict=True)
         )
@@ -388,13 +390,15 @@ class Moments:
 
     @cached_property
     def spread(self) -> Real:
-        """Σ(z − m)² about the rounded mean m, as Σz² − m·Σz − m·(Σz − n·m).
+        """Σ(z − m)² about the rounded mean m, as (Σz² − m·Σz) − m·(Σz − n·m).
 
-        The first difference is of exact products, so what cancels leaves no noise; the last factor is rounding alone.
+        The first difference is taken of exact products, so that what cancels leaves no noise; in the second all that is
+        left is rounding.
         """
-        first, second = self.sums[..., 0, :], self.sums[..., 1, :]
-        mean, n = self.mean, self.n.exact
-        product, lost = _two_product(n[..., 0], mean)
-        rest = (first[..., 0] - product) + (first[..., 1] - lost - n[..., 1] * mean)
-        spread: Real = value(plus(second, times(first, -mean))) - mean * rest
+        first, second, n, mean = self.sums[..., 0, :], self.sums[..., 1, :], self.n.exact, self.mean
+        product, lost = _two_product(first[..., 0], mean)
+        gap, rest = _two_sum(second[..., 0], -product)
+        near, under = _two_product(n[..., 0], mean)
+        residual = (first[..., 0] - near) + (first[..., 1] - under - n[..., 1] * mean)
+        spread: Real = gap + (rest + (second[..., 1] - lost - first[..., 1] * mean) - mean * residual)
         return spread

@@ -111,7 +111,7 @@ def _read_frame(data: Any, options: Options) -> Source | None:
 def _array(data: Any) -> Any:
     array = np.asanyarray(data) if isinstance(data, np.ndarray) else np.asarray(data)
     if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None and len(array):
-        raise errors.texts_not_yet(array[0])
+        raise errors.texts_not_yet(array.tolist()[0])
     return array
 
 
@@ -154,8 +154,8 @@ def _is_column(value: Any) -> bool:
 def _is_batch(value: Any) -> bool:
     if isinstance(value, (str, os.PathLike, Mapping)):
         return True
-    if isinstance(value, np.ndarray):
-        return value.ndim == 2
+    if hasattr(value, "ndim"):
+        return bool(value.ndim == 2)
     return hasattr(value, "columns") or hasattr(value, "schema") or hasattr(value, "__arrow_c_stream__")
 
 

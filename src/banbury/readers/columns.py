@@ -209,8 +209,9 @@ class Objects:
     def head(self, n: int) -> list[Scalar]:
         def present(start: int, stop: int) -> list[Scalar]:
             cells = enumerate(self.values[start:stop], start)
-            return [natural(value, row) for row, value in cells if not missing(value)]
+            return [as_scalar(value, row) for row, value in cells if not missing(value)]
 
+        as_scalar = (lambda value, row: str(value)) if self.kind() == "other" else natural
         found = first_present(present, len(self.values), n)
         return [to_string(value) for value in found] if self.kind() == "string" else found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,22 +52,26 @@ def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
 def _from_iterable(values: Any) -> Column:
     if hasattr(values, "__array__"):
         return _from_numpy(np.asarray(values))
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise errors.not_a_column(values)
     return column(list(values))
 
 
 def from_pandas(values: Any) -> Column:
     """The column of a pandas Series, Index or array. Plain NumPy types are not copied."""
+    if hasattr(values, "columns"):
+        raise errors.not_one_column(values.shape)
     array = getattr(values, "array", values)
-    if isinstance(array.dtype, np.dtype):
+    if hasattr(array, "to_timestamp"):
+        array = values = array.to_timestamp()
+    if isinstance(values.dtype, np.dtype):
         return from_array(values.to_numpy())
     if hasattr(array, "categories") and hasattr(array, "codes"):
         categories = column(array.categories)
         return Coded(regrouped(Codes(array.codes, 0, []), categories.head(len(categories))))
     try:
         return from_arrow(arrow().array(array))
-    except (TypeError, arrow().ArrowException):
+    except (TypeError, OverflowError, arrow().ArrowException):
         return Objects(np.asarray(values, dtype=object).tolist())
 
 

@@ -312,6 +312,8 @@ def _is_flag(feature: Feature, batch: Batch) -> bool:
 
 def _count_keyed(schema: Schema, rows: _Assigned, per_class: Rows) -> Counts:
     """The keyed features: numbers meant as flags in one pass, all columns of values in another, then bins."""
+    if not schema.keyed:
+        return Counts.join([], rows.n_classes)
     flags = [f for f, feature in enumerate(schema.keyed) if _is_flag(feature, rows.batch)]
     found = dict(zip(flags, _count_flags([schema.keyed[f] for f in flags], rows), strict=True))
     values = [f for f, feature in enumerate(schema.keyed) if f not in found and feature.family.shape == "keys"]
