@@ -21,6 +21,7 @@ Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 
 ROUNDING = 1e-12  # tallies compare to this share of their sums
+NOISE = 1e-12  # of Σz²: less than this about the mean is no spread
 IMPOSSIBLE = 1e-9  # a sum below zero by more than this share of what was there cannot be rounding
 
 
@@ -386,7 +387,8 @@ class Moments:
         rows = n.sum(axis=1, keepdims=True)
         centre = (n * mean).sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0)
         between = (n * (mean - centre) ** 2).sum(axis=1, keepdims=True)
-        return rows, centre, np.maximum(self.spread, 0.0).sum(axis=1, keepdims=True) + between
+        spread = np.maximum(self.spread, 0.0).sum(axis=1, keepdims=True) + between
+        return rows, centre, _beyond_noise(spread, rows, centre)
 
     @cached_property
     def spread(self) -> Real:
@@ -400,5 +402,13 @@ class Moments:
         gap, rest = _two_sum(second[..., 0], -product)
         near, under = _two_product(n[..., 0], mean)
         residual = (first[..., 0] - near) + (first[..., 1] - under - n[..., 1] * mean)
-        spread: Real = gap + (rest + (second[..., 1] - lost - first[..., 1] * mean) - mean * residual)
-        return spread
+        spread = gap + (rest + (second[..., 1] - lost - first[..., 1] * mean) - mean * residual)
+        return _beyond_noise(spread, self.n.value, mean)
+
+
+def _beyond_noise(spread: Real, n: Real, mean: Real) -> Real:
+    """0 where a sum of squares about the mean is no more than what rounding leaves of a constant.
+
+    Squares of z up to 16 are summed in plain float64 within a block of rows; those of larger z exactly.
+    """
+    return np.where(np.abs(spread) <= NOISE * n * np.minimum(mean * mean, 256.0), 0.0, spread)

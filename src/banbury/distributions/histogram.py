@@ -34,7 +34,8 @@ class Histogram(Family):
     """The share of rows in each bin, divided by its width.
 
     Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
-    width), or the most bins there may be. ``start`` and ``width`` set the bins themselves. The Dirichlet prior ``alpha``
+    width), or the most bins there may be. ``start`` and ``width`` set the bins themselves; they are doubled only if there
+    would be more than 4,096. The Dirichlet prior ``alpha``
     covers the bins from the lowest to the highest occupied in any class and one more on each side; that outer bin's share
     is spread over it and all beyond, the density halving from bin to bin, so that the density has no edge and integrates
     to one.
@@ -64,11 +65,11 @@ class Histogram(Family):
 
     def doublings(self, codes: Int, rows: Real) -> int:
         """How often the fine bins are doubled before estimation; a function of the totals alone."""
-        if self.width is not None or not len(codes):
+        if not len(codes):
             return 0
-        wanted = _freedman_diaconis(codes, rows) if self.bins == "auto" else 1.0
-        times = max(0, round(float(np.log2(wanted))))
-        most = MOST_BINS if self.bins == "auto" else self.bins
+        free = self.bins == "auto" and self.width is None
+        times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows))))) if free else 0
+        most = MOST_BINS if self.bins == "auto" else min(self.bins, MOST_BINS)
         while (codes[-1] >> times) - (codes[0] >> times) + 1 > most:
             times += 1
         return times

@@ -141,11 +141,11 @@ def kernel_height(kernel: str, u: Real) -> Real:
 
 
 def _mean_and_deviation(centres: Real, cells: Real) -> tuple[Real, Real]:
-    """Per class, the deviation with n − 1 as SciPy has it."""
+    """Per class, the deviation with n − 1 as SciPy has it; below two rows' weight with n / 2, which goes on from there."""
     n = np.maximum(cells.sum(axis=0), np.finfo(float).tiny)
     mean = centres @ cells / n
     squares = ((centres[:, None] - mean) ** 2 * cells).sum(axis=0)
-    return mean, np.sqrt(squares / np.maximum(n - 1.0, np.finfo(float).eps))
+    return mean, np.sqrt(squares / np.maximum(n - 1.0, n / 2.0))
 
 
 @dataclass(frozen=True)
