@@ -132,7 +132,7 @@ STRINGS = [b"ham", b"", b" ham\t", b"spam", b"\x0b\x0c \r\n", b"ham", b"a longer
 @pytest.mark.parametrize("valid_offset", [None, 0, 5])
 def test_encode_strings(dtype, strip, valid_offset, threads):
     rng = np.random.default_rng(2)
-    strings = [STRINGS[i] for i in rng.integers(0, len(STRINGS), 40_000)]
+    strings = [STRINGS[i] for i in rng.integers(0, len(STRINGS), 33_000)]
     offsets = np.concatenate([[3], 3 + np.cumsum([len(s) for s in strings])]).astype(dtype)
     data = np.frombuffer(b"xyz" + b"".join(strings) + b"rest", np.uint8)
     valid = None if valid_offset is None else rng.integers(0, 256, 5002).astype(np.uint8)
@@ -235,12 +235,12 @@ def assert_moments(found, expected, whole):
 @pytest.mark.parametrize("dtype", REALS + INTEGERS)
 def test_count_moments(dtype, kind, layout):
     rng = np.random.default_rng(3)
-    x = reals(rng, 150, 5, dtype) * 3 if dtype in REALS else integers(rng, 150, 5, dtype, -100, 127)
+    x = reals(rng, 70, 5, dtype) * 3 if dtype in REALS else integers(rng, 70, 5, dtype, -100, 127)
     if dtype in REALS:
         x[rng.random(x.shape) < 0.02] = 1e4
     columns = lay(x, layout)
     origin, unit = rng.normal(size=5), 2.0 ** rng.integers(-2, 5, 5)
-    classes, weights, whole = rows_of(rng, 150, 3, kind)
+    classes, weights, whole = rows_of(rng, 70, 3, kind)
     found = _core.count_moments(columns, origin, unit, classes, 3, weights, whole, 1)
     assert_moments(found, naive.count_moments(columns, origin, unit, classes, 3, weights, whole), whole)
 
@@ -249,23 +249,23 @@ def test_count_moments(dtype, kind, layout):
 @pytest.mark.parametrize("missing", [0, 0.05])
 def test_count_moments_in_parallel(kind, missing):
     rng = np.random.default_rng(4)
-    x = reals(rng, 30_000, 7, missing=missing)
+    x = reals(rng, 20_000, 7, missing=missing)
     x[rng.random(x.shape) < 0.001] = 1e12
     classes, weights, whole = rows_of(rng, len(x), 3, kind)
     rest = np.zeros(7), np.full(7, 0.5), classes, 3, weights, whole
     one = _core.count_moments([x], *rest, 1)
     for layout in ("C", "F", "columns", "reversed"):
         assert same(one, _core.count_moments(lay(x, layout), *rest, 4))
-    few = slice(0, 5000)
+    few = slice(0, 2000)
     rest = np.zeros(7), np.full(7, 0.5), classes[few], 3, None if weights is None else weights[few], whole
     assert_moments(_core.count_moments([x[few]], *rest, 2), naive.count_moments([x[few]], *rest), whole)
 
 
 def test_wide_and_many_classes():
     rng = np.random.default_rng(5)
-    x = reals(rng, 40, 600)
-    classes = rng.integers(-1, 50, 40).astype(np.int32)
-    rest = np.zeros(600), np.ones(600), classes, 50, None, True
+    x = reals(rng, 30, 270)
+    classes = rng.integers(-1, 9, 30).astype(np.int32)
+    rest = np.zeros(270), np.ones(270), classes, 9, None, True
     found = _core.count_moments([x], *rest, 4)
     assert_moments(found, naive.count_moments([x], *rest), True)
 
@@ -333,11 +333,10 @@ def test_count_codes(dtype, kind, layout):
     assert_counts(_core.count_codes(columns, *rest, 1), rows, None if whole else sums)
 
 
-@pytest.mark.parametrize("kind", WEIGHTS)
-@pytest.mark.parametrize("size", [50, 2_000_000])
+@pytest.mark.parametrize(("kind", "size"), [(kind, 50) for kind in WEIGHTS] + [("none", 1_500_000), ("whole", 750_000)])
 def test_count_codes_in_parallel(kind, size):
     rng = np.random.default_rng(9)
-    x = integers(rng, 20_000, 3, "int64", 0, size)
+    x = integers(rng, 15_000, 3, "int64", 0, size)
     classes, weights, whole = rows_of(rng, len(x), 2, kind)
     rest = np.zeros(3, int), np.full(3, size), classes, 2, weights, whole
     one = _core.count_codes([x], *rest, 1)
@@ -365,14 +364,14 @@ def test_codes_at_the_ends_of_int64():
 def test_count_flags(dtype, kind, layout):
     rng = np.random.default_rng(10)
     if dtype in REALS:
-        x = reals(rng, 1500, 5, dtype, 0.02)
-        x[:, 4] = rng.choice([0, 1, math.nan], 1500)
+        x = reals(rng, 100, 5, dtype, 0.02)
+        x[:, 4] = rng.choice([0, 1, math.nan], 100)
     else:
-        x = integers(rng, 1500, 5, dtype, -3, 9)
+        x = integers(rng, 100, 5, dtype, -3, 9)
         x[:, 4] &= 1
     columns = lay(x, layout)
     threshold = np.array([0.25, -1.0, 300.0, -math.inf, 0.5 if layout == "repeated" else math.nan])
-    classes, weights, whole = rows_of(rng, 1500, 3, kind)
+    classes, weights, whole = rows_of(rng, 100, 3, kind)
     rows, sums = naive.count_flags(columns, threshold, classes, 3, weights, whole)
     found = _core.count_flags(columns, threshold, classes, 3, weights, whole, 1)
     assert found[0].shape == (5, 2, 3)
@@ -413,7 +412,7 @@ def test_flags_must_be_flags(value, kind, layout):
 @pytest.mark.parametrize("dtype", REALS + INTEGERS)
 def test_bins(dtype, threads):
     rng = np.random.default_rng(13)
-    x = reals(rng, 40_000, 1, dtype) * 9 if dtype in REALS else integers(rng, 40_000, 1, dtype, -90, 90)
+    x = reals(rng, 33_000, 1, dtype) * 9 if dtype in REALS else integers(rng, 33_000, 1, dtype, -90, 90)
     for column in (x, x[:, 0], x[::-1, 0], x[::7]):
         found = _core.bins(column, -0.3, 0.25, threads)
         assert found.dtype == np.int64
@@ -434,7 +433,7 @@ def test_bins_refuse():
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_span(dtype, layout, threads):
     rng = np.random.default_rng(14)
-    columns = lay(integers(rng, 20_000, 3, dtype, -100, 100), layout)
+    columns = lay(integers(rng, 12_000, 3, dtype, -100, 100), layout)
     if dtype == "int64" and layout != "repeated":
         columns[0][rng.random(columns[0].shape) < 0.3] = naive.LOWEST
     low, high = _core.span(columns, threads)
@@ -630,24 +629,26 @@ def assert_score(n, log_prior, parts, threads=1, wants=WANTS, rtol=1e-12):
 def test_score_of_each_part(dtype, layout):
     rng = np.random.default_rng(16)
     log_prior = np.log([0.5, 0.3, 0.2])
-    parts = [normal_part(rng, 140, 3, layout, dtype), normal_part(rng, 140, 3, layout, dtype, student=True)]
-    parts += [flags_part(rng, 140, 3, layout, dtype)]
+    n = 140 if layout == "C" else 30
+    parts = [normal_part(rng, n, 3, layout, dtype), normal_part(rng, n, 3, layout, dtype, student=True)]
+    parts += [flags_part(rng, n, 3, layout, dtype)]
     if dtype in INTEGERS:
-        parts += [table_part(rng, 140, 3, layout, dtype)]
+        parts += [table_part(rng, n, 3, layout, dtype)]
     for part in parts:
-        assert_score(140, log_prior, [part], wants=["log_joint", "parts"])
+        assert_score(n, log_prior, [part], wants=["log_joint", "parts"])
 
 
 @pytest.mark.parametrize("dtype", REALS + INTEGERS)
 def test_score_of_densities(dtype):
     rng = np.random.default_rng(17)
     log_prior = np.log([0.5, 0.3, 0.2])
-    assert_score(300, log_prior, [histogram_part(rng, 300, 3, dtype)])
+    assert_score(100, log_prior, [histogram_part(rng, 100, 3, dtype)])
     for kernel in ("normal", *naive.KERNELS):
-        assert_score(300, log_prior, [kernel_part(rng, 300, 3, kernel, dtype)], rtol=1e-10)
+        wants = WANTS if dtype == "float64" else ["log_joint"]
+        assert_score(100, log_prior, [kernel_part(rng, 100, 3, kernel, dtype)], wants=wants, rtol=1e-10)
 
 
-@pytest.mark.parametrize("c", [*range(1, 10), 40])
+@pytest.mark.parametrize("c", [*range(1, 10), 20])
 @pytest.mark.parametrize("n", [0, 1, 130])
 def test_score_of_all_parts(n, c):
     rng = np.random.default_rng(c)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ TENTHS = st.integers(-100, 100).map(lambda i: i / 10)
 WORDS = st.sampled_from(["a", "b", "c", "ü"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Case:
     """A family with some settings, and values it can count."""
 
@@ -40,6 +41,9 @@ class Case:
     cells: st.SearchStrategy[Any]
     strangers: st.SearchStrategy[Any]  # values met only when predicting
     far: bool = False  # whether values may lie far out
+
+    def __repr__(self) -> str:
+        return str(self.family)
 
     def values(self, far: bool = True) -> st.SearchStrategy[Any]:
         """Cells, some of them missing, some far out."""
@@ -119,38 +123,46 @@ class Table:
 
 
 WEIGHTS = {
-    "none": None,
+    "none": st.just(1.0),
     "whole": st.integers(0, 5).map(float),
     "fractional": st.floats(2**-6, 4),
     "mixed": st.sampled_from([0.0, 1.0, 0.25, 2.0, 0.1]),
 }
 
 
-@st.composite
+@cache
 def tables(
-    draw: st.DrawFn,
     case: Case,
     min_size: int = 1,
     max_size: int = 8,
-    weights: Sequence[str] = tuple(WEIGHTS),
+    weights: tuple[str, ...] = tuple(WEIGHTS),
     far: bool = True,
     width: int | None = None,
-) -> Table:
-    width = draw(st.integers(1, 2)) if width is None else width
-    cells = [case.values(far)] * width
-    kind = WEIGHTS[draw(st.sampled_from(weights))]
-    row = st.tuples(*cells, st.sampled_from(["no", "yes", "maybe"]), st.just(1.0) if kind is None else kind)
-    drawn = draw(st.lists(row, min_size=min_size, max_size=max_size))
-    return Table(tuple(r[:-1] for r in drawn), None if kind is None else tuple(r[-1] for r in drawn))
+) -> st.SearchStrategy[Table]:
+    """Tables of one column or two (or ``width``), with weights of these kinds."""
+    widths = (1, 2) if width is None else (width,)
+    return st.one_of([_tables(case, min_size, max_size, kind, far, size) for kind in weights for size in widths])
 
 
-@st.composite
-def several(draw: st.DrawFn, case: Case, n: int) -> tuple[bb.Schema, list[bb.Tally]]:
-    """Tallies under one schema, which any of them may have settled."""
-    width = draw(st.integers(1, 2))
-    drawn = [draw(tables(case, max_size=6, width=width)) for _ in range(n)]
-    schema = draw(st.sampled_from(drawn)).schema(case)
-    return schema, [table.count(schema) for table in drawn]
+def _tables(case: Case, min_size: int, max_size: int, kind: str, far: bool, width: int) -> st.SearchStrategy[Table]:
+    row = st.tuples(*[case.values(far)] * width, st.sampled_from(["no", "yes", "maybe"]), WEIGHTS[kind])
+
+    def table(rows: list[tuple[Any, ...]]) -> Table:
+        return Table(tuple(r[:-1] for r in rows), None if kind == "none" else tuple(r[-1] for r in rows))
+
+    return st.lists(row, min_size=min_size, max_size=max_size).map(table)
+
+
+@cache
+def several(case: Case, n: int) -> st.SearchStrategy[list[bb.Tally]]:
+    """Tallies under one schema, which the first of them settled."""
+
+    def counted(drawn: tuple[Table, ...]) -> list[bb.Tally]:
+        schema = drawn[0].schema(case)
+        return [table.count(schema) for table in drawn]
+
+    same_width = (st.tuples(*[tables(case, max_size=5, width=width)] * n) for width in (1, 2))
+    return st.one_of([*same_width]).map(counted)
 
 
 @contextmanager
@@ -186,7 +198,7 @@ def whole(table: Table) -> bool:
 @law
 @given(data=st.data())
 def test_adding_commutes(case: Case, data: st.DataObject) -> None:
-    _, (a, b) = data.draw(several(case, 2))
+    a, b = data.draw(several(case, 2))
     assert_same(a + b, b + a)
 
 
@@ -194,7 +206,7 @@ def test_adding_commutes(case: Case, data: st.DataObject) -> None:
 @law
 @given(data=st.data())
 def test_adding_associates(case: Case, data: st.DataObject) -> None:
-    _, (a, b, c) = data.draw(several(case, 3))
+    a, b, c = data.draw(several(case, 3))
     assert_same((a + b) + c, a + (b + c))
 
 
@@ -202,7 +214,7 @@ def test_adding_associates(case: Case, data: st.DataObject) -> None:
 @law
 @given(data=st.data())
 def test_subtracting_undoes_adding(case: Case, data: st.DataObject) -> None:
-    _, (a, b) = data.draw(several(case, 2))
+    a, b = data.draw(several(case, 2))
     assert_same(a + b - b, a)
 
 
@@ -210,7 +222,7 @@ def test_subtracting_undoes_adding(case: Case, data: st.DataObject) -> None:
 @law
 @given(data=st.data())
 def test_a_tally_minus_itself_is_empty(case: Case, data: st.DataObject) -> None:
-    _, (a,) = data.draw(several(case, 1))
+    (a,) = data.draw(several(case, 1))
     nothing = a - a
     assert nothing.classes == ()
     assert nothing.n_rows == 0
@@ -259,7 +271,7 @@ def test_the_order_of_rows_has_no_effect(case: Case, data: st.DataObject) -> Non
 @law
 @given(data=st.data())
 def test_a_weight_of_two_is_the_row_twice(case: Case, data: st.DataObject) -> None:
-    table = data.draw(tables(case, max_size=6, weights=["none"]))
+    table = data.draw(tables(case, max_size=6, weights=("none",)))
     schema = table.schema(case)
     times = data.draw(st.lists(st.integers(1, 3), min_size=len(table), max_size=len(table)))
     weighted = replace(table, weights=tuple(map(float, times)))
@@ -272,7 +284,7 @@ def test_a_weight_of_two_is_the_row_twice(case: Case, data: st.DataObject) -> No
 @law
 @given(data=st.data())
 def test_a_weight_of_zero_is_no_row_no_key_and_no_class(case: Case, data: st.DataObject) -> None:
-    table = data.draw(tables(case, min_size=2, weights=["whole", "mixed"]))
+    table = data.draw(tables(case, min_size=2, weights=("whole", "mixed")))
     assert table.weights is not None
     kept = [i for i, weight in enumerate(table.weights) if weight > 0]
     schema = table.schema(case)
@@ -305,7 +317,7 @@ def test_a_missing_value_leaves_its_features_sums_alone(case: Case, data: st.Dat
 @law
 @given(data=st.data())
 def test_two_halves_are_the_whole(case: Case, data: st.DataObject) -> None:
-    _, (a,) = data.draw(several(case, 1))
+    (a,) = data.draw(several(case, 1))
     assert_same(a * 0.5 + a * 0.5, a)
     assert_same(0.25 * a + a * 0.75, a)
     assert_same(a * 3, a + a + a)
@@ -316,7 +328,7 @@ def test_two_halves_are_the_whole(case: Case, data: st.DataObject) -> None:
 @law
 @given(data=st.data())
 def test_scaling_distributes_over_adding(case: Case, data: st.DataObject) -> None:
-    _, (a, b) = data.draw(several(case, 2))
+    a, b = data.draw(several(case, 2))
     factor = data.draw(st.sampled_from([0.5, 2, 0.1, 3.7]))
     assert_same((a + b) * factor, a * factor + b * factor)
 
@@ -338,7 +350,7 @@ def test_soft_labels_of_zero_and_one_are_labels(case: Case, data: st.DataObject)
 @law
 @given(data=st.data())
 def test_soft_labels_are_rows_of_every_class_with_those_weights(case: Case, data: st.DataObject) -> None:
-    table = data.draw(tables(case, weights=["none"], max_size=5))
+    table = data.draw(tables(case, weights=("none",), max_size=5))
     schema = table.schema(case)
     share = st.sampled_from([0.0, 0.25, 0.5, 1.0])
     matrix = data.draw(st.lists(st.tuples(share, share), min_size=len(table), max_size=len(table)))
@@ -354,6 +366,8 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
     table = data.draw(tables(case, far=False, width=1))
     here = table.schema(case)
     there = data.draw(tables(case, far=False, width=1)).schema(case).with_widest_bins(here)
+    if [f.kind for f in here.features] != [f.kind for f in there.features]:
+        return  # a column without a value has words for categories
     assert_same(table.count(here).to(there), table.count(there))
     assert table.count(here).to(there).schema == there
 
@@ -441,7 +455,7 @@ def test_log_joints_are_those_of_the_naive_twin(case: Case, data: st.DataObject)
 @law
 @given(data=st.data())
 def test_evidence_is_that_of_the_naive_twin(case: Case, data: st.DataObject) -> None:
-    table = data.draw(tables(case, far=False, weights=["none", "whole"]))
+    table = data.draw(tables(case, far=False, weights=("none", "whole")))
     schema = table.schema(case)
     slow = naive.count(schema, table.records(), "y", table.weights)
     if len(slow.rows) < 2:
@@ -488,7 +502,7 @@ def assert_same_answers(a: bb.Model, b: bb.Model, rows: dict[str, list[Any]], to
 @law
 @given(data=st.data())
 def test_partial_fit_over_any_batches_is_fit(case: Case, data: st.DataObject) -> None:
-    table = data.draw(tables(case, min_size=2, weights=["none", "whole", "fractional"]))
+    table = data.draw(tables(case, min_size=2, weights=("none", "whole", "fractional")))
     if table.weights is not None and table.weights[0] == 0:
         table = replace(table, weights=(1.0, *table.weights[1:]))
     cuts = sorted(data.draw(st.sets(st.integers(1, len(table) - 1))) | {0, len(table)})
@@ -531,18 +545,26 @@ def test_probabilities_are_probabilities(case: Case, data: st.DataObject) -> Non
     model, rows = data.draw(models(case))
     with quietly():
         posterior = model.posterior(rows.columns())
-        logs = model.log_posterior(rows.columns())
         classes = model.predict(rows.columns())
     assert not np.isnan(posterior).any()
     assert ((posterior >= 0) & (posterior <= 1)).all()
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(np.exp(logs), posterior, rtol=1e-12, atol=1e-300)
     assert classes.tolist() == [model.classes[c] for c in posterior.argmax(axis=1)]
     joint = model.log_joint(rows.columns())
     assert not np.isnan(joint).any()
     assert not np.isposinf(joint).any()
     if model.choice.how not in ("mle", "map"):
         assert np.isfinite(joint).all()
+
+
+@every_family
+@law
+@given(data=st.data())
+def test_log_posteriors_are_the_logs_of_posteriors(case: Case, data: st.DataObject) -> None:
+    model, rows = data.draw(models(case))
+    with quietly():
+        posterior, logs = model.posterior(rows.columns()), model.log_posterior(rows.columns())
+    np.testing.assert_allclose(np.exp(logs), posterior, rtol=1e-12, atol=1e-300)
 
 
 @every_family

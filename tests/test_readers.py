@@ -241,6 +241,11 @@ def test_a_list_of_rows_is_a_matrix():
     assert batch.numbers(batch.names)[0].tolist() == [[1, 2.5], [3, 4]]
 
 
+def test_a_list_of_series_is_a_list_of_rows():
+    [batch] = read([pd.Series([1, 2]), pd.Series([3, 4])])
+    assert batch.numbers(batch.names)[0].tolist() == [[1, 2], [3, 4]]
+
+
 def test_numbers_beside_texts_stay_numbers():
     [batch] = read([[1, "a"], (2, "b")])
     assert [batch.kind(name) for name in batch.names] == ["integer", "string"]
@@ -279,6 +284,8 @@ KINDS = [
     (pa.array([[1], [2]]), "other"),
     (pa.array([b"x"]), "other"),
     (pd.Categorical([1, 2]), "integer"),
+    (pd.Series([10**30, 1], dtype=object), "integer"),
+    (pd.Series(pd.period_range("2020", periods=2, freq="Y")), "date"),
     (pl.Series([1, None]), "integer"),
     (pl.Series(["a"]), "string"),
     (pa.array([Decimal("1.5")]), "float"),
@@ -469,6 +476,10 @@ def test_head_passes_over_what_is_missing():
     values = [None] * 1000 + list(range(2000))
     for data in (values, pa.array(values), pd.Series(values, dtype="Int64"), np.array(values, dtype=float)):
         assert one(data).head("c", 3) == [0, 1, 2]
+
+
+def test_head_shows_what_cannot_be_counted():
+    assert one([[1], None]).head("c", 2) == one(pa.array([[1], None])).head("c", 2) == ["[1]"]
 
 
 def test_head_gives_all_there_is():
@@ -1149,6 +1160,8 @@ def test_labels_of_every_kind_are_encoded(labels, expected):
         ([(1, 2)], r"row 0 of column 'labels' holds \(1, 2\)"),
         (pa.array([[1]]), r"row 0 of column 'labels' holds \[1\]"),
         (np.zeros((2, 2)), r"shape \(2, 2\)"),
+        (pd.DataFrame({"a": [1]}), r"shape \(1, 1\)"),
+        ({"a": 1}, "this is {'a': 1}"),
         ("text", "this is 'text'"),
         (5, "this is 5"),
         (np.array([1j]), "Complex data not supported"),

@@ -370,3 +370,11 @@ def not_utf8(path: Any) -> BanburyWarning:
     return BanburyWarning(
         f"{path} is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
     )
+
+
+def nothing_chosen(left_out: dict[str, str]) -> BanburyWarning:
+    why = listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
+    return BanburyWarning(
+        f"no column is left to learn from, so every row will be answered by the class prior; left out: {why}. "
+        "Name a family in features= to have a column counted all the same"
+    )

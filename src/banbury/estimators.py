@@ -15,6 +15,7 @@ from banbury import errors
 from banbury.distributions.family import HOWS, check_positive
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, read
+from banbury.schema import infer
 from banbury.sums import in_order
 from banbury.tally import Tally, count
 
@@ -87,7 +88,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             tally = self.tally_ + self._more(batch, labels, sample_weight)
             self._keep(tally, _common(self._dtype, labels.dtype), self._declared | declared)
         else:
-            tally = self._first(batch, labels, sample_weight)
+            tally = self._first(batch, labels, sample_weight, more_to_come=True)
             self._begin(tally, batch)
             self._keep(tally, labels.dtype, declared)
         return self
@@ -146,14 +147,14 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     # Keeping what was learned
 
-    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
+    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Tally:
         """The tally of the first rows, which settle the schema."""
         if self.how not in HOWS:
             raise errors.unknown_choice("how", self.how, HOWS)
         check_positive("alpha", self.alpha, zero=True)
         weights = _sample_weight(sample_weight, batch.n_rows)
-        features, missing, threads = self.features, self.missing, self.threads
-        tally = count(batch, labels, features=features, weights=weights, missing=missing, threads=threads)  # type: ignore[arg-type]
+        schema = infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
+        tally = count(batch, labels, schema=schema, weights=weights, threads=self.threads)
         if not tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         return tally

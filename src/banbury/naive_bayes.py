@@ -225,6 +225,8 @@ class Model:
             return batch.renamed(schema.columns), self.parameters
         present = set(batch.names)
         absent = [f.name for f in schema.features if f.name not in present]
+        if absent and len(absent) == len(schema.features):
+            raise errors.unknown_column(absent[0], batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
         self._tell(absent, sorted(extra), set() if told is None else told)
         if not absent:

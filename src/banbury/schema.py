@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from banbury import errors
 from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, NormalInverseGamma, family
 from banbury.distributions.family import Feature, Kind
 from banbury.readers import MISSING_VALUES, Batch, read
+from banbury.readers.columns import Numbers
 
 Real = NDArray[np.float64]
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
@@ -236,8 +238,18 @@ def _unplain(setting: Any) -> Any:
 # Inference -----------------------------------------------------------------------------------------------------------
 
 
-def infer(batch: Batch, reserved: Iterable[str], target: str | None, features: Features, missing: Missing) -> Schema:
-    """The schema of a table whose first batch this is; ``reserved`` columns (target, weights) are not features."""
+def infer(
+    batch: Batch,
+    reserved: Iterable[str],
+    target: str | None,
+    features: Features,
+    missing: Missing,
+    more_to_come: bool = False,
+) -> Schema:
+    """The schema of a table whose first batch this is; ``reserved`` columns (target, weights) are not features.
+
+    ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others.
+    """
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
     reserved = set(reserved)
@@ -248,7 +260,9 @@ def infer(batch: Batch, reserved: Iterable[str], target: str | None, features: F
     declared = _declared(features, columns, batch)
     kinds = {name: batch.kind(name) for name in columns if name not in declared}
     sample = _sample(batch, [name for name, kind in kinds.items() if kind in ("integer", "float")])
-    steady = _steady(batch, kinds, sample)
+    steady = set() if more_to_come else _steady(batch, kinds, sample)
+    if more_to_come:
+        kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
     chosen: list[tuple[str, Family, str]] = []
     left_out: dict[str, str] = {}
     for name in columns:
@@ -259,7 +273,14 @@ def infer(batch: Batch, reserved: Iterable[str], target: str | None, features: F
             left_out[name] = why
         else:
             chosen.append((name, given, why))
+    if not chosen:
+        warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
     return Schema(_settled(batch, chosen, sample), target, columns, batch.named, left_out)
+
+
+def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:
+    """What a column without a value so far will hold, where its type says so."""
+    return "float" if isinstance(batch.column(name), Numbers) else "empty"
 
 
 def _declared(features: Features, columns: Sequence[str], batch: Batch) -> dict[str, Family | None]:

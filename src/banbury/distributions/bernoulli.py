@@ -17,6 +17,7 @@ from banbury.sums import Counts, Key, Keys, Moments
 
 Real = NDArray[np.float64]
 KEYS: Keys = (False, True)
+WORDS = {"false": False, "true": True, "0": False, "1": True}
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class Bernoulli(Family):
                 raise errors.wrong_type(values[0], name, f"a value like {self.yes!r}, declared as yes,")
             return [value == self.yes for value in values]
         for value in values:
-            if isinstance(value, str) or value not in (0, 1):
+            if (value.lower() not in WORDS) if isinstance(value, str) else value not in (0, 1):
                 raise errors.wrong_type(value, name, "0 or 1, true or false (or bb.Bernoulli(yes=...) to name the yes)")
-        return [bool(value) for value in values]
+        return [WORDS[value.lower()] if isinstance(value, str) else bool(value) for value in values]
 
     def estimate(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator) -> Flags:
         alpha = np.tile(self.pseudo_counts(choice.alpha), len(features))

@@ -143,7 +143,7 @@ class Strings:
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         offsets, data, valid, valid_offset = self._buffers()
         codes, first, _ = _core.encode_strings(offsets, data, valid, valid_offset, self.strip, threads)
-        values = self.array.take(arrow().array(first)).to_pylist()
+        values = self.array.take(_integers(first)).to_pylist()
         if not self.strip:
             return converted(Codes(codes, 0, values), "string", wanted)
         values = [value.strip(BLANKS) for value in values]
@@ -178,6 +178,12 @@ class Strings:
 
     def cut(self, start: int, stop: int) -> Column:
         return Strings(self.array.slice(start, stop - start), self.strip, self.missing_values)
+
+
+def _integers(array: NDArray[np.int64]) -> Any:
+    """The array as an Arrow array. ``pyarrow.array`` would import pandas, which takes longer than many a file."""
+    pa = arrow()
+    return pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
 
 
 class Gapped:
