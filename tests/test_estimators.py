@@ -768,11 +768,41 @@ def test_a_frame_in_pieces_is_read_whole(rows):
     pieces = pl.concat([one, one, one], rechunk=False)
     y = np.arange(3 * rows) % 2
     expected = bb.count({"a": pieces["a"].to_numpy(), "b": pieces["b"].to_list()}, target=y)
-    for table in (pieces, pieces.to_arrow(), pa.concat_tables([one.to_arrow()] * 3)):
+    in_arrow = pa.concat_tables([one.to_arrow()] * 3)
+    for table in (pieces, pieces.lazy(), pieces.to_arrow(), in_arrow, in_arrow.to_reader()):
         clf = NaiveBayesClassifier().fit(table, y)
         assert clf.tally_.n_rows == 3 * rows
         assert clf.tally_.to(expected.schema) == expected
-        assert clf.predict(table).shape == (3 * rows,)
+        assert clf.predict(in_arrow).shape == (3 * rows,)
+
+
+def test_several_tables_are_not_one():
+    with pytest.raises(bb.BanburyError, match=r"X must be one table\. Got '2 batches of rows' instead"):
+        NaiveBayesClassifier().fit([np.eye(2), np.eye(2)], [0, 1, 0, 1])
+
+
+def test_a_column_that_shows_one_value_in_the_first_batch_is_kept_for_what_follows():
+    clf = NaiveBayesClassifier().partial_fit([["sun", 1.0, np.nan], ["sun", 1.0, np.nan]], [0, 1])
+    clf.partial_fit([["rain", 2.0, 5.0], ["sun", 1.0, 4.0]] * 20, [1, 0] * 20)
+    assert clf.predict([["rain", 2.0, 5.0], ["sun", 1.0, 4.0]]).tolist() == [1, 0]
+    numbers = NaiveBayesClassifier().partial_fit(np.array([[1.0, np.nan]] * 2), [0, 1])
+    numbers.partial_fit(np.array([[2.0, 5.0], [2.1, 5.2], [1.0, 4.0], [1.1, 4.1]]), [1, 1, 0, 0])
+    assert numbers.predict(np.array([[np.nan, 5.1], [np.nan, 4.0]])).tolist() == [1, 0]
+
+
+def test_nothing_to_learn_from_is_told_once():
+    frame = pd.DataFrame({"day": pd.date_range("2020", periods=4), "same": [1.0] * 4})
+    with pytest.warns(bb.BanburyWarning, match="no column is left to learn from.*'day'.*'same'") as told:
+        clf = NaiveBayesClassifier().fit(frame, ["a", "a", "a", "b"])
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert clf.predict_proba(frame)[0] == pytest.approx([0.75, 0.25])
+
+
+def test_a_frame_that_shares_no_column_is_refused():
+    clf = NaiveBayesClassifier().fit(pd.DataFrame(COLUMNS), [0, 0, 1, 1])
+    with pytest.raises(errors.UnknownColumn, match="no column 'length'"):
+        clf.predict(pd.DataFrame({"a": [1.0]}))
 
 
 @pytest.mark.parametrize(

@@ -1202,14 +1202,36 @@ def test_codes_are_a_value():
     assert Codes.__slots__ == ("codes", "low", "values")
 
 
+# What is imported. The package's own __init__ is left out: what it imports is not the readers' doing.
+
+ALONE = f"""
+import sys, types, numpy as np
+package = sys.modules["banbury"] = types.ModuleType("banbury")
+package.__path__ = [{os.path.dirname(errors.__file__)!r}]
+from banbury.readers import encode, read, read_row
+"""
+
+
+def imported_by(script):
+    found = "print(*[m for m in ('pyarrow', 'pandas', 'polars') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", ALONE + script + found], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
 def test_numpy_does_not_import_pyarrow():
-    # The package's own __init__ is left out: what it imports is not the readers' doing.
     script = (
-        "import sys, types, numpy as np; package = sys.modules['banbury'] = types.ModuleType('banbury');"
-        f"package.__path__ = [{os.path.dirname(errors.__file__)!r}]; import banbury.readers as r;"
-        "[b] = r.read(np.zeros((2, 2))); b.numbers(b.names); b.codes('x0');"
-        "r.encode(['a', 'b']); r.read_row({'x0': 1}, b.names, False);"
-        "print([m for m in ('pyarrow', 'pandas', 'polars') if m in sys.modules])"
+        "[batch] = read(np.zeros((2, 2))); batch.numbers(batch.names); batch.codes('x0'); encode(['a', 'b'])\n"
+        "read_row({'x0': 1}, batch.names, False)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert imported_by(script) == []
+
+
+@pytest.mark.parametrize("route", ["csv", "parquet", "ndjson"])
+def test_a_file_does_not_import_pandas(tmp_path, route):
+    path = ROUTES[route](tmp_path)
+    script = (
+        f"for batch in read({str(path)!r}):\n"
+        "    batch.numbers(['length', 'legs', 'tame'])\n"
+        "    [(batch.codes(name), batch.kind(name), batch.head(name, 3)) for name in batch.names]\n"
+    )
+    assert imported_by(script) == ["pyarrow"]

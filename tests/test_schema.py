@@ -123,6 +123,17 @@ def test_missing_as_a_category_is_for_words_and_booleans() -> None:
     assert schema["w"].family == bb.Categorical(missing="category")
 
 
+def test_a_column_of_one_word_and_gaps_is_kept_where_missing_is_a_category() -> None:
+    x = {"x": ["a", "a", None, None], "w": list("abab"), "y": [0, 1, 0, 1]}
+    assert families(bb.Schema.infer(x, "y")) == {"w": "categorical"}
+    assert families(bb.Schema.infer(x, "y", missing="category")) == {"x": "categorical", "w": "categorical"}
+
+
+def test_a_table_with_nothing_to_learn_from_warns() -> None:
+    with pytest.warns(bb.BanburyWarning, match="no column is left to learn from.*left out: 'x'"):
+        bb.Schema.infer({"x": [1, 1], "y": [0, 1]}, "y")
+
+
 # Declaring
 
 
@@ -301,7 +312,7 @@ def test_a_schema_reads_as_a_table() -> None:
 
 SCHEMA = """\
 Schema: 2 features, target 'play'
-  outlook  categorical                 strings
+  outlook  categorical                  strings
   wind     gaussian(variance='shared')  declared
 left out:
   id       identifiers: every row has its own

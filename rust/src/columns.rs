@@ -1,7 +1,7 @@
 //! Features as they came: blocks of columns of any number type and any strides, read in place.
 
 use crate::error::{Error, Number};
-use ndarray::ArrayView2;
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, Zip};
 use std::ops::{AddAssign, Range};
 
 /// A number type a column may hold.
@@ -193,6 +193,17 @@ impl Number {
             Number::Real(x) => x,
             Number::Whole(x) => x as f64,
         }
+    }
+}
+
+/// `f(out, x)` for each value of a column; `out` must be as long.
+#[inline(always)]
+pub fn pair<T: Value, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut(&mut U, T)) {
+    match column.to_slice() {
+        Some(column) => out.iter_mut().zip(column).for_each(|(out, &x)| f(out, x)),
+        None => Zip::from(ArrayViewMut1::from(out))
+            .and(column)
+            .for_each(|out, &x| f(out, x)),
     }
 }
 

@@ -133,6 +133,8 @@ struct Part<K> {
     index: Index,
     first: Vec<i64>,
     counts: Vec<i64>,
+    /// More keys came than there are codes.
+    full: bool,
 }
 
 impl<K: Key> Part<K> {
@@ -142,29 +144,34 @@ impl<K: Key> Part<K> {
             index: Index::default(),
             first: vec![],
             counts: vec![],
+            full: false,
         }
     }
 
     /// The code of a key, met `count` times, first at `row`.
     #[inline(always)]
-    fn code(&mut self, key: K, row: usize, count: i64) -> Result<i32, Error> {
+    fn code(&mut self, key: K, row: usize, count: i64) -> i32 {
+        if self.full {
+            return -1;
+        }
         let code = self.index.code(key.hash(), |code| self.keys[code] == key);
         if code == self.keys.len() {
-            self.meet(key, row)?;
+            self.meet(key, row);
         }
         self.counts[code] += count;
-        Ok(code as i32)
+        code as i32
     }
 
     #[cold]
-    fn meet(&mut self, key: K, row: usize) -> Result<(), Error> {
-        if self.keys.len() == MOST {
-            return Err(too_many());
-        }
+    fn meet(&mut self, key: K, row: usize) {
+        self.full = self.keys.len() == MOST;
         self.keys.push(key);
         self.first.push(row as i64);
         self.counts.push(0);
-        Ok(())
+    }
+
+    fn checked(self) -> Result<Self, Error> {
+        if self.full { Err(too_many()) } else { Ok(self) }
     }
 }
 
@@ -180,11 +187,11 @@ pub fn encode<K: Key>(
         let mut part = Part::new();
         for (code, row) in codes.iter_mut().zip(i * size..) {
             *code = match key(row) {
-                Some(key) => part.code(key, row, 1)?,
+                Some(key) => part.code(key, row, 1),
                 None => -1,
             };
         }
-        Ok(part)
+        part.checked()
     })?;
     let (whole, renumber) = merge(parts)?;
     threads::try_pieces(threads, &mut codes, size, |i, codes| {
@@ -209,12 +216,10 @@ fn merge<K: Key>(parts: Vec<Part<K>>) -> Result<(Part<K>, Vec<Vec<i32>>), Error>
     let mut renumber = vec![vec![]];
     for part in parts {
         let entries = part.keys.iter().zip(part.first.iter().zip(&part.counts));
-        let codes: Result<Vec<i32>, Error> = entries
-            .map(|(&key, (&first, &count))| whole.code(key, first as usize, count))
-            .collect();
-        renumber.push(codes?);
+        let codes = entries.map(|(&key, (&first, &count))| whole.code(key, first as usize, count));
+        renumber.push(codes.collect());
     }
-    Ok((whole, renumber))
+    Ok((whole.checked()?, renumber))
 }
 
 /// Numbers records of `width` bytes that lie one after the other.
@@ -382,7 +387,7 @@ mod tests {
     fn many_distinct_keys_grow_the_index() {
         let n = 10_000_u64;
         let records: Vec<u8> = (0..2 * n)
-            .flat_map(|i| (i % n << 40).to_le_bytes())
+            .flat_map(|i| ((i % n) << 40).to_le_bytes())
             .collect();
         let found = encode_records(&records, 2 * n as usize, 8, 1).unwrap();
         assert_eq!(found.first, (0..n as i64).collect::<Vec<_>>());

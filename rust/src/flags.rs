@@ -1,9 +1,10 @@
 //! Counts of no and yes per feature and class.
 
 use crate::classes::{Rows, Weights, count_classes};
-use crate::columns::{Block, Columns, Value, each};
+use crate::columns::{Block, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::expansion::Expansion;
+use crate::simd::{Loop, wide};
 use crate::threads;
 use ndarray::{ArrayView1, ArrayView2, s};
 use std::ops::Range;
@@ -11,6 +12,8 @@ use std::ops::Range;
 const BLOCK: usize = 512;
 const PIECE: usize = 1 << 14;
 const MOST_PIECES: usize = 64;
+/// Up to so many classes, asking each whether a row is its own beats looking the class up.
+const FEW: usize = 16;
 
 /// Where yes begins, per feature; NaN demands 0 or 1.
 #[derive(Clone, Copy, Debug)]
@@ -172,6 +175,9 @@ impl Counts {
                         let rules = Rules::new(thresholds, first..first + cols.len());
                         self.by_row(view, &rules, &rows.classes[range.clone()], first)
                     }
+                    Weights::Ones | Weights::Real(_) if self.n_classes <= FEW => {
+                        self.by_members(view, thresholds, &rows.classes[range.clone()], first)
+                    }
                     _ => self.by_column(view, thresholds, rows, range.clone(), first),
                 }
             });
@@ -199,7 +205,12 @@ impl Counts {
                 continue;
             };
             let tally = &mut tallies[class * k..(class + 1) * k];
-            if add_flags(row, rules, strict, tally) {
+            if wide(AddRow {
+                row,
+                rules,
+                strict,
+                tally: &mut *tally,
+            }) {
                 self.odd_row(row, rules, class, first)
                     .map_err(|column| (at, column))?;
             }
@@ -247,6 +258,51 @@ impl Counts {
                 self.yes[(first + j) * self.n_classes + class] += count as i64;
             }
         }
+    }
+
+    /// Columns of few classes: answers and members of a class as bytes, whose overlap is counted side by side.
+    fn by_members<T: Value>(
+        &mut self,
+        view: ArrayView2<T>,
+        thresholds: &Thresholds,
+        classes: &[i32],
+        first: usize,
+    ) -> Result<(), (usize, usize)> {
+        let mut members = vec![[0_u8; BLOCK]; self.n_classes];
+        let (mut yes, mut missing) = ([0_u8; BLOCK], [0_u8; BLOCK]);
+        for (b, classes) in classes.chunks(BLOCK).enumerate() {
+            let n = classes.len();
+            for (class, members) in (0..).zip(&mut members) {
+                members[n..].fill(0);
+                let pairs = members.iter_mut().zip(classes);
+                pairs.for_each(|(member, &c)| *member = u8::from(c == class));
+            }
+            let view = view.slice(s![b * BLOCK..b * BLOCK + n, ..]);
+            for (j, column) in view.columns().into_iter().enumerate() {
+                let rule = thresholds.rule(first + j);
+                let (yes_out, missing_out) = (&mut yes[..n], &mut missing[..n]);
+                let odd = wide(Answer {
+                    column,
+                    rule,
+                    yes: yes_out,
+                    missing: missing_out,
+                });
+                if odd {
+                    let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
+                    if let Some(row) = column.iter().zip(classes).position(bad) {
+                        return Err((b * BLOCK + row, j));
+                    }
+                }
+                let cells = (first + j) * self.n_classes;
+                for (cell, members) in (cells..).zip(&members) {
+                    self.yes[cell] += wide(Overlap(&yes, members));
+                    if odd {
+                        self.missing[cell] += wide(Overlap(&missing, members));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Any layout, any weights: a little table of (class, answer) per column.
@@ -333,19 +389,87 @@ fn fill_table<T: Value>(
 }
 
 /// Counts a row's yes; answers whether something in it is missing or not a flag.
-#[inline(always)]
-fn add_flags<T: Value>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
-    let mut odd = false;
-    for ((&x, &limit), tally) in row.iter().zip(&rules.limits).zip(tally) {
-        *tally += x.exceeds(limit).into();
-        odd |= x.is_missing();
-    }
-    if strict {
-        for (&x, &strict) in row.iter().zip(&rules.strict) {
-            odd |= strict & !x.is_flag();
+struct AddRow<'a, T: Value> {
+    row: &'a [T],
+    rules: &'a Rules<T>,
+    strict: bool,
+    tally: &'a mut [T::Tally],
+}
+
+impl<T: Value> Loop for AddRow<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut odd = false;
+        let cells = self.row.iter().zip(&self.rules.limits).zip(self.tally);
+        for ((&x, &limit), tally) in cells {
+            *tally += x.exceeds(limit).into();
+            odd |= x.is_missing();
         }
+        if self.strict {
+            for (&x, &strict) in self.row.iter().zip(&self.rules.strict) {
+                odd |= strict & !x.is_flag();
+            }
+        }
+        odd
     }
-    odd
+}
+
+/// Writes a column's yes and what is missing, as 0 or 1; answers whether something is missing or not a flag.
+struct Answer<'a, T: Value> {
+    column: ArrayView1<'a, T>,
+    rule: Rule<T>,
+    yes: &'a mut [u8],
+    missing: &'a mut [u8],
+}
+
+impl<T: Value> Loop for Answer<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let Rule {
+            limit,
+            possible,
+            strict,
+        } = self.rule;
+        let mut odd = false;
+        pair(self.yes, self.column, |yes, x| {
+            *yes = u8::from(x.exceeds(limit) & possible);
+            odd |= x.is_missing() | (strict & !x.is_flag());
+        });
+        if odd {
+            pair(self.missing, self.column, |missing, x| {
+                *missing = u8::from(x.is_missing());
+            });
+        }
+        odd
+    }
+}
+
+/// How many places have a one in both.
+struct Overlap<'a>(&'a [u8; BLOCK], &'a [u8; BLOCK]);
+
+impl Loop for Overlap<'_> {
+    type Output = i64;
+
+    #[inline(always)]
+    fn run(self) -> i64 {
+        let mut lanes = [0_u8; 32];
+        for (a, b) in self
+            .0
+            .as_chunks::<32>()
+            .0
+            .iter()
+            .zip(self.1.as_chunks::<32>().0)
+        {
+            for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+                *lane += a & b;
+            }
+        }
+        lanes.iter().map(|&lane| i64::from(lane)).sum()
+    }
 }
 
 /// Sums of real weights, each feature in the order of its rows: the same bits for any number of threads.

@@ -14,6 +14,7 @@ pub mod flags;
 pub mod moments;
 pub mod scale;
 pub mod score;
+pub mod simd;
 pub mod threads;
 
 #[cfg(feature = "python")]

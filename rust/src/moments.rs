@@ -9,12 +9,15 @@ use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault, Number};
 use crate::expansion::Expansion;
 use crate::scale::{FARTHEST, Scale};
+use crate::simd::{Loop, wide};
 use crate::threads;
 use ndarray::{ArrayView2, ArrayViewMut1, Zip, s};
 use std::ops::Range;
 
 /// |z| and weights up to this are near: summed in doubles within a block.
 const NEAR: f64 = 16.0;
+/// Values that are added side by side.
+const LANES: usize = 8;
 /// Rows per tile, and features per tile: z of a tile stays in the first cache.
 const TILE_ROWS: usize = 64;
 const TILE_FEATURES: usize = 256;
@@ -74,6 +77,8 @@ fn piece_rows(n: usize, n_classes: usize) -> usize {
 /// The sums of one piece of rows over one tile of features; all arrays are `[class][feature]`.
 struct Sums {
     features: Range<usize>,
+    /// Cells per row: the features, and up to a whole number of `LANES` with zeros.
+    width: usize,
     n_classes: usize,
     /// The block's near sums: z, then z².
     near: Vec<f64>,
@@ -86,9 +91,11 @@ struct Sums {
 
 impl Sums {
     fn new(features: Range<usize>, rows: &Rows) -> Self {
-        let (width, cells) = (features.len(), features.len() * rows.n_classes);
+        let width = features.len().next_multiple_of(LANES);
+        let cells = width * rows.n_classes;
         let real = matches!(rows.weights, Weights::Real(_));
         Sums {
+            width,
             n_classes: rows.n_classes,
             near: vec![0.0; 2 * cells],
             sums: vec![Default::default(); cells],
@@ -111,13 +118,13 @@ impl Sums {
             let end = range.end.min(start + block);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
-                self.fill(columns, scale, tile.clone());
-                for row in tile.clone() {
-                    let class = rows.classes[row];
-                    if class >= 0 {
-                        self.add_row(columns, scale, rows, row, row - from)?;
-                    }
-                }
+                wide(AddTile {
+                    sums: self,
+                    columns,
+                    scale,
+                    rows,
+                    tile,
+                })?;
             }
             self.fold();
         }
@@ -125,8 +132,9 @@ impl Sums {
     }
 
     /// Writes z of these rows into the tile.
+    #[inline(always)]
     fn fill(&mut self, columns: &Columns, scale: &Scale, rows: Range<usize>) {
-        let width = self.features.len();
+        let width = self.width;
         for (first, block, range) in columns.pieces(self.features.clone()) {
             let (at, scaled) = (first - self.features.start, first..first + range.len());
             let (origin, inverse) = (&scale.origin[scaled.clone()], &scale.inverse[scaled]);
@@ -138,6 +146,7 @@ impl Sums {
     }
 
     /// Adds the tile's row `at`, which is row `row` of the data.
+    #[inline(always)]
     fn add_row(
         &mut self,
         columns: &Columns,
@@ -146,7 +155,7 @@ impl Sums {
         row: usize,
         at: usize,
     ) -> Result<(), Error> {
-        let (width, class) = (self.features.len(), rows.classes[row] as usize);
+        let (width, class) = (self.width, rows.classes[row] as usize);
         let z = &self.tile[at * width..(at + 1) * width];
         let (sum, square) =
             self.near[2 * class * width..2 * (class + 1) * width].split_at_mut(width);
@@ -183,8 +192,8 @@ impl Sums {
         count: i64,
         real: bool,
     ) -> Result<(), Error> {
-        let width = self.features.len();
-        for j in 0..width {
+        let width = self.width;
+        for j in 0..self.features.len() {
             let cell = class * width + j;
             let mut z = self.tile[at * width + j];
             if z.is_nan() {
@@ -213,7 +222,7 @@ impl Sums {
 
     /// Moves the block's near sums into the expansions.
     fn fold(&mut self) {
-        let width = self.features.len().max(1);
+        let width = self.width.max(1);
         for (near, sums) in self
             .near
             .chunks_exact_mut(2 * width)
@@ -232,7 +241,7 @@ impl Sums {
 
     /// Adds to the totals, which are `[feature][class]`.
     fn merge_into(&self, total: &mut Moments) {
-        let width = self.features.len();
+        let width = self.width;
         for (j, feature) in self.features.clone().enumerate() {
             for class in 0..self.n_classes {
                 let (from, to) = (class * width + j, feature * self.n_classes + class);
@@ -244,6 +253,31 @@ impl Sums {
                 }
             }
         }
+    }
+}
+
+/// Adds a tile of rows.
+struct AddTile<'a, 'b> {
+    sums: &'a mut Sums,
+    columns: &'a Columns<'b>,
+    scale: &'a Scale<'a>,
+    rows: &'a Rows<'a>,
+    tile: Range<usize>,
+}
+
+impl Loop for AddTile<'_, '_> {
+    type Output = Result<(), Error>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), Error> {
+        self.sums.fill(self.columns, self.scale, self.tile.clone());
+        for (at, row) in self.tile.enumerate() {
+            if self.rows.classes[row] >= 0 {
+                self.sums
+                    .add_row(self.columns, self.scale, self.rows, row, at)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -303,7 +337,13 @@ fn fill_tile<T: Value>(
 
 #[inline(always)]
 fn all_near(z: &[f64]) -> bool {
-    z.iter().fold(true, |near, z| near & (z.abs() <= NEAR))
+    let mut near = [1_u64; LANES];
+    for z in z.as_chunks::<LANES>().0 {
+        for (near, z) in near.iter_mut().zip(z) {
+            *near &= u64::from(z.abs() <= NEAR);
+        }
+    }
+    near.iter().fold(1, |all, near| all & near) == 1
 }
 
 #[inline(always)]
@@ -311,31 +351,56 @@ fn none_far(z: &[f64]) -> bool {
     !z.iter().fold(false, |far, z| far | (z.abs() > NEAR))
 }
 
+/// `f(z, sum, square)` for each, `LANES` at a time: all are read before any is written, so they need not be told apart.
 #[inline(always)]
-fn add_near(z: &[f64], sum: &mut [f64], square: &mut [f64]) {
-    for ((&z, sum), square) in z.iter().zip(sum).zip(square) {
-        *sum += z;
-        *square += z * z;
+fn side_by_side(
+    z: &[f64],
+    sum: &mut [f64],
+    square: &mut [f64],
+    f: impl Fn(f64, &mut f64, &mut f64),
+) {
+    let (z, sum) = (z.as_chunks::<LANES>().0, sum.as_chunks_mut::<LANES>().0);
+    for ((z, sum), square) in z.iter().zip(sum).zip(square.as_chunks_mut::<LANES>().0) {
+        let (z, mut sums, mut squares) = (*z, *sum, *square);
+        for ((&z, sum), square) in z.iter().zip(&mut sums).zip(&mut squares) {
+            f(z, sum, square);
+        }
+        (*sum, *square) = (sums, squares);
     }
 }
 
 #[inline(always)]
+fn add_near(z: &[f64], sum: &mut [f64], square: &mut [f64]) {
+    side_by_side(z, sum, square, |z, sum, square| {
+        *sum += z;
+        *square += z * z;
+    });
+}
+
+#[inline(always)]
 fn add_weighted(z: &[f64], weight: f64, sum: &mut [f64], square: &mut [f64]) {
-    for ((&z, sum), square) in z.iter().zip(sum).zip(square) {
+    side_by_side(z, sum, square, |z, sum, square| {
         let weighted = z * weight;
         *sum += weighted;
         *square += weighted * z;
-    }
+    });
 }
 
 /// [`add_near`] where some are missing.
 #[inline(always)]
 fn add_present(z: &[f64], sum: &mut [f64], square: &mut [f64], missing: &mut [i64]) {
-    for (((&z, sum), square), missing) in z.iter().zip(sum).zip(square).zip(missing) {
+    side_by_side(z, sum, square, |z, sum, square| {
         let present = if z.is_nan() { 0.0 } else { z };
-        *missing += z.is_nan() as i64;
         *sum += present;
         *square += present * present;
+    });
+    let missing = missing.as_chunks_mut::<LANES>().0;
+    for (z, missing) in z.as_chunks::<LANES>().0.iter().zip(missing) {
+        let mut counts = *missing;
+        for (z, count) in z.iter().zip(&mut counts) {
+            *count += i64::from(z.is_nan());
+        }
+        *missing = counts;
     }
 }
 

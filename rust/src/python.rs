@@ -267,6 +267,11 @@ fn shaped<'py, T: Element, D: ndarray::Dimension>(
 
 type Int1<'py> = Bound<'py, PyArray1<i64>>;
 type Codes<'py> = (Bound<'py, PyArray1<i32>>, Int1<'py>, Int1<'py>);
+type Triple<'py> = (
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+    Bound<'py, PyAny>,
+);
 type Pair<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
 
 fn encoded(py: Python<'_>, found: Encoded) -> Codes<'_> {
@@ -352,7 +357,9 @@ fn encode_objects<'py>(
                 distinct[code].to_str().is_ok_and(|other| other == text)
             }),
             // Lone surrogates have no UTF-8; Python itself compares them.
-            Err(_) => index.code(u64::MAX, |code| distinct[code].as_any().eq(&string).unwrap_or(false)),
+            Err(_) => index.code(u64::MAX, |code| {
+                distinct[code].as_any().eq(&string).unwrap_or(false)
+            }),
         };
         if code == distinct.len() {
             if code == i32::MAX as usize {
@@ -407,11 +414,7 @@ fn count_moments<'py>(
     weights: Option<&Bound<'py, PyAny>>,
     whole: bool,
     threads: i64,
-) -> PyResult<(
-    Bound<'py, PyAny>,
-    Option<Bound<'py, PyAny>>,
-    Bound<'py, PyAny>,
-)> {
+) -> PyResult<Triple<'py>> {
     let held_columns = HeldColumns::new(columns)?;
     let columns = held_columns.columns()?;
     let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);

@@ -160,9 +160,17 @@ def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, sou
 
 
 def bad_weight(row: int, value: Any) -> BadWeight:
-    what = "missing" if value != value else "negative" if value < 0 else "infinite"
+    what = (
+        "missing"
+        if value != value
+        else "negative"
+        if value < 0
+        else "infinite"
+        if value == float("inf")
+        else "too large"
+    )
     return BadWeight(
-        f"the weight of row {row:,} is {what} ({value}). Weights are finite and not negative; to take rows out, "
+        f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**500; to take rows out, "
         "subtract their tally.",
         row=row,
         value=value,

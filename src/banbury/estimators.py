@@ -238,9 +238,11 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
 def _batch(X: Any) -> Batch:
     """X as one batch of at least one row and one column."""
+    if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
+        X = X.read_all()
     batches = list(read(X))
-    if len(batches) > 1:  # an Arrow table in pieces, as Polars makes them when it puts frames together
-        batches = list(read(_in_one_piece(X)))
+    if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
+        batches = list(read(X.combine_chunks()))
     if len(batches) != 1:
         raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
     batch = batches[0]
@@ -251,14 +253,6 @@ def _batch(X: Any) -> Batch:
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
     return batch
-
-
-def _in_one_piece(X: Any) -> Any:
-    if hasattr(X, "rechunk"):
-        return X.rechunk()
-    if hasattr(X, "combine_chunks"):
-        return X.combine_chunks()
-    return X
 
 
 def _as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:

@@ -137,11 +137,8 @@ class Schema:
         """The same schema with other estimating halves; raises if they would have been counted otherwise."""
         features = list(self.features)
         for name, given in overrides.items():
-            old, new = self[name], family(given)
-            if new.shape != old.family.shape or new.counted()[0] != old.family.counted()[0]:
-                raise errors.schema_mismatch(f"feature {name!r} was counted for {old.family}, not for {new}")
-            keep = {setting: getattr(old.family, setting) for setting in old.family.counting if hasattr(new, setting)}
-            features[self.index[name]] = replace(old, family=replace(new, **keep))  # type: ignore[type-var]
+            old = self[name]
+            features[self.index[name]] = replace(old, family=_re_estimated(name, old.family, family(given)))
         return replace(self, features=tuple(features))
 
     def __str__(self) -> str:
@@ -209,6 +206,21 @@ def _described(feature: Feature) -> str:
     place = "" if feature.family.shape == "keys" else f" about {feature.origin:g} in units of {feature.unit:g}"
     kind = f" of {feature.kind}s" if isinstance(feature.family, Categorical) else ""
     return f"{feature.family}{kind}{place}"
+
+
+def _re_estimated(name: str, old: Family, new: Family) -> Family:
+    """``new`` with the counting half of ``old``; raises where it asks for sums that were not counted."""
+    if type(new) is not type(old) and not old.shape == new.shape == "bins":
+        raise errors.schema_mismatch(f"feature {name!r} was counted for {old}, not for {new}")
+    asked = new.settings()
+    for setting in new.counting:
+        counted = getattr(old, setting)
+        if setting in asked and asked[setting] != counted:
+            raise errors.schema_mismatch(
+                f"feature {name!r} was counted with {setting}={counted!r}, not {asked[setting]!r}"
+            )
+    kept = {setting: getattr(old, setting) for setting in new.counting}
+    return replace(new, **kept)  # type: ignore[type-var]
 
 
 def _family_to_dict(given: Family) -> dict[str, Any]:

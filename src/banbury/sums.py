@@ -134,25 +134,27 @@ class Rows:
         return Rows(self.rows + other.rows, plus(self.exact, other.exact))
 
     def __sub__(self, other: Rows) -> Rows:
-        """The difference, cells below zero included: ``below_zero`` finds them."""
+        """The difference, cells below zero included: ``below_zero`` finds them.
+
+        Once weights are fractional they decide: a cell with weight left is not empty, whatever its rows were scaled to.
+        """
         rows = self.rows - other.rows
         if self.weights is None and other.weights is None:
             return Rows(rows)
         weights = plus(self.exact, -other.exact)
         slack = IMPOSSIBLE * (self.value + other.value)
-        weights[np.asarray(rows == 0) & np.asarray(np.abs(value(weights)) <= slack)] = 0.0
-        return Rows(rows, weights)
+        left = value(weights)
+        nothing = np.abs(left) <= slack
+        weights[np.asarray(nothing & ((rows <= 0) | (left < 0)))] = 0.0
+        return Rows(np.maximum(rows, np.where(nothing, 0, 1)), weights)
 
-    def below_zero(self, before: Rows) -> NDArray[np.bool_]:
-        """Cells that hold less than nothing, or weight without rows."""
-        wrong: NDArray[np.bool_] = self.rows < 0
-        if self.weights is not None:
-            weights = value(self.weights)
-            wrong = wrong | (weights < -IMPOSSIBLE * (before.value + 1.0)) | ((self.rows == 0) & (weights != 0))
+    def below_zero(self) -> NDArray[np.bool_]:
+        """Cells that hold less than nothing."""
+        wrong: NDArray[np.bool_] = self.rows < 0 if self.weights is None else value(self.weights) < 0.0
         return wrong
 
     def __mul__(self, factor: float) -> Rows:
-        if factor == int(factor):
+        if factor == int(factor) and factor * float(self.rows.max(initial=0)) < 2.0**53:
             rows = self.rows * int(factor)
             return Rows(rows, None if self.weights is None else times(self.weights, float(factor)))
         return Rows(self.rows, times(self.exact, factor))
@@ -337,7 +339,7 @@ class Moments:
         squares, was = value(self.sums[..., 1, :]), value(before.sums[..., 1, :])
         spread = self.spread
         impossible: NDArray[np.bool_] = (
-            self.n.below_zero(before.n)
+            self.n.below_zero()
             | (np.minimum(squares, spread) < -IMPOSSIBLE * was)
             | ((self.n.rows == 0) & value(self.sums).any(axis=-1))
         )

@@ -1,22 +1,22 @@
 //! Yes-or-no features.
 
-use super::{FEATURES, ROWS, STRIDE, Scratch, Sums};
-use crate::columns::{Columns, Value, each};
+use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
+use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, demand};
 use crate::flags::{Rule, Thresholds, not_a_flag};
+use crate::simd::{Loop, wide};
 use ndarray::{ArrayView1, s};
 use std::ops::Range;
 
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// A value above its threshold adds `yes`, another `no`, a missing one nothing; tables are `[feature][class]`.
 #[derive(Debug)]
 pub struct Flags<'a> {
     pub(super) columns: Columns<'a>,
     thresholds: Thresholds<'a>,
-    no: &'a [f64],
-    yes: &'a [f64],
-    n_classes: usize,
+    /// The bits of `no`, and those in which `yes` differs, `[class][feature]`.
+    logs: Vec<[u64; 2]>,
 }
 
 /// What a block's values turned out to be.
@@ -30,8 +30,8 @@ impl<'a> Flags<'a> {
     pub fn new(
         columns: Columns<'a>,
         thresholds: Thresholds<'a>,
-        no: &'a [f64],
-        yes: &'a [f64],
+        no: &[f64],
+        yes: &[f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
         let cells = columns.features().checked_mul(n_classes);
@@ -39,12 +39,14 @@ impl<'a> Flags<'a> {
             Some(no.len()) == cells && Some(yes.len()) == cells,
             "no and yes must be (features, classes)",
         )?;
+        let bits = |cell: usize| [no[cell].to_bits(), no[cell].to_bits() ^ yes[cell].to_bits()];
+        let logs = (0..n_classes)
+            .flat_map(|class| (class..no.len()).step_by(n_classes).map(bits))
+            .collect();
         Ok(Flags {
             columns,
             thresholds,
-            no,
-            yes,
-            n_classes,
+            logs,
         })
     }
 
@@ -56,12 +58,24 @@ impl<'a> Flags<'a> {
     ) -> Result<(), Error> {
         for first in features.clone().step_by(FEATURES) {
             let tile = first..features.end.min(first + FEATURES);
-            let (yes, present) = (&mut scratch.bits, &mut scratch.more_bits);
+            let (yes, present) = (room(&mut scratch.bits), room(&mut scratch.more_bits));
             if self.fill(tile.clone(), sums.rows.clone(), yes)? {
                 self.fill_present(tile.clone(), sums.rows.clone(), present);
-                self.add_flags::<true>(tile, sums, yes, present);
+                wide(AddFlags::<true> {
+                    part: self,
+                    features: tile,
+                    sums,
+                    yes,
+                    present,
+                });
             } else {
-                self.add_flags::<false>(tile, sums, yes, present);
+                wide(AddFlags::<false> {
+                    part: self,
+                    features: tile,
+                    sums,
+                    yes,
+                    present,
+                });
             }
         }
         Ok(())
@@ -81,7 +95,8 @@ impl<'a> Flags<'a> {
                 let yes = &mut yes[at..at + rows.len()];
                 each!(block, view => {
                     let column = view.slice(s![rows.clone(), column]);
-                    let odd = fill_column(column, self.thresholds.rule(feature), yes);
+                    let rule = self.thresholds.rule(feature);
+                    let odd = wide(FillColumn { column, rule, out: yes });
                     missing |= odd.missing;
                     if odd.bad {
                         let bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
@@ -98,42 +113,12 @@ impl<'a> Flags<'a> {
     fn fill_present(&self, features: Range<usize>, rows: Range<usize>, present: &mut [u64]) {
         for (first, block, columns) in self.columns.pieces(features.clone()) {
             for (feature, column) in (first..).zip(columns) {
-                let present = &mut present[(feature - features.start) * STRIDE..];
+                let at = (feature - features.start) * STRIDE;
+                let present = &mut present[at..at + rows.len()];
                 each!(block, view => {
-                    for (bits, x) in present.iter_mut().zip(view.slice(s![rows.clone(), column])) {
-                        *bits = ones(!x.is_missing());
-                    }
+                    let column = view.slice(s![rows.clone(), column]);
+                    pair(present, column, |bits, x| *bits = ones(!x.is_missing()));
                 });
-            }
-        }
-    }
-
-    fn add_flags<const MISSING: bool>(
-        &self,
-        features: Range<usize>,
-        sums: &mut Sums,
-        yes: &[u64],
-        present: &[u64],
-    ) {
-        let n = sums.rows.len().next_multiple_of(LANES);
-        for (class, sums) in sums.values.chunks_exact_mut(ROWS).enumerate() {
-            for (at, sums) in sums[..n].chunks_exact_mut(LANES).enumerate() {
-                let mut total = [0.0; LANES];
-                total.copy_from_slice(sums);
-                for (j, feature) in features.clone().enumerate() {
-                    let cell = feature * self.n_classes + class;
-                    let no = self.no[cell].to_bits();
-                    let either = no ^ self.yes[cell].to_bits();
-                    let from = j * STRIDE + at * LANES;
-                    let lanes = yes[from..from + LANES]
-                        .iter()
-                        .zip(&present[from..from + LANES]);
-                    for (total, (yes, present)) in total.iter_mut().zip(lanes) {
-                        let log = no ^ (either & yes);
-                        *total += f64::from_bits(if MISSING { log & present } else { log });
-                    }
-                }
-                sums.copy_from_slice(&total);
             }
         }
     }
@@ -144,28 +129,78 @@ fn ones(set: bool) -> u64 {
     (set as u64).wrapping_neg()
 }
 
-#[inline(always)]
-fn fill_column<T: Value>(column: ArrayView1<T>, rule: Rule<T>, out: &mut [u64]) -> Oddities {
-    let Rule {
-        limit,
-        possible,
-        strict,
-    } = rule;
-    let mut odd = Oddities::default();
-    let mut set = |bits: &mut u64, x: T| {
-        *bits = ones(x.exceeds(limit) & possible);
-        odd.missing |= x.is_missing();
-        odd.bad |= strict & !x.is_flag() & !x.is_missing();
-    };
-    match column.to_slice() {
-        Some(column) => out
-            .iter_mut()
-            .zip(column)
-            .for_each(|(bits, &x)| set(bits, x)),
-        None => out
-            .iter_mut()
-            .zip(column)
-            .for_each(|(bits, &x)| set(bits, x)),
+/// Adds features whose answers stand in tiles; some of them are missing or not.
+struct AddFlags<'a, 'b, 'c, const MISSING: bool> {
+    part: &'a Flags<'b>,
+    features: Range<usize>,
+    sums: &'a mut Sums<'c>,
+    yes: &'a [u64],
+    present: &'a [u64],
+}
+
+impl<const MISSING: bool> Loop for AddFlags<'_, '_, '_, MISSING> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let AddFlags {
+            part,
+            features,
+            sums,
+            yes,
+            present,
+        } = self;
+        let n_features = part.columns.features().max(1);
+        let chunks = sums.rows.len().div_ceil(LANES);
+        let logs = part.logs.chunks_exact(n_features);
+        for (sums, logs) in sums.values.chunks_exact_mut(ROWS).zip(logs) {
+            let logs = &logs[features.clone()];
+            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks]
+                .iter_mut()
+                .enumerate()
+            {
+                let mut totals = *sums;
+                let tiles = yes.chunks_exact(STRIDE).zip(present.chunks_exact(STRIDE));
+                for (&[no, either], (yes, present)) in logs.iter().zip(tiles) {
+                    let yes = yes.as_chunks::<LANES>().0[at];
+                    let present = present.as_chunks::<LANES>().0[at];
+                    for (total, (yes, present)) in totals.iter_mut().zip(yes.iter().zip(present)) {
+                        let log = no ^ (either & yes);
+                        *total += f64::from_bits(if MISSING { log & present } else { log });
+                    }
+                }
+                *sums = totals;
+            }
+        }
     }
-    odd
+}
+
+/// Writes all ones where a column says yes.
+struct FillColumn<'a, T: Value> {
+    column: ArrayView1<'a, T>,
+    rule: Rule<T>,
+    out: &'a mut [u64],
+}
+
+impl<T: Value> Loop for FillColumn<'_, T> {
+    type Output = Oddities;
+
+    #[inline(always)]
+    fn run(self) -> Oddities {
+        let (limit, possible) = (self.rule.limit, self.rule.possible);
+        let mut odd = Oddities::default();
+        if self.rule.strict {
+            pair(self.out, self.column, |bits, x| {
+                *bits = ones(x.exceeds(limit));
+                odd.missing |= x.is_missing();
+                odd.bad |= !x.is_flag() & !x.is_missing();
+            });
+        } else {
+            pair(self.out, self.column, |bits, x| {
+                *bits = ones(x.exceeds(limit) & possible);
+                odd.missing |= x.is_missing();
+            });
+        }
+        odd
+    }
 }

@@ -36,7 +36,7 @@ impl<'a> Histogram<'a> {
             "width must be a positive number",
         )?;
         demand(
-            n_classes > 0 && table.len() % n_classes == 0 && !table.is_empty(),
+            n_classes > 0 && table.len().is_multiple_of(n_classes) && !table.is_empty(),
             "table must have one column per class and at least one bin",
         )?;
         Ok(Histogram {

@@ -9,6 +9,9 @@ pub mod kernel;
 pub mod normal;
 pub mod table;
 
+#[cfg(test)]
+mod tests;
+
 use crate::columns::Columns;
 use crate::error::{Error, demand};
 use crate::threads;
@@ -19,7 +22,7 @@ pub(crate) const ROWS: usize = 128;
 /// Features per tile: with `ROWS` rows of doubles, it stays in the first cache.
 pub(crate) const FEATURES: usize = 32;
 /// Rows of a tile are this far apart: not a power of two, lest they compete for the same cache lines.
-pub(crate) const STRIDE: usize = ROWS + 8;
+pub(crate) const STRIDE: usize = ROWS + 16;
 
 /// The likelihood of some features.
 #[derive(Debug)]
@@ -38,6 +41,7 @@ pub(crate) struct Sums<'a> {
 }
 
 /// Room for a tile of intermediate values.
+#[derive(Default)]
 pub(crate) struct Scratch {
     pub reals: Vec<f64>,
     pub bits: Vec<u64>,
@@ -45,15 +49,12 @@ pub(crate) struct Scratch {
     pub indices: Vec<u32>,
 }
 
-impl Scratch {
-    fn new() -> Self {
-        Scratch {
-            reals: vec![0.0; FEATURES * STRIDE],
-            bits: vec![0; FEATURES * STRIDE],
-            more_bits: vec![0; FEATURES * STRIDE],
-            indices: vec![0; FEATURES * STRIDE],
-        }
+/// A tile's room, made when first needed.
+pub(crate) fn room<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
+    if tile.is_empty() {
+        tile.resize(FEATURES * STRIDE, T::default());
     }
+    tile
 }
 
 impl<'a> Part<'a> {
@@ -198,7 +199,7 @@ impl<'a> Task<'a> {
         let n_classes = self.n_classes();
         let n = out.len() / width;
         let mut values = vec![0.0; n_classes * ROWS];
-        let mut scratch = Scratch::new();
+        let mut scratch = Scratch::default();
         let mut first = 0;
         for part in &self.parts {
             for feature in 0..part.columns().features() {
@@ -233,7 +234,7 @@ impl<'a> Task<'a> {
         let threads = threads::worth(threads, work);
         let blocks = (self.n_rows.div_ceil(16 * threads).div_ceil(ROWS)).clamp(1, 64);
         let lost = threads::try_pieces(threads, out, blocks * ROWS * width, |i, piece| {
-            let mut scratch = Scratch::new();
+            let mut scratch = Scratch::default();
             let mut values = vec![0.0; self.n_classes() * ROWS];
             let mut lost = 0;
             for (b, out) in piece.chunks_mut(ROWS * width).enumerate() {

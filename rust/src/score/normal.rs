@@ -1,14 +1,15 @@
 //! Bell curves and their heavy-tailed kin.
 
-use super::{FEATURES, ROWS, STRIDE, Scratch, Sums};
-use crate::columns::{Columns, Value, each};
+use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
+use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
-use ndarray::{ArrayView1, ArrayViewMut1, Zip, s};
+use crate::simd::{Loop, wide};
+use ndarray::{ArrayView1, s};
 use std::ops::Range;
 
 /// Rows whose sums are kept in registers while features are added.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// Per feature and class, `[feature][class]`: `constant - precision * (z - mean)^2`, or with a power
 /// `constant - power * log1p(precision * (z - mean)^2)`.
@@ -16,9 +17,8 @@ const LANES: usize = 8;
 pub struct Normal<'a> {
     pub(super) columns: Columns<'a>,
     scale: Scale<'a>,
-    mean: &'a [f64],
-    precision: &'a [f64],
-    constant: &'a [f64],
+    /// Mean, precision and constant, `[class][feature]`: a class's curves side by side.
+    curves: Vec<[f64; 3]>,
     power: Option<&'a [f64]>,
     n_classes: usize,
 }
@@ -27,7 +27,7 @@ impl<'a> Normal<'a> {
     pub fn new(
         columns: Columns<'a>,
         scale: Scale<'a>,
-        [mean, precision, constant]: [&'a [f64]; 3],
+        [mean, precision, constant]: [&[f64]; 3],
         power: Option<&'a [f64]>,
         n_classes: usize,
     ) -> Result<Self, Error> {
@@ -45,12 +45,14 @@ impl<'a> Normal<'a> {
                 "mean, precision, constant and power must be finite",
             )?;
         }
+        let curve = |cell: usize| [mean[cell], precision[cell], constant[cell]];
+        let curves = (0..n_classes)
+            .flat_map(|class| (class..mean.len()).step_by(n_classes).map(curve))
+            .collect();
         Ok(Normal {
             columns,
             scale,
-            mean,
-            precision,
-            constant,
+            curves,
             power,
             n_classes,
         })
@@ -64,11 +66,11 @@ impl<'a> Normal<'a> {
     ) -> Result<(), Error> {
         for first in features.clone().step_by(FEATURES) {
             let tile = first..features.end.min(first + FEATURES);
-            let missing = self.fill(tile.clone(), sums.rows.clone(), &mut scratch.reals)?;
+            let missing = self.fill(tile.clone(), sums.rows.clone(), room(&mut scratch.reals))?;
             match (self.power, missing) {
                 (Some(power), _) => self.add_student(tile, power, sums, &scratch.reals),
-                (None, false) => self.add_normal::<false>(tile, sums, &scratch.reals),
-                (None, true) => self.add_normal::<true>(tile, sums, &scratch.reals),
+                (None, false) => wide(AddNormal::<false>(self, tile, sums, &scratch.reals)),
+                (None, true) => wide(AddNormal::<true>(self, tile, sums, &scratch.reals)),
             }
         }
         Ok(())
@@ -88,7 +90,8 @@ impl<'a> Normal<'a> {
                 let out = &mut tile[at..at + rows.len()];
                 let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
                 let odd = each!(block, view => {
-                    fill_column(view.slice(s![rows.clone(), column]), origin, inverse, out)
+                    let column = view.slice(s![rows.clone(), column]);
+                    wide(FillColumn { column, origin, inverse, out })
                 });
                 if odd {
                     missing |= self.mend(feature, rows.clone(), out)?;
@@ -118,41 +121,14 @@ impl<'a> Normal<'a> {
         Ok(missing)
     }
 
-    fn add_normal<const MISSING: bool>(
-        &self,
-        features: Range<usize>,
-        sums: &mut Sums,
-        tile: &[f64],
-    ) {
-        let n = sums.rows.len().next_multiple_of(LANES);
-        for (class, sums) in sums.values.chunks_exact_mut(ROWS).enumerate() {
-            for (at, sums) in sums[..n].chunks_exact_mut(LANES).enumerate() {
-                let mut total = [0.0; LANES];
-                total.copy_from_slice(sums);
-                for (j, feature) in features.clone().enumerate() {
-                    let cell = feature * self.n_classes + class;
-                    let (mean, precision) = (self.mean[cell], self.precision[cell]);
-                    let constant = self.constant[cell];
-                    let from = j * STRIDE + at * LANES;
-                    for (total, z) in total.iter_mut().zip(&tile[from..from + LANES]) {
-                        let away = z - mean;
-                        let log = constant - precision * (away * away);
-                        *total += if MISSING && z.is_nan() { 0.0 } else { log };
-                    }
-                }
-                sums.copy_from_slice(&total);
-            }
-        }
-    }
-
     fn add_student(&self, features: Range<usize>, power: &[f64], sums: &mut Sums, tile: &[f64]) {
-        let n = sums.rows.len();
-        for (class, sums) in sums.values.chunks_exact_mut(ROWS).enumerate() {
-            for (j, feature) in features.clone().enumerate() {
-                let cell = feature * self.n_classes + class;
-                let (mean, precision) = (self.mean[cell], self.precision[cell]);
-                let (constant, power) = (self.constant[cell], power[cell]);
-                for (total, z) in sums[..n].iter_mut().zip(&tile[j * STRIDE..]) {
+        let (n, n_features) = (sums.rows.len(), self.columns.features().max(1));
+        let curves = self.curves.chunks_exact(n_features);
+        for (class, (sums, curves)) in sums.values.chunks_exact_mut(ROWS).zip(curves).enumerate() {
+            for (feature, z) in features.clone().zip(tile.chunks_exact(STRIDE)) {
+                let [mean, precision, constant] = curves[feature];
+                let power = power[feature * self.n_classes + class];
+                for (total, z) in sums[..n].iter_mut().zip(z) {
                     let away = z - mean;
                     let log = constant - power * (precision * (away * away)).ln_1p();
                     *total += if z.is_nan() { 0.0 } else { log };
@@ -171,24 +147,63 @@ pub(super) fn infinite(columns: &Columns, row: usize, feature: usize) -> Error {
     }
 }
 
-/// z of a column; answers whether any is missing or out of reach.
-#[inline(always)]
-fn fill_column<T: Value>(
-    column: ArrayView1<T>,
+/// Adds features whose z stand in the tile; some of them are missing or not.
+struct AddNormal<'a, 'b, 'c, const MISSING: bool>(
+    &'a Normal<'b>,
+    Range<usize>,
+    &'a mut Sums<'c>,
+    &'a [f64],
+);
+
+impl<const MISSING: bool> Loop for AddNormal<'_, '_, '_, MISSING> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let AddNormal(part, features, sums, tile) = self;
+        let n_features = part.columns.features().max(1);
+        let chunks = sums.rows.len().div_ceil(LANES);
+        let curves = part.curves.chunks_exact(n_features);
+        for (sums, curves) in sums.values.chunks_exact_mut(ROWS).zip(curves) {
+            let curves = &curves[features.clone()];
+            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks]
+                .iter_mut()
+                .enumerate()
+            {
+                let mut totals = *sums;
+                for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
+                    let [mean, precision, constant] = *curve;
+                    let z = z.as_chunks::<LANES>().0[at];
+                    for (total, z) in totals.iter_mut().zip(z) {
+                        let away = z - mean;
+                        let log = constant - precision * (away * away);
+                        *total += if MISSING && z.is_nan() { 0.0 } else { log };
+                    }
+                }
+                *sums = totals;
+            }
+        }
+    }
+}
+
+/// Writes z of a column; answers whether any is missing or out of reach.
+struct FillColumn<'a, T> {
+    column: ArrayView1<'a, T>,
     origin: f64,
     inverse: f64,
-    out: &mut [f64],
-) -> bool {
-    let mut odd = false;
-    let mut set = |z: &mut f64, x: T| {
-        *z = (x.real() - origin) * inverse;
-        odd |= !(z.abs() <= FARTHEST);
-    };
-    match column.to_slice() {
-        Some(column) => out.iter_mut().zip(column).for_each(|(z, &x)| set(z, x)),
-        None => Zip::from(ArrayViewMut1::from(out))
-            .and(column)
-            .for_each(|z, &x| set(z, x)),
+    out: &'a mut [f64],
+}
+
+impl<T: Value> Loop for FillColumn<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut within = true;
+        pair(self.out, self.column, |z, x| {
+            *z = (x.real() - self.origin) * self.inverse;
+            within &= z.abs() <= FARTHEST;
+        });
+        !within
     }
-    odd
 }

@@ -1,7 +1,7 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
-use super::{FEATURES, ROWS, STRIDE, Scratch, Sums};
-use crate::columns::{Columns, Whole, each_whole};
+use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
+use crate::columns::{Columns, Whole, each_whole, pair};
 use crate::error::{Error, demand};
 use ndarray::{ArrayView1, s};
 use std::ops::Range;
@@ -37,7 +37,7 @@ impl<'a> Table<'a> {
             "low, lookups and outside must have one entry per feature",
         )?;
         demand(
-            n_classes > 0 && table.len() % n_classes == 0,
+            n_classes > 0 && table.len().is_multiple_of(n_classes),
             "table must have one column per class",
         )?;
         let rows = table.len() / n_classes;
@@ -77,7 +77,7 @@ impl<'a> Table<'a> {
     ) -> Result<(), Error> {
         for first in features.clone().step_by(FEATURES) {
             let tile = first..features.end.min(first + FEATURES);
-            self.fill(tile.clone(), sums.rows.clone(), &mut scratch.indices);
+            self.fill(tile.clone(), sums.rows.clone(), room(&mut scratch.indices));
             let k = tile.len();
             let inside = match self.n_classes {
                 2 => self.add_rows::<2>(k, sums, &scratch.indices),
@@ -166,14 +166,5 @@ fn look_up<T: Whole>(
         let k = usize::try_from(x.above(low)).unwrap_or(usize::MAX);
         lookup.get(k).copied().unwrap_or(outside)
     };
-    match column.to_slice() {
-        Some(column) => out
-            .iter_mut()
-            .zip(column)
-            .for_each(|(out, &x)| *out = find(x)),
-        None => out
-            .iter_mut()
-            .zip(column)
-            .for_each(|(out, &x)| *out = find(x)),
-    }
+    pair(out, column, |out, x| *out = find(x));
 }

@@ -61,7 +61,7 @@ def _from_numbers(array: Any, kind: Kind) -> Column:
     if kind in ("boolean", "integer") and array.null_count:
         return Gapped(array, kind)
     if kind in ("boolean", "integer"):
-        return Numbers(array.to_numpy(zero_copy_only=False))
+        return Numbers(plain(array))
     if kind == "float":
         return Numbers(floats(array))
     return Rarities(array, kind)
@@ -93,11 +93,40 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
 
 def floats(array: Any) -> NDArray[Any]:
     """The numbers of an Arrow array, missing ones NaN; float32 and float64 without nulls are not copied."""
-    types = arrow("types")
-    if not (types.is_float64(array.type) or types.is_float32(array.type)):
-        array = array.cast(arrow().float64(), safe=False)
-    numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    if arrow("types").is_decimal(array.type):
+        array = array.cast(arrow().float64())
+    numbers = plain(array)
+    return filled(array, np.nan, numbers.dtype if numbers.dtype.kind == "f" else np.float64)
+
+
+def plain(array: Any) -> NDArray[Any]:
+    """What lies in the buffer of a numeric or boolean array; where the array is null, that is anything.
+
+    ``to_numpy`` would import pandas, which takes longer than many a file.
+    """
+    buffer = array.buffers()[1]
+    if buffer is None:
+        return np.zeros(len(array), dtype=array.type.to_pandas_dtype())
+    if arrow("types").is_boolean(array.type):
+        return _bits(buffer, array)
+    return np.frombuffer(buffer, array.type.to_pandas_dtype())[array.offset : array.offset + len(array)]
+
+
+def filled(array: Any, gap: float, dtype: Any) -> NDArray[Any]:
+    """The numbers of an Arrow array with ``gap`` where it is null; the buffer itself if it has no nulls."""
+    numbers = plain(array)
+    if not array.null_count:
+        return numbers
+    numbers = numbers.astype(dtype)
+    numbers[~_bits(array.buffers()[0], array)] = gap
     return numbers
+
+
+def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
+    """The bits of a bitmap that belong to the array."""
+    first, skipped = divmod(array.offset, 8)
+    packed = np.frombuffer(buffer, np.uint8)[first : first + (skipped + len(array) + 7) // 8]
+    return np.unpackbits(packed, count=skipped + len(array), bitorder="little")[skipped:].view(np.bool_)
 
 
 def _from_dictionary(array: Any, categorical: bool) -> Column:
@@ -106,14 +135,7 @@ def _from_dictionary(array: Any, categorical: bool) -> Column:
 
 def _indices(array: Any) -> NDArray[Any]:
     """The codes of a dictionary array, -1 where it is null; its buffer itself where nothing is."""
-    indices = array.indices
-    if not indices.null_count:
-        codes: NDArray[Any] = indices.to_numpy(zero_copy_only=False)
-        return codes
-    if indices.type.bit_width < 32 or not arrow("types").is_signed_integer(indices.type):
-        indices = indices.cast(arrow().int64())
-    codes = indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes
+    return filled(array.indices, -1, np.int32 if array.indices.type.bit_width <= 32 else np.int64)
 
 
 def _cleaned(value: str | None, missing_values: frozenset[str]) -> str | None:
@@ -181,7 +203,7 @@ class Strings:
 
 
 def _integers(array: NDArray[np.int64]) -> Any:
-    """The array as an Arrow array. ``pyarrow.array`` would import pandas, which takes longer than many a file."""
+    """The array as an Arrow array. ``pyarrow.array`` would import pandas."""
     pa = arrow()
     return pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
 
@@ -202,17 +224,14 @@ class Gapped:
         return self._kind
 
     def numbers(self) -> NDArray[Any]:
-        array = self.array.cast(arrow().uint8()) if self._kind == "boolean" else self.array
-        return floats(array)
+        return filled(self.array, np.nan, np.float64)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         if self._kind == "boolean":
-            filled = self.array.cast(arrow().uint8()).fill_null(2).to_numpy(zero_copy_only=False)
-            return converted(Codes(filled, 0, [False, True]), "boolean", wanted)
+            return converted(Codes(filled(self.array, 2, np.uint8), 0, [False, True]), "boolean", wanted)
         if arrow("types").is_uint64(self.array.type):
             return _from_dictionary(self.array.dictionary_encode(), False).codes(wanted, threads)
-        filled = self.array.cast(arrow().int64()).fill_null(int(LOWEST)).to_numpy(zero_copy_only=False)
-        return Numbers(filled).codes(wanted, threads)
+        return Numbers(filled(self.array, LOWEST, np.int64)).codes(wanted, threads)
 
     def head(self, n: int) -> list[Scalar]:
         return _head(self.array, n)

@@ -21,6 +21,7 @@ from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import Counts, Keys, Moments, Rows, in_order, plus, total
 from banbury.tally.tally import Label, Tally, within_bins
 
+LARGEST_WEIGHT = 2.0**500
 LOWEST = int(np.iinfo(np.int64).min)  # the bin of a missing value
 
 
@@ -181,11 +182,10 @@ def _weights(weights: Any) -> NDArray[np.float64]:
         raise errors.bad_setting(
             "weights", f"an array of {array.ndim} dimensions", "one number per row, or rows × classes"
         )
-    if array.size and not (array.min() >= 0 and array.max() < np.inf):
-        row = int(np.argwhere(~(array >= 0) | np.isinf(array))[0][0])
-        raise errors.bad_weight(
-            row, float(array[row] if array.ndim == 1 else array[row][~(array[row] >= 0) | np.isinf(array[row])][0])
-        )
+    if array.size and not (array.min() >= 0 and array.max() < LARGEST_WEIGHT):
+        row = int(np.argwhere(~(array >= 0) | (array >= LARGEST_WEIGHT))[0][0])
+        cells = array[row : row + 1].ravel()
+        raise errors.bad_weight(row, float(cells[~(cells >= 0) | (cells >= LARGEST_WEIGHT)][0]))
     return array
 
 
@@ -254,6 +254,9 @@ def _dense(column: Codes, threads: int) -> Codes:
     if not isinstance(column.values, range):
         return column
     plain = np.ascontiguousarray(column.codes)
+    if len(column.values) <= 64:
+        shifted = plain if column.low == 0 else plain - plain.dtype.type(column.low)
+        return Codes(shifted.astype(np.int32), 0, list(column.values))
     codes, first, _ = _core.encode_records(plain.view(np.uint8).reshape(len(plain), plain.itemsize), threads)
     values = plain[first].tolist()
     if LOWEST in values:
@@ -399,8 +402,8 @@ def _completed(feature: Feature, keys: Keys, cells: Rows, per_class: Rows) -> tu
     declared = given.declared()
     if not declared:
         return keys, cells
-    for k, key in enumerate(keys):
-        if key not in declared and cells.rows[k].any():
+    for key in keys:
+        if key is not None and key not in declared:
             raise errors.unknown_value(key, feature.name, in_order(declared))
     wanted = in_order(declared.union(keys))
     return wanted, cells.place(np.array([wanted.index(key) for key in keys], dtype=np.int64), len(wanted), 0)

@@ -8,12 +8,14 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.family import Family, Feature
 from banbury.distributions.histogram import MOST_BINS
 from banbury.schema import Schema
-from banbury.sums import Counts, Moments, Rows, in_order
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, in_order
 
 Label = bool | int | float | str
 
@@ -292,22 +294,25 @@ def within_bins(tally: Tally) -> Tally:
 
 
 def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -> None:
-    wrong = np.argwhere(rows.below_zero(before.rows))
-    if len(wrong):
-        raise errors.negative_count(_left(rows, wrong[0]), before.classes[wrong[0][0]])
-    wrong = np.argwhere(cells.below_zero(before.counts.cells))
-    if len(wrong):
-        row, label = wrong[0]
-        f = int(np.searchsorted(before.counts.offsets, row, side="right")) - 1
-        key = before.counts.keys[f][row - before.counts.offsets[f]]
-        raise errors.negative_count(_left(cells, wrong[0]), before.classes[label], before.schema.keyed[f].name, key)
-    wrong = np.argwhere(moments.below_zero(before.moments))
-    if len(wrong):
-        f, label = wrong[0]
-        name = before.schema.measured[f].name
-        if moments.n.rows[f, label] < 0:
-            raise errors.negative_count(_left(moments.n, wrong[0]), before.classes[label], name)
-        raise errors.impossible_sums(before.classes[label], name)
+    """Raises if these sums cannot be those of any rows: a cell below zero, or a feature with more rows than its class."""
+    names, offsets = before.classes, before.counts.offsets
+    for (label,) in np.argwhere(rows.below_zero()):
+        raise errors.negative_count(_left(rows, (label,)), names[label])
+    for row, label in np.argwhere(cells.below_zero()):
+        f = int(np.searchsorted(offsets, row, side="right")) - 1
+        key = before.counts.keys[f][row - offsets[f]]
+        raise errors.negative_count(_left(cells, (row, label)), names[label], before.schema.keyed[f].name, key)
+    for f, label in np.argwhere(moments.n.below_zero()):
+        raise errors.negative_count(_left(moments.n, (f, label)), names[label], before.schema.measured[f].name)
+    for f, label in np.argwhere(moments.below_zero(before.moments) | _overfull(moments.n.value, rows)):
+        raise errors.impossible_sums(names[label], before.schema.measured[f].name)
+    for f, label in np.argwhere(_overfull(per_feature(cells.value, offsets), rows)):
+        raise errors.impossible_sums(names[label], before.schema.keyed[f].name)
+
+
+def _overfull(n: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:
+    """Where a feature has values in more rows than its class has."""
+    return np.asarray(n > rows.value * (1.0 + IMPOSSIBLE) + (0.0 if rows.weights is None else IMPOSSIBLE))
 
 
 def _left(rows: Rows, cell: Any) -> Any:
