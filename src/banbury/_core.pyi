@@ -5,8 +5,8 @@ a 1-D array is one feature, a 2-D array is one feature per column; any strides; 
 8 to 64 bits. ``classes`` holds a class number per row; a row whose class is -1 is passed over. ``weights`` is a
 positive number per row or None for ones; ``whole`` says that all of them are whole numbers.
 
-A count of rows comes back as int64: a whole weight adds itself, a fractional weight adds one. When ``whole`` is false the
-sum of the weights comes back beside it. Real sums are *expansions*: three float64 on the last axis, largest first, whose
+A count of rows comes back as int64: a row adds its weight when all weights are whole, else one, and then the sum of the
+weights comes back beside it. Real sums are *expansions*: three float64 on the last axis, largest first, whose
 exact sum is the value. One thread and eight give the same bits.
 """
 

@@ -109,8 +109,8 @@ def value(a: Real) -> Real:
 class Rows:
     """How many rows fell into each cell, and the sum of their weights once one of them is fractional.
 
-    A whole weight adds itself to ``rows``, a fractional one adds one: ``rows`` says when a cell is empty again, which a
-    sum of fractions cannot.
+    While weights are whole, ``rows`` is their sum. Among fractional ones each row adds one: ``rows`` then says when a cell is
+    empty again, which a sum of fractions cannot.
     """
 
     rows: Int

@@ -366,12 +366,13 @@ fn log_posterior(sums: &mut [f64], n: usize) {
             *total += (x - highest).exp();
         }
     }
-    for (total, highest) in totals[..n].iter_mut().zip(&highest) {
-        *total = total.ln() + highest;
+    for total in &mut totals[..n] {
+        *total = total.ln();
     }
+    // The highest goes first: added to the logarithm it would swallow it where sums are large.
     for sums in sums.chunks_exact_mut(ROWS) {
-        for (x, total) in sums[..n].iter_mut().zip(&totals) {
-            *x -= total;
+        for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&totals) {
+            *x = (*x - highest) - total;
         }
     }
 }
