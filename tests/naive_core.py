@@ -183,8 +183,8 @@ def log_likelihood(part, f, x, c):
         threshold, no, yes = rest
         return (yes if x > (0.0 if math.isnan(threshold[f]) else threshold[f]) else no)[f, c]
     if name == "histogram":
-        start, width, table = rest
-        k = math.floor((x - start) / width)
+        start, width, first, table = rest
+        k = math.floor((x - start) / width) - first
         inside = min(max(k, 0), len(table) - 1)
         return table[inside, c] - abs(k - inside) * math.log(2)
     origin, unit, kernel, centres, weights, bandwidth, constant, floor = rest

@@ -71,7 +71,9 @@ def assert_counts(found, expected, weights_expected):
         assert weights is None
     else:
         flat = [w for row in weights_expected for w in (row if isinstance(row, list) else [row])]
-        np.testing.assert_array_equal(weights.reshape(-1, 3), np.array([naive.expansion(w) for w in flat]).reshape(-1, 3))
+        np.testing.assert_array_equal(
+            weights.reshape(-1, 3), np.array([naive.expansion(w) for w in flat]).reshape(-1, 3)
+        )
 
 
 def same(a, b):
@@ -123,7 +125,17 @@ def test_encode_records_in_parallel(dtype, distinct):
     assert (one[0].tolist(), one[1].tolist(), one[2].tolist()) == naive.encode(values.tolist())
 
 
-STRINGS = [b"ham", b"", b" ham\t", b"spam", b"\x0b\x0c \r\n", b"ham", b"a longer string than eight", b"spam ", b"\xc3\xa9"]
+STRINGS = [
+    b"ham",
+    b"",
+    b" ham\t",
+    b"spam",
+    b"\x0b\x0c \r\n",
+    b"ham",
+    b"a longer string than eight",
+    b"spam ",
+    b"\xc3\xa9",
+]
 
 
 @n_threads
@@ -559,7 +571,15 @@ def normal_part(rng, n, c, layout="C", dtype="float64", student=False, k=5):
     x = reals(rng, n, k, dtype) if dtype in REALS else integers(rng, n, k, dtype, -9, 9)
     mean, precision = rng.normal(size=(k, c)), rng.random((k, c)) + 0.1
     more = (rng.random((k, c)) + 1,) if student else ()
-    return ("student" if student else "normal", lay(x, layout), *scale(rng, k), mean, precision, rng.normal(size=(k, c)), *more)
+    return (
+        "student" if student else "normal",
+        lay(x, layout),
+        *scale(rng, k),
+        mean,
+        precision,
+        rng.normal(size=(k, c)),
+        *more,
+    )
 
 
 def table_part(rng, n, c, layout="C", dtype="int64", k=5):
@@ -585,7 +605,7 @@ def flags_part(rng, n, c, layout="C", dtype="uint8"):
 
 def histogram_part(rng, n, c, dtype="float64"):
     x = reals(rng, n, 1, dtype) * 4 if dtype in REALS else integers(rng, n, 1, dtype, -9, 9)
-    return ("histogram", x[:, 0], -1.25, 0.5, rng.normal(size=(6, c)))
+    return ("histogram", x[:, 0], -0.25, 0.5, -2, rng.normal(size=(6, c)))
 
 
 def kernel_part(rng, n, c, kernel="normal", dtype="float64"):
@@ -724,9 +744,31 @@ def test_nothing_is_nan_far_out(x):
     parts = [
         ("normal", [column], *unit, square, square, square),
         ("student", [column], *unit, square, square, square, square),
-        ("histogram", column, 0.0, 1e-300, np.zeros((3, 2))),
-        ("kernel", column, 0.0, 2.0**-300, "normal", np.zeros(1), np.ones((1, 2)), np.full(2, 1e-9), np.zeros(2), (0.0, 1.0)),
-        ("kernel", column, 0.0, 2.0**-300, "box", np.zeros(1), np.ones((1, 2)), np.full(2, 1e-9), np.zeros(2), (0.0, 1e-9)),
+        ("histogram", column, 0.0, 1e-300, 0, np.zeros((3, 2))),
+        (
+            "kernel",
+            column,
+            0.0,
+            2.0**-300,
+            "normal",
+            np.zeros(1),
+            np.ones((1, 2)),
+            np.full(2, 1e-9),
+            np.zeros(2),
+            (0.0, 1.0),
+        ),
+        (
+            "kernel",
+            column,
+            0.0,
+            2.0**-300,
+            "box",
+            np.zeros(1),
+            np.ones((1, 2)),
+            np.full(2, 1e-9),
+            np.zeros(2),
+            (0.0, 1e-9),
+        ),
     ]
     for want in WANTS:
         for chosen in ([part] for part in parts):
@@ -813,8 +855,8 @@ BOX = kernel_part(RNG, 2, 2, "box")
         spoil(HISTOGRAM, 1, np.zeros(3)),
         spoil(HISTOGRAM, 2, math.nan),
         spoil(HISTOGRAM, 3, 0.0),
-        spoil(HISTOGRAM, 4, np.zeros((0, 2))),
-        spoil(HISTOGRAM, 4, np.zeros((2, 3))),
+        spoil(HISTOGRAM, 5, np.zeros((0, 2))),
+        spoil(HISTOGRAM, 5, np.zeros((2, 3))),
         spoil(KERNEL, 2, math.inf),
         spoil(KERNEL, 3, 3.0),
         spoil(KERNEL, 4, "square"),

@@ -571,6 +571,7 @@ enum HeldPart<'py> {
         column: HeldBlock<'py>,
         start: f64,
         width: f64,
+        first: i64,
         table: Held<'py, f64>,
     },
     Kernel {
@@ -618,10 +619,11 @@ impl<'py> HeldPart<'py> {
                 no: Held::new(no, "no", 2)?,
                 yes: Held::new(yes, "yes", 2)?,
             }),
-            ("histogram", [column, start, width, table]) => Ok(HeldPart::Histogram {
+            ("histogram", [column, start, width, first, table]) => Ok(HeldPart::Histogram {
                 column: HeldBlock::new(column)?,
                 start: start.extract()?,
                 width: width.extract()?,
+                first: first.extract()?,
                 table: Held::new(table, "table", 2)?,
             }),
             ("kernel", [column, rest @ ..]) if rest.len() == 8 => HeldPart::kernel(column, rest),
@@ -723,11 +725,13 @@ impl<'py> HeldPart<'py> {
                 column,
                 start,
                 width,
+                first,
                 table,
             } => Part::Histogram(histogram::Histogram::new(
                 Columns::new(vec![column.block()?])?,
                 *start,
                 *width,
+                *first,
                 table.matrix(c, "table")?,
                 c,
             )?),

@@ -121,8 +121,9 @@ def score(
         table (R, C) is added; k outside the lookup: row outside[f] (int64; -1 adds 0).
     ('flags', columns, threshold, no, yes): (F, C) tables; x > threshold[f] adds yes else no; NaN adds 0.
         A NaN threshold demands x in {0, 1} and raises BadValue.
-    ('histogram', column, start, width, table): one feature, table (B, C) holds log densities of bins 0 .. B-1 from start;
-        k bins before the first or beyond the last the end's value falls by k * log 2. NaN adds 0.
+    ('histogram', column, start, width, first, table): one feature; table (B, C) holds log densities of the bins first ..
+        first + B - 1, numbered as ``bins`` numbers them; k bins beyond either end the end's value falls by k * log 2.
+        NaN adds 0.
     ('kernel', column, origin, unit, kernel, centres, weights, bandwidth, constant, floor): one feature in z units. centres (B,)
         sorted; weights (B, C), columns summing to 1 (or all 0: adds 0); bandwidth (C,). Adds constant[c] +
         log(sum_b weights[b, c] * K((z - centres[b]) / bandwidth[c]) / bandwidth[c]) for kernel 'normal', far out in logs.

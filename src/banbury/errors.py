@@ -192,6 +192,12 @@ def bad_file(path: Any, why: str) -> BadFile:
     return BadFile(f"cannot read {path}: {why}", path=str(path))
 
 
+def unwritable_file(path: Any, why: str) -> BadFile:
+    return BadFile(
+        f"cannot write {path}: {why}. Name a file in a folder that exists and may be written to.", path=str(path)
+    )
+
+
 def broken_row(path: Any, line: int | None, expected: int, actual: int, text: str) -> BadFile:
     place = f"line {line:,}" if line else "a line"
     shown = text if len(text) <= 80 else text[:77] + "..."

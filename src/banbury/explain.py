@@ -42,7 +42,9 @@ class Explanation:
 
     @property
     def decibans(self) -> float:
-        return self.prior + sum(e.decibans for e in self.evidence)
+        """The sum; where the evidence makes both classes impossible it is the prior, which then answers."""
+        total = self.prior + sum(e.decibans for e in self.evidence)
+        return self.prior if np.isnan(total) else total
 
     @property
     def log_odds(self) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
-from banbury.sums import Counts, Moments, Rows
+from banbury.sums import Counts, Moments, Rows, in_order
 from banbury.tally import Tally
 
 FORMAT = 1
@@ -41,12 +41,20 @@ def save(thing: Model | Tally, path: str | os.PathLike[str]) -> None:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
+            os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~_umask())
             os.replace(beside, target)
         except BaseException:
             os.unlink(beside)
             raise
     except OSError as problem:
-        raise errors.bad_file(target, f"cannot write it: {problem.strerror}") from None
+        raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
+
+
+def _umask() -> int:
+    """What new files are not given; reading it means setting it for a moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def load(path: str | os.PathLike[str]) -> Model | Tally:
@@ -69,13 +77,15 @@ def load(path: str | os.PathLike[str]) -> Model | Tally:
         raise errors.bad_file(path, problem.strerror or str(problem)) from None
     except (SafetensorError, KeyError, ValueError):
         raise errors.bad_file(path, "it is not a Banbury file") from None
-    if about.get("format") != FORMAT:
-        raise errors.bad_file(path, f"it has format {about.get('format')}; this version reads format {FORMAT}")
+    if not isinstance(about, dict) or "format" not in about:
+        raise errors.bad_file(path, "it is not a Banbury file")
+    if about["format"] != FORMAT:
+        raise errors.bad_file(path, f"it has format {about['format']}; this version reads format {FORMAT}")
     try:
         tally = _tally(about["tally"], tensors)
-    except (KeyError, TypeError, IndexError) as problem:
+        return tally if about["model"] is None else estimate(tally, **about["model"])
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as problem:
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None
-    return tally if about["model"] is None else _model(tally, about["model"])
 
 
 def _about(tally: Tally) -> dict[str, Any]:
@@ -90,10 +100,6 @@ def _settings(model: Model) -> dict[str, Any]:
     elif prior is not None and not isinstance(prior, (str, int, float)):
         prior = np.asarray(prior, dtype=np.float64).tolist()
     return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed, "class_prior": prior}
-
-
-def _model(tally: Tally, settings: Mapping[str, Any]) -> Model:
-    return estimate(tally, **settings)
 
 
 def _tensors(tally: Tally) -> dict[str, NDArray[Any]]:
@@ -111,18 +117,40 @@ def _tensors(tally: Tally) -> dict[str, NDArray[Any]]:
 
 def _tally(about: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Tally:
     schema = Schema.from_dict(about["schema"])
-    classes = tuple(about["classes"])
-    counts = Counts(tuple(map(tuple, about["keys"])), _rows("counts", tensors, (-1, len(classes))))
-    moments = Moments(_rows("moments", tensors, (len(schema.measured), len(classes))), tensors["moments.sums"])
-    if len(counts.keys) != len(schema.keyed) or counts.offsets[-1] != len(counts.cells.rows):
-        raise KeyError("counts and keys differ in number")
-    return Tally(schema, classes, _rows("classes", tensors, (len(classes),)), counts, moments, about["skipped"])
+    for feature in schema.features:
+        if not isinstance(feature.name, str) or not np.isfinite(feature.origin) or not 0 < feature.unit < np.inf:
+            raise ValueError(f"feature {feature.name!r} has no name, origin or unit")
+    if len(schema.index) != len(schema.features):
+        raise ValueError("two features have one name")
+    classes = _names("classes", about["classes"])
+    keys = tuple(_names("keys", names) for names in about["keys"])
+    counts = Counts(keys, _rows("counts", tensors, (sum(map(len, keys)), len(classes))))
+    if len(keys) != len(schema.keyed):
+        raise ValueError("keys and features differ in number")
+    shape = (len(schema.measured), len(classes))
+    moments = Moments(_rows("moments", tensors, shape), _real("moments.sums", tensors, (*shape, 2, 3)))
+    return Tally(schema, classes, _rows("classes", tensors, (len(classes),)), counts, moments, int(about["skipped"]))
+
+
+def _names(what: str, names: Any) -> tuple[Any, ...]:
+    """Labels or keys: scalars, each once, in order."""
+    if not all(name is None or isinstance(name, (bool, int, float, str)) for name in names):
+        raise TypeError(f"{what} are not all scalars")
+    if in_order(set(names)) != tuple(names):
+        raise ValueError(f"{what} are not in order, or not each once")
+    return tuple(names)
 
 
 def _rows(name: str, tensors: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> Rows:
-    rows, weights = tensors[f"{name}.rows"], tensors.get(f"{name}.weights")
-    if rows.ndim != len(shape) or any(want not in (-1, have) for want, have in zip(shape, rows.shape, strict=True)):
-        raise KeyError(f"{name}.rows has shape {rows.shape}")
-    if weights is not None and weights.shape != (*rows.shape, 3):
-        raise KeyError(f"{name}.weights has shape {weights.shape}")
-    return Rows(rows, weights)
+    rows = tensors[f"{name}.rows"]
+    if rows.dtype != np.int64 or rows.shape != shape or (rows < 0).any():
+        raise ValueError(f"{name}.rows is not {shape} whole numbers from 0 up")
+    weights = f"{name}.weights"
+    return Rows(rows, _real(weights, tensors, (*shape, 3)) if weights in tensors else None)
+
+
+def _real(name: str, tensors: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    numbers = tensors[name]
+    if numbers.dtype != np.float64 or numbers.shape != shape or not np.isfinite(numbers).all():
+        raise ValueError(f"{name} is not {shape} finite numbers")
+    return numbers

@@ -272,7 +272,7 @@ def infer(
     declared = _declared(features, columns, batch)
     kinds = {name: batch.kind(name) for name in columns if name not in declared}
     sample = _sample(batch, [name for name, kind in kinds.items() if kind in ("integer", "float")])
-    steady = set() if more_to_come else _steady(batch, kinds, sample)
+    steady = set() if more_to_come else _steady(batch, kinds, sample, missing)
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
     chosen: list[tuple[str, Family, str]] = []
@@ -348,20 +348,21 @@ def _all_different(batch: Batch, name: str) -> bool:
     return len(values) < SAMPLE or len(set(batch.head(name, batch.n_rows))) == batch.n_rows
 
 
-def _steady(batch: Batch, kinds: Mapping[str, str], sample: Sample) -> set[str]:
-    """The columns that have two values at least and all of them the same."""
+def _steady(batch: Batch, kinds: Mapping[str, str], sample: Sample, missing: Missing) -> set[str]:
+    """The columns that have two values at least and all of them the same; missing is a value where it is a category."""
     candidates = [name for name, kind in kinds.items() if kind in ("string", "boolean")]
     if sample.rows.size:
         level = np.fmin.reduce(sample.rows, axis=0) == np.fmax.reduce(sample.rows, axis=0)
         candidates += [sample.names[j] for j in np.flatnonzero(level).tolist()]
-    return {name for name in candidates if _same_throughout(batch, name)}
+    whole = {name for name in candidates if kinds[name] in ("string", "boolean")} if missing == "category" else set()
+    return {name for name in candidates if _same_throughout(batch, name, batch.n_rows if name in whole else 2)}
 
 
-def _same_throughout(batch: Batch, name: str) -> bool:
+def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
     if len(set(batch.head(name, SAMPLE))) != 1:
         return False
     values = batch.head(name, batch.n_rows)
-    return len(values) > 1 and len(set(values)) == 1
+    return len(values) >= max(fewest, 2) and len(set(values)) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +399,7 @@ def _feature(batch: Batch, name: str, given: Family, why: str, scale: tuple[floa
         return Feature(name, given, scale[0], scale[1], "float", why)
     start, width = getattr(given, "start", None), getattr(given, "width", None)
     if start is None or width is None:
-        start, width = 0.0, max(scale[1] * 2.0**-FINE_BINS, 2.0**-1000)
+        start, width = 0.0, max(scale[1] * 2.0**-FINE_BINS, 2.0**-1020)
     return Feature(name, given, float(start), float(width), "float", why)
 
 
@@ -425,7 +426,7 @@ def _scales(sample: Real) -> tuple[Real, Real]:
             deviations = np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1)
             for fallback in (deviations, np.abs(middle), 1.0):
                 spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
-        unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spread)[1] - 1, -1000), 1000))
+        unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spread)[1] - 1, -1014), 1000))
         steps = np.rint(middle / unit)
         return np.where(np.abs(steps) < 2.0**52, steps * unit, middle), unit
 

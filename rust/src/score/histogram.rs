@@ -7,12 +7,14 @@ use crate::error::{Error, demand};
 use ndarray::s;
 use std::f64::consts::LN_2;
 
-/// Bin 0 begins at `start`; beyond the ends the density halves with every bin.
+/// Bin k is `[start + k * width, start + (k + 1) * width)`, numbered as when counting; the table begins with bin `first`.
+/// Beyond its ends the density halves with every bin.
 #[derive(Debug)]
 pub struct Histogram<'a> {
     pub(super) columns: Columns<'a>,
     start: f64,
     width: f64,
+    first: f64,
     /// Log densities, `[bin][class]`.
     table: &'a [f64],
     n_classes: usize,
@@ -26,6 +28,7 @@ impl<'a> Histogram<'a> {
         columns: Columns<'a>,
         start: f64,
         width: f64,
+        first: i64,
         table: &'a [f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
@@ -43,6 +46,7 @@ impl<'a> Histogram<'a> {
             columns,
             start,
             width,
+            first: first as f64,
             table,
             n_classes,
         })
@@ -58,7 +62,7 @@ impl<'a> Histogram<'a> {
                         return Err(infinite(&self.columns, sums.rows.start + at, 0));
                     }
                     if !x.is_nan() {
-                        let bin = ((x - self.start) / self.width).floor();
+                        let bin = ((x - self.start) / self.width).floor() - self.first;
                         let bin = bin.clamp(-FARTHEST, FARTHEST);
                         let inside = bin.clamp(0.0, last);
                         let fall = (bin - inside).abs() * LN_2;

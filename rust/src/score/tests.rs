@@ -77,7 +77,8 @@ fn flags_yes_no_and_missing() {
 #[test]
 fn histograms_fall_by_half_beyond_their_ends() {
     let x = array![[0.5], [-1.5], [3.0], [1e308]];
-    let part = histogram::Histogram::new(real(&x), 0.0, 1.0, &[-1.0, -2.0, -3.0, -4.0], 2).unwrap();
+    let part =
+        histogram::Histogram::new(real(&x), 2.0, 1.0, -2, &[-1.0, -2.0, -3.0, -4.0], 2).unwrap();
     let found = log_joint(4, Part::Histogram(part)).unwrap();
     assert_eq!(found[..2], [-2.0, -4.0]);
     assert_eq!(

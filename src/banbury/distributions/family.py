@@ -25,6 +25,8 @@ class Columns(Protocol):
     """Rows to score, column by column: the part of a reader's batch that families use."""
 
     n_rows: int
+    first_row: int
+    source: str | None
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
     def codes(self, name: str, wanted: Any = None) -> Any: ...

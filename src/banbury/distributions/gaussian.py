@@ -15,6 +15,7 @@ from banbury.sums import Counts, Moments
 
 Real = NDArray[np.float64]
 
+LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
 FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
 
 
@@ -91,9 +92,13 @@ class Gaussian(Family):
         n, mean, spread = sums.n.value, sums.mean, sums.spread
         centre, variance = pooled(sums)
         if prior.mean is not None:
-            centre = np.array([[(prior.mean - f.origin) / f.unit] for f in features])
+            origin, unit = _scales(features)
+            with np.errstate(over="ignore"):
+                centre = np.clip((prior.mean - origin) / unit, -LARGEST, LARGEST)[:, None]
         if prior.variance is not None:
-            variance = np.array([[(prior.variance / f.unit) / f.unit] for f in features])
+            with np.errstate(over="ignore"):
+                unit = _scales(features)[1][:, None]
+                variance = np.minimum(prior.variance / unit / unit, LARGEST)
         kappa = prior.kappa + n
         extra = np.maximum(spread, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
         if self.variance == "shared":

@@ -34,11 +34,10 @@ class Histogram(Family):
     """The share of rows in each bin, divided by its width.
 
     Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
-    width), or the most bins there may be. ``start`` and ``width`` set the bins themselves; they are doubled only if there
-    would be more than 4,096. The Dirichlet prior ``alpha``
-    covers the bins from the lowest to the highest occupied in any class and one more on each side; that outer bin's share
-    is spread over it and all beyond, the density halving from bin to bin, so that the density has no edge and integrates
-    to one.
+    width), or the most bins there may be (two at least: 0 is an edge). ``start`` and ``width`` set the bins themselves; they
+    are doubled only if there would be more than 4,096. The Dirichlet prior ``alpha`` covers the bins from the lowest to the
+    highest occupied in any class and one more on each side; that outer bin's share is spread over it and all beyond, the
+    density halving from bin to bin, so that the density has no edge and integrates to one.
 
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
@@ -60,7 +59,7 @@ class Histogram(Family):
         check_grid(self.start, self.width)
         if self.alpha is not None:
             check_positive("alpha", self.alpha, zero=True)
-        if self.bins != "auto" and not (isinstance(self.bins, int) and self.bins >= 1):
+        if self.bins != "auto" and (isinstance(self.bins, bool) or not isinstance(self.bins, int) or self.bins < 1):
             raise errors.bad_setting("bins", self.bins, "'auto' or a whole number from 1 up")
 
     def doublings(self, codes: Int, rows: Real) -> int:
@@ -69,7 +68,9 @@ class Histogram(Family):
             return 0
         free = self.bins == "auto" and self.width is None
         times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows))))) if free else 0
-        most = MOST_BINS if self.bins == "auto" else min(self.bins, MOST_BINS)
+        most = (
+            MOST_BINS if self.bins == "auto" else min(max(self.bins, 2), MOST_BINS)
+        )  # 0 is an edge: never one for −1 and 1
         while (codes[-1] >> times) - (codes[0] >> times) + 1 > most:
             times += 1
         return times
@@ -78,16 +79,16 @@ class Histogram(Family):
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> Histograms:
         alpha = choice.alpha if self.alpha is None else self.alpha
-        tables, starts, widths = [], [], []
+        tables, firsts, widths = [], [], []
         for f, feature in enumerate(features):
             keys, rows = sums.feature(f)
-            low, width, cells = self.joined(keys, rows.value)
+            first, width, cells = self.joined(keys, rows.value)
             share = dirichlet.shares(cells, np.array([0, len(cells)]), np.full(len(cells), alpha), choice.how, rng)
             share[[0, -1]] /= 2.0
-            starts.append(feature.origin + low * width * feature.unit)
+            firsts.append(first)
             widths.append(width * feature.unit)
             tables.append(dirichlet.log(share) - np.log(widths[-1]))
-        return Histograms(features, tuple(starts), tuple(widths), tuple(tables))
+        return Histograms(features, tuple(firsts), tuple(widths), tuple(tables))
 
     def joined(self, keys: Keys, cells: Real) -> tuple[int, float, Real]:
         """The lowest bin's number, the width in fine bins, and rows per bin; with one bin more on each side."""
@@ -119,25 +120,26 @@ def _freedman_diaconis(codes: Int, rows: Real) -> float:
 
 @dataclass(frozen=True)
 class Histograms:
-    """Log densities of the bins of each feature, (bins, classes), from ``start`` in steps of ``width``."""
+    """Log densities of the bins of each feature, (bins, classes), from bin ``first`` on, ``width`` wide."""
 
     features: tuple[Feature, ...]
-    starts: tuple[float, ...]
+    firsts: tuple[int, ...]
     widths: tuple[float, ...]
     tables: tuple[Real, ...]
 
     def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
         columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]
-        bins = zip(columns, self.starts, self.widths, self.tables, strict=True)
+        origins = [feature.origin for feature in self.features]
+        bins = zip(columns, origins, self.widths, self.firsts, self.tables, strict=True)
         return [("histogram", *each) for each in bins]
 
     def select(self, index: Sequence[int]) -> Histograms:
         features, tables = tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index)
-        return Histograms(features, tuple(self.starts[f] for f in index), tuple(self.widths[f] for f in index), tables)
+        return Histograms(features, tuple(self.firsts[f] for f in index), tuple(self.widths[f] for f in index), tables)
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
-        for start, width, table in zip(self.starts, self.widths, self.tables, strict=True):
+        for feature, first, width, table in zip(self.features, self.firsts, self.widths, self.tables, strict=True):
             share = np.exp(table + np.log(width))
             share[[0, -1]] *= 2.0
             bins = np.zeros(len(classes), dtype=np.int64)
@@ -145,5 +147,5 @@ class Histograms:
                 bins[rows] = rng.choice(len(share), size=len(rows), p=share[:, c] / share[:, c].sum())
             beyond = rng.geometric(0.5, len(classes)) - 1
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
-            columns.append(start + width * (bins + rng.random(len(classes))))
+            columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
         return columns

@@ -170,9 +170,13 @@ class Kernels:
         parts = []
         for feature, bump in zip(self.features, self.bumps, strict=True):
             column = rows.numbers([feature.name])[0].reshape(-1)
-            constant = np.full(len(bump.bandwidth), -np.log(feature.unit))
-            shape = (bump.kernel, bump.centres, bump.weights, bump.bandwidth, constant, bump.floor)
-            parts.append(("kernel", column, feature.origin, feature.unit, *shape))
+            unit = float(
+                2.0 ** np.floor(np.log2(feature.unit))
+            )  # the kernel's unit is a power of two; a bin need not be
+            bin_ = feature.unit / unit
+            constant = np.full(len(bump.bandwidth), -np.log(unit))
+            shape = (bump.kernel, bump.centres * bin_, bump.weights, bump.bandwidth * bin_, constant, bump.floor * bin_)
+            parts.append(("kernel", column, feature.origin, unit, *shape))
         return parts
 
     def select(self, index: Sequence[int]) -> Kernels:

@@ -60,7 +60,9 @@ class Poisson(Family):
         if choice.how == "predictive":
             return Rates(features, shape, rate)
         if choice.how == "mle":
-            return Rates(features, np.where(n > 0, events / np.where(n > 0, n, 1.0), pooled), None)
+            none = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
+            rate = np.where(n > 0, events / np.where(n > 0, n, 1.0), np.where(none, 1.0, pooled))
+            return Rates(features, rate, None)
         if choice.how == "map":
             return Rates(features, np.maximum(shape - 1.0, 0.0) / rate, None)
         if choice.how == "gibbs":
@@ -130,4 +132,4 @@ def check_counts(rows: Columns, name: str) -> None:
         _core.not_counts(rows.numbers([name]), 1)
     except _core.BadValue as bad:
         what, _, row, number = bad.args
-        raise errors.bad_value(what, number, name, row) from None
+        raise errors.bad_value(what, number, name, rows.first_row + row, rows.source) from None
