@@ -274,7 +274,7 @@ def test_another_value_cannot_go_in_place_of_the_last() -> None:
 
 
 def test_more_weight_than_there_is_cannot_be_subtracted() -> None:
-    tally = bb.count({"x": ["a", "a"], "y": ["p", "p"]}, "y", weights=[0.5, 0.25])
+    tally = bb.count({"x": ["a", "b"], "y": ["p", "p"]}, "y", weights=[0.5, 0.25])
     refused(tally, tally.count({"x": ["a"], "y": ["p"]}, weights=[0.9]), "class 'p'")
 
 

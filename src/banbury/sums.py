@@ -154,7 +154,7 @@ class Rows:
         return wrong
 
     def __mul__(self, factor: float) -> Rows:
-        if factor == int(factor) and factor * float(self.rows.max(initial=0)) < 2.0**53:
+        if factor == int(factor) and factor * max(float(self.rows.max(initial=0)), 1.0) < 2.0**53:
             rows = self.rows * int(factor)
             return Rows(rows, None if self.weights is None else times(self.weights, float(factor)))
         return Rows(self.rows, times(self.exact, factor))

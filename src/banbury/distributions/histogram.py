@@ -86,7 +86,7 @@ class Histogram(Family):
             share = dirichlet.shares(cells, np.array([0, len(cells)]), np.full(len(cells), alpha), choice.how, rng)
             share[[0, -1]] /= 2.0
             firsts.append(first)
-            widths.append(width * feature.unit)
+            widths.append(min(width * feature.unit, 2.0**1023))
             tables.append(dirichlet.log(share) - np.log(widths[-1]))
         return Histograms(features, tuple(firsts), tuple(widths), tuple(tables))
 
