@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -154,8 +155,16 @@ class Tables:
             inside = (at >= 0) & (at < len(values))
             lookup[at[inside]] = (start + np.arange(len(known)))[inside]
             return lookup
-        position = {key: k for k, key in enumerate(keys, start)}
+        position = self._positions[f]
         return np.fromiter((position.get(v, unseen) for v in values), dtype=np.uint32, count=len(values))
+
+    @cached_property
+    def _positions(self) -> list[dict[Any, int]]:
+        """The table's row of each key, feature by feature."""
+        return [
+            {key: k for k, key in enumerate(keys, start)}
+            for keys, start in zip(self.keys, self.offsets.tolist(), strict=False)
+        ]
 
     def _missing(self, f: int) -> int:
         family = self.features[f].family

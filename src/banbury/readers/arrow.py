@@ -26,6 +26,7 @@ from banbury.readers.columns import (
     regrouped,
 )
 
+LONG_TEXT = 64  # bytes on average
 BLANKS = " \t\n\r\f\v"
 
 
@@ -152,6 +153,7 @@ class Strings:
         self.array = array
         self.strip = strip
         self.missing_values = missing_values
+        self._encoded: Codes | None = None
 
     def __len__(self) -> int:
         return len(self.array)
@@ -162,17 +164,25 @@ class Strings:
     def numbers(self) -> NDArray[Any]:
         return no_numbers(self)
 
+    def encode(self) -> None:
+        """Numbers the texts now, in the thread that has just parsed them; long ones are hardly categories, and wait."""
+        if len(self.array) and self.array.nbytes < LONG_TEXT * len(self.array):
+            self._encoded = self._codes(1)
+
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+        return converted(self._encoded or self._codes(threads), "string", wanted)
+
+    def _codes(self, threads: int) -> Codes:
         offsets, data, valid, valid_offset = self._buffers()
         codes, first, _ = _core.encode_strings(offsets, data, valid, valid_offset, self.strip, threads)
         values = self.array.take(_integers(first)).to_pylist()
         if not self.strip:
-            return converted(Codes(codes, 0, values), "string", wanted)
+            return Codes(codes, 0, values)
         values = [value.strip(BLANKS) for value in values]
         found = Codes(codes, 0, values)
         if not self.missing_values.isdisjoint(values):
             found = regrouped(found, [None if value in self.missing_values else value for value in values])
-        return converted(found, "string", wanted)
+        return found
 
     def _buffers(self) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]:
         """Offsets, bytes and validity bitmap as the kernel takes them, without a copy."""

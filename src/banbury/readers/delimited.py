@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from banbury import errors
-from banbury.readers.arrow import arrow, from_arrow, kind_of_type
-from banbury.readers.batches import Batch, Columns, Source, Widened, distinct
+from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
+from banbury.readers.batches import Batch, Source, Widened, distinct
 from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason
 from banbury.readers.columns import Empty
 from banbury.readers.tables import given_names
@@ -113,23 +113,28 @@ class _File:
         except arrow().ArrowException as error:
             raise self._explained(error, block) from None
         self.types = dict(zip(self.names, table.schema.types, strict=True))
-        return self._batch(table, 0)
+        return self._batch(table)
 
     def _following(self, blocks: Iterator[Block], first_row: int) -> Iterator[Batch]:
-        for block, future in parsed(blocks, self._parse):
+        for block, future in parsed(blocks, lambda block: self._batch(self._parse(block))):
             try:
-                table = future.result()
+                batch = future.result()
             except arrow().ArrowException as error:
                 raise self._explained(error, block) from None
-            yield self._batch(table, first_row)
-            first_row += table.num_rows
+            batch.first_row = first_row
+            first_row += batch.n_rows
+            yield batch
 
-    def _batch(self, table: Any, first_row: int) -> Batch:
-        place = {name: j for j, name in enumerate(self.names)}
-        columns = Columns(lambda name: from_arrow(table.column(place[name]), True, self.missing_values))
-        batch = Batch(self.names, table.num_rows, columns, True, self.path)
-        batch.first_row = first_row
-        return batch
+    def _batch(self, table: Any) -> Batch:
+        """The block's columns, texts already encoded: that way it is done beside the counting of the block before."""
+        columns = {
+            name: from_arrow(column, True, self.missing_values)
+            for name, column in zip(self.names, table.columns, strict=True)
+        }
+        for column in columns.values():
+            if isinstance(column, Strings):
+                column.encode()
+        return Batch(self.names, table.num_rows, columns, True, self.path)
 
     def _parse(self, block: Block) -> Any:
         """The block as an Arrow table; texts that are not UTF-8 are taken for Latin-1."""
