@@ -155,23 +155,22 @@ def pseudo_counts(family: Any, values: Sequence[Any], alpha: float) -> dict[Any,
             return {False: Fraction(family.m) * (1 - p), True: Fraction(family.m) * p}
         yes = Fraction(alpha if family.alpha is None else family.alpha)
         return {False: yes if family.beta is None else Fraction(family.beta), True: yes}
-    if getattr(family, "m", None) is not None:
-        return {v: Fraction(family.m) * Fraction(1 if family.p is None else family.p[v]) / (len(values) if family.p is None else 1)
-                for v in values}  # fmt: skip
+    if family.m is not None:
+        return {v: Fraction(family.m) * Fraction(family.p[v] if family.p else Fraction(1, len(values))) for v in values}
     own = alpha if family.alpha is None else family.alpha
     return {v: Fraction(own[v] if isinstance(own, Mapping) else own) for v in values}
 
 
-def shares(counts: Mapping[Any, Fraction], alpha: Mapping[Any, Fraction], how: str) -> dict[Any, Fraction]:
-    """P(key | class) of every key of ``alpha``; equal shares where nothing is left to divide."""
+def weight(n: Fraction, alpha: Fraction, how: str) -> Fraction:
+    """What a key with ``n`` rows and the prior ``alpha`` weighs; its share is that over the sum of all keys."""
     if how == "mle":
-        weight = {k: counts.get(k, ZERO) for k in alpha}
-    elif how == "map":
-        weight = {k: max(counts.get(k, ZERO) + a - 1, ZERO) for k, a in alpha.items()}
-    else:
-        weight = {k: counts.get(k, ZERO) + max(a, Fraction(1e-10)) for k, a in alpha.items()}
-    total = sum(weight.values())
-    return {k: w / total if total else Fraction(1, len(weight)) for k, w in weight.items()}
+        return n
+    return max(n + alpha - 1, ZERO) if how == "map" else n + max(alpha, Fraction(1e-10))
+
+
+def share(own: Fraction, total: Fraction, n_keys: int) -> Fraction:
+    """Equal shares where nothing is left to divide."""
+    return own / total if total else Fraction(1, n_keys)
 
 
 def _keyed(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
@@ -180,7 +179,8 @@ def _keyed(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: 
     counts = {key: w for (key, c), w in tally.keys[feature.name].items() if c == label}
     key = key_of(feature, value)
     if key in prior:
-        return log(shares(counts, prior, how)[key])
+        weights = {k: weight(counts.get(k, ZERO), alpha, how) for k, alpha in prior.items()}
+        return log(share(weights[key], sum(weights.values()), len(weights)))
     if not values or how == "mle":
         return 0.0  # no evidence
     strength = sum(prior.values()) / len(values)
@@ -272,16 +272,18 @@ def bins(tally: Tally, feature: Any) -> dict[int, Fraction]:
 
 
 def doublings(family: Any, together: Mapping[int, Fraction]) -> int:
-    """How often fine bins are joined in pairs: to the nearest power of two to 2 · IQR / n^(1/3), or to so many bins."""
-    if family.width is not None or not together:
+    """How often bins are joined in pairs: to about 2 · IQR / n^(1/3), unless the width or the most bins are given."""
+    if not together:
         return 0
-    codes, n, below, quartiles = list(together), sum(together.values()), ZERO, []
-    for code in codes:
-        below += together[code]
-        quartiles += [code] * sum(below >= share * n for share in (Fraction(1, 4), Fraction(3, 4))[len(quartiles) :])
-    spread = quartiles[1] - quartiles[0] or (codes[-1] - codes[0]) / 4
-    wanted = max(1.0, 2 * spread / float(n) ** (1 / 3)) if family.bins == "auto" else 1.0
-    times, most = max(0, round(math.log2(wanted))), 4096 if family.bins == "auto" else family.bins
+    codes, times = list(together), 0
+    if family.bins == "auto" and family.width is None:
+        n, below, quartiles = sum(together.values()), ZERO, []
+        for code in codes:
+            below += together[code]
+            quartiles += [code] * sum(below >= q * n for q in (Fraction(1, 4), Fraction(3, 4))[len(quartiles) :])
+        spread = quartiles[1] - quartiles[0] or (codes[-1] - codes[0]) / 4
+        times = round(math.log2(max(1.0, 2 * spread / float(n) ** (1 / 3))))
+    most = 4096 if family.bins == "auto" else max(family.bins, 2)
     while codes[-1] // 2**times - codes[0] // 2**times + 1 > most:
         times += 1
     return times
@@ -296,12 +298,14 @@ def _histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str, alp
     for (key, c), w in tally.keys[feature.name].items():
         if c == label:
             counts[key // size] = counts.get(key // size, ZERO) + w
-    own = Fraction(alpha if feature.family.alpha is None else feature.family.alpha)
-    share = shares(counts, dict.fromkeys(range(low, high + 1), own), how)
+    prior = Fraction(alpha if feature.family.alpha is None else feature.family.alpha)
+    n_bins = high - low + 1
+    total = sum(weight(n, prior, how) for n in counts.values()) + (n_bins - len(counts)) * weight(ZERO, prior, how)
     at = key_of(feature, value) // size
     inside = min(max(at, low), high)
     halvings = abs(at - inside) + (inside in (low, high))
-    return log(share[inside]) - halvings * math.log(2) - log(Fraction(feature.unit) * size)
+    own = share(weight(counts.get(inside, ZERO), prior, how), total, n_bins)
+    return log(own) - halvings * math.log(2) - log(Fraction(feature.unit) * size)
 
 
 DEVIATIONS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -319,7 +320,9 @@ def test_a_column_of_zeros_does_not_make_other_counts_impossible() -> None:
 
 @pytest.mark.parametrize("value", [-1, 0.5, 2.5e16])
 def test_poisson_refuses_what_is_no_count(value: float) -> None:
-    with pytest.raises(BadValue, match=r"row 1 of column 'x' is .*, and a Poisson column holds whole numbers from 0 up"):
+    with pytest.raises(
+        BadValue, match=r"row 1 of column 'x' is .*, and a Poisson column holds whole numbers from 0 up"
+    ):
         count([1, value], list("ab"), "poisson")
     with pytest.raises(BadValue, match="row 2 of column 'x' is "):
         bb.estimate(count(CALLS, DAYS, "poisson")).predict({"x": [1, 2, value]})
@@ -454,7 +457,7 @@ def test_whole_weights_are_scipys_repeated_points() -> None:
 @pytest.mark.parametrize("kernel", list(DEVIATION))
 def test_kernels_integrate_to_one_and_have_their_deviation(kernel: str) -> None:
     edges = [-8.0, -1.0, -0.5, 0.0, 0.5, 1.0, 8.0]
-    parts = list(zip(edges, edges[1:], strict=False))
+    parts = list(pairwise(edges))
 
     def height(u: float) -> float:
         return float(kernel_height(kernel, np.array([u]))[0])
@@ -590,7 +593,11 @@ def test_samples_can_be_counted_under_the_models_own_schema() -> None:
 
 
 def test_gibbs_draws_parameters_anew_for_every_seed() -> None:
-    for given, x in ((bb.Gaussian(), LENGTHS), (bb.Poisson(), [2, 0, 3, 1, 9, 11, 12]), (bb.Categorical(), list("ababbab"))):
+    for given, x in (
+        (bb.Gaussian(), LENGTHS),
+        (bb.Poisson(), [2, 0, 3, 1, 9, 11, 12]),
+        (bb.Categorical(), list("ababbab")),
+    ):
         tally = count(x, KINDS, given)
         draws = [likelihood(tally, x[0], how="gibbs", seed=seed)["a"] for seed in (0, 0, 1)]
         assert draws[0] == draws[1] != draws[2]

@@ -87,7 +87,7 @@ def test_the_winner_is_weighed_against_the_runner_up_or_any_other() -> None:
 
 def test_against_must_be_another_class() -> None:
     model = bb.estimate(bb.count(THREE, "y"))
-    with pytest.raises(BadSetting, match="against must be another class than the most probable one. Got 'p' instead"):
+    with pytest.raises(BadSetting, match=r"against must be another class than the most probable one. Got 'p' instead"):
         model.explain({"x": 1.5, "w": "a"}, against="p")
     with pytest.raises(UnknownClass, match="no class 's'"):
         model.explain({"x": 1.5, "w": "a"}, against="s")

@@ -134,7 +134,7 @@ def test_a_setting_outside_what_it_may_be_is_refused(tally: bb.Tally, settings: 
 
 
 def test_a_feature_that_was_not_counted_has_no_prior(tally: bb.Tally) -> None:
-    with pytest.raises(UnknownColumn, match="no column 'wnd'. Did you mean 'wind'"):
+    with pytest.raises(UnknownColumn, match=r"no column 'wnd'. Did you mean 'wind'"):
         bb.estimate(tally, features={"wnd": bb.Categorical(alpha=2)})
 
 
@@ -257,7 +257,7 @@ def test_columns_are_found_by_name_in_any_order(model: bb.Model) -> None:
 
 
 def test_an_array_of_another_width_is_refused(numbers: bb.Model) -> None:
-    with pytest.raises(WrongWidth, match="^X has 3 features, but Model is expecting 2 features as input"):
+    with pytest.raises(WrongWidth, match=r"^X has 3 features, but Model is expecting 2 features as input"):
         numbers.predict(np.zeros((2, 3)))
 
 

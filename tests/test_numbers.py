@@ -11,7 +11,7 @@ from scipy import stats
 import banbury as bb
 from banbury.distributions import FAMILIES
 from banbury.distributions.family import HOWS
-from banbury.errors import BadValue
+from banbury.errors import BadValue, EmptyData
 
 NUMERIC = ["gaussian", bb.Gaussian("shared"), "histogram", "kernel_density", bb.KernelDensity("box")]
 REAL = [*NUMERIC, bb.Histogram(start=0, width=0.5)]
@@ -137,7 +137,9 @@ def test_a_far_value_meets_a_tiny_column_without_overflow(family: str) -> None:
 
 def test_a_prior_in_the_columns_unit_meets_a_tiny_column() -> None:
     prior = bb.NormalInverseGamma(1, 1, 0.0, 1.0)
-    model = bb.estimate(bb.count({"x": [1e-300, 2e-300, 5e-300], "y": list("aab")}, "y", features={"x": bb.Gaussian(prior=prior)}))
+    model = bb.estimate(
+        bb.count({"x": [1e-300, 2e-300, 5e-300], "y": list("aab")}, "y", features={"x": bb.Gaussian(prior=prior)})
+    )
     assert np.isfinite(model.log_joint({"x": [1e-300]})).all()
 
 
@@ -153,7 +155,9 @@ def test_infinity_raises_with_its_row_and_column(family: Any, value: float) -> N
 
 
 def test_infinity_is_above_every_threshold() -> None:
-    model = bb.estimate(bb.count({"x": [1.0, np.inf, -np.inf], "y": list("aab")}, "y", features=bb.Bernoulli(threshold=5)))
+    model = bb.estimate(
+        bb.count({"x": [1.0, np.inf, -np.inf], "y": list("aab")}, "y", features=bb.Bernoulli(threshold=5))
+    )
     assert model.likelihood("x", np.inf) == pytest.approx({"a": 2 / 4, "b": 1 / 3})
 
 
@@ -266,6 +270,25 @@ def test_tiny_weights_are_weights() -> None:
     light = bb.estimate(bb.count(table, "y", weights=[1e-200] * 4))
     plain = bb.estimate(bb.count(table, "y"))
     np.testing.assert_allclose(light.posterior(table), plain.posterior(table), rtol=1e-9)
+
+
+def test_a_tally_decayed_to_nothing_says_so() -> None:
+    tally = bb.count({"x": [1.0, 2.0, 5.0, 7.0], "y": list("aabb")}, "y")
+    for _ in range(1200):
+        tally = tally * 0.5
+    with pytest.raises(EmptyData):
+        bb.estimate(tally)
+
+
+def test_a_class_decayed_to_nothing_is_never_the_answer() -> None:
+    old = bb.count({"x": [1.0, 2.0, 5.0, 7.0], "y": list("aabb")}, "y")
+    tally = old
+    for _ in range(1200):
+        tally = tally * 0.5
+    model = bb.estimate(tally + old.count({"x": [5.0, 6.0, 8.0], "y": ["c", "b", "c"]}))
+    posterior = model.posterior({"x": [1.0, 6.0]})
+    assert np.isfinite(posterior).all()
+    assert "a" not in model.predict({"x": [1.0, 6.0]})
 
 
 def test_the_predictive_answer_needs_no_second_row() -> None:

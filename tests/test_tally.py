@@ -361,7 +361,10 @@ Tally of 4 rows, 2 classes, 3 features
 
 def test_a_weighted_tally_says_so_and_how_many_rows_were_skipped() -> None:
     tally = bb.count({"x": ["a", "b", "a"], "y": ["p", "q", None]}, "y", weights=[0.5, 0.25, 1])
-    assert str(tally).splitlines()[0] == "Tally of 0.75 (weighted) rows, 2 classes, 1 features; 1 rows without a target skipped"
+    assert (
+        str(tally).splitlines()[0]
+        == "Tally of 0.75 (weighted) rows, 2 classes, 1 features; 1 rows without a target skipped"
+    )
 
 
 def test_many_classes_and_features_are_abridged() -> None:

@@ -229,6 +229,20 @@ def schema_mismatch(why: str) -> SchemaMismatch:
     )
 
 
+def cannot_restart(column: str, kind: str) -> BadValue:
+    return BadValue(
+        f"column {column!r} does not stay what its first rows were, and counting again from the start, reading it as {kind}s, "
+        "needs data that can be read twice. Give a list instead of an iterator, or a schema made from all of it.",
+        column=column,
+    )
+
+
+def too_many_rows() -> BadSetting:
+    return BadSetting(
+        "the sum would hold more than 2**63 rows, more than can be counted. Scale the tallies down first."
+    )
+
+
 def negative_count(left: Any, label: Any, feature: str | None = None, key: Any = None) -> NegativeCount:
     place = f"class {label!r}"
     if feature is not None:

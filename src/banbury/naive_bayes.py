@@ -20,6 +20,7 @@ from banbury.schema import Schema
 from banbury.tally import Label, Tally, n_threads, named
 
 Real = NDArray[np.float64]
+MOST_SAMPLED = 10**10
 ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
 
 
@@ -54,7 +55,7 @@ def estimate(
     if features:
         schema = tally.schema.with_families(features)
         tally = replace(tally, schema=schema)
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, _log_prior(class_prior, tally), parameters)
 
@@ -99,13 +100,14 @@ class Model:
         if costs is None and unsure is None:
             best = self._scored(rows, "class", reading)
             return np.asarray(self.labels[best])
+        if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
+            raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
+        matrix = None if costs is None else self._costs(costs)
         posterior = self.posterior(rows, **reading)
-        best = posterior.argmax(axis=1) if costs is None else (posterior @ self._costs(costs)).argmin(axis=1)
+        best = posterior.argmax(axis=1) if matrix is None else (posterior @ matrix).argmin(axis=1)
         answer = self.labels[best]
         if unsure is None:
             return np.asarray(answer)
-        if not 0 <= unsure <= 1:
-            raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
         certain: NDArray[Any] = answer.astype(object)
         certain[posterior[np.arange(len(best)), best] < unsure] = None
         return certain
@@ -167,9 +169,9 @@ class Model:
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
         """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.bad_setting("n", n, "a whole number from 0 up")
-        rng = np.random.default_rng(seed)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MOST_SAMPLED:
+            raise errors.bad_setting("n", n, f"a whole number from 0 to {MOST_SAMPLED:,}")
+        rng = _generator(seed)
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         drawn: dict[str, NDArray[Any]] = {}
         for group in self.parameters:
@@ -255,16 +257,28 @@ class Model:
     def _costs(self, costs: Any) -> Real:
         """Costs as a matrix, true class × predicted class."""
         size = len(self.classes)
-        if isinstance(costs, Mapping):
-            matrix = 1.0 - np.eye(size)
-            for true, row in costs.items():
-                for predicted, cost in row.items():
-                    matrix[self._class(true), self._class(predicted)] = cost
-        else:
-            matrix = np.asarray(costs, dtype=np.float64)
+        wanted = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
+        try:
+            if isinstance(costs, Mapping):
+                matrix = 1.0 - np.eye(size)
+                for true, row in costs.items():
+                    for predicted, cost in row.items():
+                        matrix[self._class(true), self._class(predicted)] = cost
+            else:
+                matrix = np.asarray(costs, dtype=np.float64)
+        except errors.UnknownClass:
+            raise
+        except (TypeError, ValueError, AttributeError):
+            raise errors.bad_setting("costs", costs, wanted) from None
         if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)):
-            raise errors.bad_setting("costs", costs, f"a finite {size} × {size} matrix, true class × predicted class")
+            raise errors.bad_setting("costs", costs, wanted)
         return matrix
+
+
+def _generator(seed: int) -> np.random.Generator:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise errors.bad_setting("seed", seed, "a whole number from 0 up")
+    return np.random.default_rng(seed)
 
 
 def _as_table(rows: Any) -> Any:
@@ -289,13 +303,18 @@ def _log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
         check_positive("class_prior", class_prior, zero=True)
         return log((rows + class_prior) / (rows.sum() + class_prior * size))
-    if isinstance(class_prior, Mapping):
-        for name in class_prior:
-            if name not in tally.classes:
-                raise errors.unknown_class(name, tally.classes)
-        given = np.array([class_prior.get(name, np.nan) for name in tally.classes], dtype=np.float64)
-    else:
-        given = np.asarray(class_prior, dtype=np.float64)
+    for name in class_prior if isinstance(class_prior, Mapping) else ():
+        if name not in tally.classes:
+            raise errors.unknown_class(name, tally.classes)
+    try:
+        values = (
+            [class_prior.get(c, np.nan) for c in tally.classes] if isinstance(class_prior, Mapping) else class_prior
+        )
+        given = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise errors.bad_setting(
+            "class_prior", class_prior, f"one probability for each of the {size} classes"
+        ) from None
     if given.shape != (size,):
         raise errors.bad_setting("class_prior", class_prior, f"one probability for each of the {size} classes")
     if not np.all(given >= 0) or not abs(given.sum() - 1.0) <= 1e-9:

@@ -50,6 +50,7 @@ class Schema:
     columns: tuple[str, ...] = ()  # of the table, in order, without the target
     named: bool = True  # False when columns have positions only
     left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
+    target_kind: Kind | None = None  # of a target that is a column
 
     @classmethod
     def infer(
@@ -170,6 +171,7 @@ class Schema:
         ]
         rest = {
             "target": self.target,
+            "target_kind": self.target_kind,
             "columns": list(self.columns),
             "named": self.named,
             "left_out": dict(self.left_out),
@@ -182,7 +184,8 @@ class Schema:
             Feature(f["name"], _family_from_dict(f), f["origin"], f["unit"], f["kind"], f["why"])
             for f in data["features"]
         )
-        return cls(features, data["target"], tuple(data["columns"]), data["named"], data["left_out"])
+        columns = tuple(data["columns"])
+        return cls(features, data["target"], columns, data["named"], data["left_out"], data["target_kind"])
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -287,7 +290,8 @@ def infer(
             chosen.append((name, given, why))
     if not chosen:
         warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
-    return Schema(_settled(batch, chosen, sample), target, columns, batch.named, left_out)
+    kind = None if target is None or batch.kind(target) == "empty" else _kind(batch, target)
+    return Schema(_settled(batch, chosen, sample), target, columns, batch.named, left_out, kind)
 
 
 def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:

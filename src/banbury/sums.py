@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury import errors
+
 Key = bool | int | float | str | None
 Keys = tuple[Key, ...]
 Int = NDArray[np.int64]
@@ -129,9 +131,12 @@ class Rows:
         return cls(np.zeros(shape, dtype=np.int64))
 
     def __add__(self, other: Rows) -> Rows:
+        rows = self.rows + other.rows
+        if rows.min(initial=0) < 0:
+            raise errors.too_many_rows()
         if self.weights is None and other.weights is None:
-            return Rows(self.rows + other.rows)
-        return Rows(self.rows + other.rows, plus(self.exact, other.exact))
+            return Rows(rows)
+        return Rows(rows, plus(self.exact, other.exact))
 
     def __sub__(self, other: Rows) -> Rows:
         """The difference, cells below zero included: ``below_zero`` finds them.

@@ -18,6 +18,7 @@ Shape = Literal["keys", "bins", "moments"]
 Kind = Literal["boolean", "integer", "float", "string"]
 Real = NDArray[np.float64]
 
+LARGEST_SETTING = 1e100
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
 
 
@@ -116,10 +117,12 @@ class Family:
 
 
 def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
-    """Raises unless ``value`` is a finite number above zero (or zero, if allowed)."""
+    """Raises unless ``value`` is a number above zero (or zero, if allowed) that no sum makes infinite."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or value < 0 or (value == 0 and not zero):
-        raise errors.bad_setting(setting, value, "a finite number " + ("from 0 up" if zero else "above 0"))
+    if not number or not 0 <= value <= LARGEST_SETTING or (value == 0 and not zero):
+        raise errors.bad_setting(
+            setting, value, "a number from 0 to 1e100" if zero else "a number above 0, 1e100 at most"
+        )
 
 
 def by_class(classes: NDArray[np.int64], n_classes: int) -> list[NDArray[np.int64]]:

@@ -67,6 +67,12 @@ def read(
         return tables.from_numpy(data, names, batch_rows)
     if isinstance(data, Batch):
         return Source(lambda: iter((data,)))
+    if isinstance(missing_values, str):
+        missing_values = (missing_values,)
+    if not isinstance(missing_values, Iterable) or not all(isinstance(value, str) for value in missing_values):
+        raise errors.bad_setting("missing_values", missing_values, "the texts that stand for a missing value")
+    if isinstance(data, bytes):
+        data = os.fsdecode(data)
     if batch_rows is not None and batch_rows < 1:
         raise errors.bad_setting("batch_rows", batch_rows, "a whole number above 0, or None")
     return _read(data, Options(names, delimiter, missing_values, kinds, batch_rows))

@@ -21,6 +21,7 @@ from banbury.readers.columns import (
     Unfit,
     Wanted,
     converted,
+    decoded,
     first_present,
     no_numbers,
     regrouped,
@@ -139,6 +140,16 @@ def _indices(array: Any) -> NDArray[Any]:
     return filled(array.indices, -1, np.int32 if array.indices.type.bit_width <= 32 else np.int64)
 
 
+def texts(array: Any) -> list[Any]:
+    """The texts of an Arrow array; one that is not UTF-8 is taken for Latin-1."""
+    try:
+        values: list[Any] = array.to_pylist()
+    except UnicodeDecodeError:
+        raw = array.cast(arrow().large_binary() if arrow("types").is_large_string(array.type) else arrow().binary())
+        values = [None if value is None else decoded(value) for value in raw.to_pylist()]
+    return values
+
+
 def _cleaned(value: str | None, missing_values: frozenset[str]) -> str | None:
     value = value and value.strip(BLANKS)
     return None if value in missing_values else value
@@ -175,7 +186,7 @@ class Strings:
     def _codes(self, threads: int) -> Codes:
         offsets, data, valid, valid_offset = self._buffers()
         codes, first, _ = _core.encode_strings(offsets, data, valid, valid_offset, self.strip, threads)
-        values = self.array.take(_integers(first)).to_pylist()
+        values = texts(self.array.take(_integers(first)))
         if not self.strip:
             return Codes(codes, 0, values)
         values = [value.strip(BLANKS) for value in values]
@@ -201,7 +212,7 @@ class Strings:
 
     def head(self, n: int) -> list[Scalar]:
         def present(start: int, stop: int) -> list[Scalar]:
-            values = self.array.slice(start, stop - start).to_pylist()
+            values = texts(self.array.slice(start, stop - start))
             if self.strip:
                 values = [_cleaned(value, self.missing_values) for value in values]
             return [value for value in values if value is not None]

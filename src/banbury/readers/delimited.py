@@ -34,7 +34,9 @@ def from_delimited(
     kinds: Mapping[str, str] | None,
 ) -> Source:
     """A delimited text file, which need not fit in memory. With ``names`` it has no header."""
-    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter.encode()) != 1):
+    if delimiter is not None and (
+        not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '\0\n\r"'
+    ):
         raise errors.bad_setting("delimiter", delimiter, "one ASCII character, or None to have it found out")
     file = _File(path, names, delimiter, missing_values, kinds or {})
     return Source(file.batches, path)
@@ -78,7 +80,10 @@ class _File:
         return end, head[begin:end]
 
     def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
-        fields: list[str] = next(records(self._text(header), self.delimiter), [])
+        try:
+            fields: list[str] = next(records(self._text(header), self.delimiter), [])
+        except csv.Error as error:
+            raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
         if names is not None:
             return given_names(names, len(fields))
         fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
@@ -137,10 +142,10 @@ class _File:
         return Batch(self.names, table.num_rows, columns, True, self.path)
 
     def _parse(self, block: Block) -> Any:
-        """The block as an Arrow table; texts that are not UTF-8 are taken for Latin-1."""
+        """The block as an Arrow table; a text that is not UTF-8 is taken for Latin-1 when it is looked at."""
         types = self._column_types()
         try:
-            table = self._parse_as("utf8", block, types)
+            table = self._parse_as(block, types, check_utf8=True)
             if not any(map(arrow("types").is_binary, table.schema.types)):
                 return table
         except arrow().ArrowInvalid as error:
@@ -149,21 +154,21 @@ class _File:
         if not self.warned:
             self.warned = True
             _warn(errors.not_utf8(self.path))
-        return self._parse_as("latin-1", block, types)
+        texts = {name: arrow().string() for name in self.names if self.types.get(name, None) == arrow().string()}
+        return self._parse_as(block, types | texts, check_utf8=False)
 
-    def _parse_as(self, encoding: str, block: Block, types: Mapping[str, Any]) -> Any:
+    def _parse_as(self, block: Block, types: Mapping[str, Any], check_utf8: bool) -> Any:
         pa_csv = arrow("csv")
         return pa_csv.read_csv(
             arrow().BufferReader(block.data),
-            pa_csv.ReadOptions(
-                use_threads=False, block_size=2 * len(block.data) + 1024, column_names=self.names, encoding=encoding
-            ),
+            pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=self.names),
             pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             pa_csv.ConvertOptions(
                 null_values=_blanked(self.missing_values),
                 true_values=_blanked(["true", "True", "TRUE"]),
                 false_values=_blanked(["false", "False", "FALSE"]),
                 strings_can_be_null=True,
+                check_utf8=check_utf8,
                 column_types=types,
             ),
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.bernoulli import KEYS
-from banbury.distributions.family import Feature
+from banbury.distributions.family import Feature, Kind
 from banbury.distributions.poisson import Poisson
 from banbury.readers import MISSING_VALUES, Batch, Codes, Source, Widened, encode, read
 from banbury.schema import Features, Missing, Schema, infer
@@ -22,6 +22,7 @@ from banbury.sums import Counts, Keys, Moments, Rows, in_order, plus, total
 from banbury.tally.tally import Label, Tally, within_bins
 
 LARGEST_WEIGHT = 2.0**500
+MOST_THREADS = 1024
 LOWEST = int(np.iinfo(np.int64).min)  # the bin of a missing value
 
 
@@ -31,11 +32,13 @@ def n_threads(threads: int | None) -> int:
         given = os.environ.get("BANBURY_THREADS", "")
         if not given:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if not given.isdecimal() or int(given) < 1:
-            raise errors.bad_setting("BANBURY_THREADS", given, "a whole number from 1 up")
+        if not given.isdecimal() or not 1 <= int(given) <= MOST_THREADS:
+            raise errors.bad_setting("BANBURY_THREADS", given, f"a whole number from 1 to {MOST_THREADS}")
         return int(given)
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise errors.bad_setting("threads", threads, "a whole number from 1 up, or None for all processors")
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
+        raise errors.bad_setting(
+            "threads", threads, f"a whole number from 1 to {MOST_THREADS}, or None for all processors"
+        )
     return int(threads)
 
 
@@ -73,6 +76,8 @@ def count(
         try:
             return _counted(source, labels, schema, features, missing)
         except Widened as wider:
+            if not source.again:
+                raise errors.cannot_restart(wider.column, wider.kind) from None
             warnings.warn(
                 f"column {wider.column!r}{errors.where(source.name)} does not stay what its first rows were: "
                 f"counting again from the start, reading it as {wider.kind}s",
@@ -158,7 +163,8 @@ class _Labels:
         if self.weights is not None and len(self.weights) != n_rows:
             raise errors.length_mismatch("weights", len(self.weights), n_rows)
 
-    def of_batch(self, batch: Batch) -> tuple[Codes, NDArray[np.float64] | None]:
+    def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, NDArray[np.float64] | None]:
+        """The batch's labels, of the kind that the first rows settled, and weights."""
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
         weights = self.weights
         if self.weight_name is not None:
@@ -169,13 +175,16 @@ class _Labels:
             return Codes(np.zeros(0, dtype=np.int32), 0, self.classes), weights
         if self.codes is None:
             assert self.name is not None
-            return batch.codes(self.name), weights
+            return batch.codes(self.name, kind), weights
         return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
 
 
 def _weights(weights: Any) -> NDArray[np.float64]:
     try:
-        array = np.asarray(weights, dtype=np.float64)
+        given = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        array = given.astype(np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
     if array.ndim not in (1, 2):
@@ -190,7 +199,7 @@ def _weights(weights: Any) -> NDArray[np.float64]:
 
 
 def _count_batch(batch: Batch, schema: Schema, labels: _Labels) -> Tally:
-    codes, weights = labels.of_batch(batch)
+    codes, weights = labels.of_batch(batch, schema.target_kind)
     if weights is None or weights.ndim == 1:
         return _count_rows(batch, schema, codes, weights, labels.threads)
     assert labels.classes is not None
@@ -255,8 +264,10 @@ def _dense(column: Codes, threads: int) -> Codes:
         return column
     plain = np.ascontiguousarray(column.codes)
     if len(column.values) <= 64:
-        shifted = plain if column.low == 0 else plain - plain.dtype.type(column.low)
-        return Codes(shifted.astype(np.int32), 0, list(column.values))
+        shifted = (plain if column.low == 0 else plain - plain.dtype.type(column.low)).astype(np.int32)
+        if plain.dtype == np.int64 and plain.min() == LOWEST:
+            shifted[plain == LOWEST] = -1
+        return Codes(shifted, 0, list(column.values))
     codes, first, _ = _core.encode_records(plain.view(np.uint8).reshape(len(plain), plain.itemsize), threads)
     values = plain[first].tolist()
     if LOWEST in values:

@@ -18,6 +18,7 @@ from banbury.schema import Schema
 from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, in_order
 
 Label = bool | int | float | str
+LARGEST_TALLY = 2.0**400
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,8 +93,10 @@ class Tally:
     def __mul__(self, factor: float) -> Tally:
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
-        if not np.isfinite(factor) or factor < 0:
-            raise errors.bad_setting("the factor of a tally", factor, "finite and not negative")
+        if not 0 <= factor < LARGEST_TALLY or float(factor) * float(self.n_rows) >= LARGEST_TALLY:
+            raise errors.bad_setting(
+                "the factor of a tally", factor, "finite and not negative, and leave fewer than 2**400 rows"
+            )
         factor = float(factor)
         counts = Counts(self.counts.keys, self.counts.cells * factor)
         scaled = replace(self, rows=self.rows * factor, counts=counts, moments=self.moments * factor)
