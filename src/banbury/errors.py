@@ -159,6 +159,14 @@ def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, sou
     )
 
 
+def unusable_column(column: str, problem: Exception, source: str | None = None) -> BadValue:
+    return BadValue(
+        f"column {column!r}{where(source)} holds what cannot be counted ({type(problem).__name__}: {problem}). "
+        f"Convert it to numbers or texts, or leave it out with features={{{column!r}: None}}.",
+        column=column,
+    )
+
+
 def bad_weight(row: int, value: Any) -> BadWeight:
     what = (
         "missing"

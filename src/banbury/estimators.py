@@ -72,8 +72,8 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         batch, labels = self._checked(X, y)
         tally = self._first(batch, labels, sample_weight)
         model = self._estimated(tally)
-        self._begin(tally, batch)
         self._keep(tally, labels.dtype, frozenset())
+        self._begin(tally, batch)
         self._model = model
         return self
 
@@ -89,8 +89,8 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self._keep(tally, _common(self._dtype, labels.dtype), self._declared | declared)
         else:
             tally = self._first(batch, labels, sample_weight, more_to_come=True)
-            self._begin(tally, batch)
             self._keep(tally, labels.dtype, declared)
+            self._begin(tally, batch)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
@@ -179,12 +179,13 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self.feature_names_in_ = np.array(tally.schema.columns, dtype=object)
 
     def _keep(self, tally: Tally, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
-        self.tally_ = tally
-        self._model = None
-        self._dtype = dtype
-        self._declared = declared
         names = in_order(declared.union(tally.classes)) if declared else tally.classes
-        self.classes_ = _as_array(names, dtype)
+        try:
+            classes = _as_array(names, dtype)
+        except (TypeError, ValueError, OverflowError):
+            raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
+        self.tally_, self.classes_ = tally, classes  # all that can fail has been done
+        self._model, self._dtype, self._declared = None, dtype, declared
 
     def _estimated(self, tally: Tally) -> Model:
         model = estimate(tally, how=self.how, alpha=self.alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
@@ -276,6 +277,8 @@ def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
 
 def _labels(y: Any, name: str) -> NDArray[Any]:
     """Labels as a 1-D array; scikit-learn's words for what is not."""
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(object), None)  # type: ignore[no-untyped-call]
     labels = y if type(y) is np.ndarray else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "
@@ -292,7 +295,7 @@ def _labels(y: Any, name: str) -> NDArray[Any]:
                 "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on "
                 "a regression target with continuous values."
             )
-    elif kind in "SVc":
+    elif kind in "SVcmM":
         raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
     return labels
 
@@ -300,9 +303,9 @@ def _labels(y: Any, name: str) -> NDArray[Any]:
 def _sample_weight(sample_weight: Any, n_rows: int) -> Any:
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
+    weights = np.asarray(sample_weight)
+    if weights.ndim == 0 and weights.dtype.kind in "biuf":
         return np.full(n_rows, float(weights))
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar")
-    return weights
+    return sample_weight

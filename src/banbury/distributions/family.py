@@ -120,9 +120,8 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     """Raises unless ``value`` is a number above zero (or zero, if allowed) that no sum makes infinite."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not 0 <= value <= LARGEST_SETTING or (value == 0 and not zero):
-        raise errors.bad_setting(
-            setting, value, "a number from 0 to 1e100" if zero else "a number above 0, 1e100 at most"
-        )
+        wanted = "a finite number from 0 up" if zero else "a finite number above 0"
+        raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most")
 
 
 def by_class(classes: NDArray[np.int64], n_classes: int) -> list[NDArray[np.int64]]:

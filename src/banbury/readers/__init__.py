@@ -115,7 +115,8 @@ def _read_frame(data: Any, options: Options) -> Source | None:
 
 
 def _array(data: Any) -> Any:
-    array = np.asanyarray(data) if isinstance(data, np.ndarray) else np.asarray(data)
+    masked = isinstance(data, np.ma.MaskedArray)
+    array = data if masked else np.asarray(data)  # a np.matrix becomes an array
     if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None and len(array):
         raise errors.texts_not_yet(array.tolist()[0])
     return array

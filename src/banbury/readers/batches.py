@@ -85,7 +85,7 @@ class Batch:
 
     def kind(self, name: str) -> Kind:
         """What the column holds; "empty" when it has no value at all."""
-        return self.column(name).kind()
+        return self._tried(name, lambda column: column.kind())
 
     def categorical(self, name: str) -> bool:
         """Whether the column's maker declared it a choice among values (pandas, Polars and Arrow can)."""
@@ -139,6 +139,10 @@ class Batch:
         except Unfit as unfit:
             row = self.first_row + unfit.row
             raise errors.wrong_type(unfit.value, name, unfit.needed, row, self.source) from None
+        except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
+            if isinstance(problem, errors.BanburyError):
+                raise
+            raise errors.unusable_column(name, problem, self.source) from None
 
 
 class Matrix(Batch):

@@ -33,11 +33,11 @@ def n_threads(threads: int | None) -> int:
         if not given:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if not given.isdecimal() or not 1 <= int(given) <= MOST_THREADS:
-            raise errors.bad_setting("BANBURY_THREADS", given, f"a whole number from 1 to {MOST_THREADS}")
+            raise errors.bad_setting("BANBURY_THREADS", given, f"a whole number from 1 up, {MOST_THREADS} at most")
         return int(given)
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
         raise errors.bad_setting(
-            "threads", threads, f"a whole number from 1 to {MOST_THREADS}, or None for all processors"
+            "threads", threads, f"a whole number from 1 up, {MOST_THREADS} at most, or None for all processors"
         )
     return int(threads)
 
