@@ -245,6 +245,14 @@ def cannot_restart(column: str, kind: str) -> BadValue:
     )
 
 
+def too_many_cells(column: str, n_values: int, n_classes: int) -> BadValue:
+    return BadValue(
+        f"column {column!r} has {n_values:,} values and there are {n_classes:,} classes: a table of all pairs would not fit. "
+        f"Leave the column out with features={{{column!r}: None}}, or join its rare values first.",
+        column=column,
+    )
+
+
 def too_many_rows() -> BadSetting:
     return BadSetting(
         "the sum would hold more than 2**63 rows, more than can be counted. Scale the tallies down first."

@@ -278,7 +278,7 @@ def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
 def _labels(y: Any, name: str) -> NDArray[Any]:
     """Labels as a 1-D array; scikit-learn's words for what is not."""
     if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(object), None)  # type: ignore[no-untyped-call]
+        y = np.ma.filled(y.astype(object), None)
     labels = y if type(y) is np.ndarray else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "

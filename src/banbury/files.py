@@ -34,7 +34,7 @@ def save(thing: Model | Tally, path: str | os.PathLike[str]) -> None:
         )
     tally = thing.tally if isinstance(thing, Model) else thing
     about = {"format": FORMAT, "tally": _about(tally), "model": _settings(thing) if isinstance(thing, Model) else None}
-    content = to_bytes(_tensors(tally), {"banbury": json.dumps(about, ensure_ascii=False)})
+    content = to_bytes(_tensors(tally), {"banbury": json.dumps(about)})
     target = Path(path)
     try:
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
@@ -75,7 +75,7 @@ def load(path: str | os.PathLike[str]) -> Model | Tally:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except OSError as problem:
         raise errors.bad_file(path, problem.strerror or str(problem)) from None
-    except (SafetensorError, KeyError, ValueError):
+    except (SafetensorError, KeyError, ValueError, RecursionError):
         raise errors.bad_file(path, "it is not a Banbury file") from None
     if not isinstance(about, dict) or "format" not in about:
         raise errors.bad_file(path, "it is not a Banbury file")
@@ -84,7 +84,7 @@ def load(path: str | os.PathLike[str]) -> Model | Tally:
     try:
         tally = _tally(about["tally"], tensors)
         return tally if about["model"] is None else estimate(tally, **about["model"])
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as problem:
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, ArithmeticError, RecursionError) as problem:
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None
 
 

@@ -15,9 +15,9 @@ from banbury import _core, errors
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Parameters, check_positive
 from banbury.explain import Explanation, explained
-from banbury.readers import Batch, read, read_row
+from banbury.readers import Batch, n_threads, read, read_row
 from banbury.schema import Schema
-from banbury.tally import Label, Tally, n_threads, named
+from banbury.tally import Label, Tally, named
 
 Real = NDArray[np.float64]
 MOST_SAMPLED = 10**10
@@ -46,16 +46,19 @@ def estimate(
     >>> bb.estimate(tally, how="mle").posterior(row).round(3).tolist()
     [[0.795, 0.205]]
     """
+    if not isinstance(tally, Tally):
+        raise errors.bad_setting("the tally", type(tally).__name__, "a Tally, as bb.count makes it")
+    if features is not None and not isinstance(features, Mapping):
+        raise errors.bad_setting("features", features, "a mapping from column to family")
     if how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
-    choice = Choice(how, float(alpha), seed)
-    if features:
-        schema = tally.schema.with_families(features)
-        tally = replace(tally, schema=schema)
     rng = _generator(seed)
+    choice = Choice(how, float(alpha), int(seed))
+    if features:
+        tally = replace(tally, schema=tally.schema.with_families(features))
     parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, _log_prior(class_prior, tally), parameters)
 
@@ -170,7 +173,7 @@ class Model:
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
         """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MOST_SAMPLED:
-            raise errors.bad_setting("n", n, f"a whole number from 0 to {MOST_SAMPLED:,}")
+            raise errors.bad_setting("n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
         rng = _generator(seed)
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         drawn: dict[str, NDArray[Any]] = {}
@@ -196,6 +199,7 @@ class Model:
         found, impossible = [], 0
         told: set[str] = set()
         for batch in read(_as_table(rows), kinds=self.schema.kinds(), **reading):
+            batch.threads = self.threads
             batch, parameters = self._fitting(batch, told)
             answer, none_left = self._kernel(batch, parameters, want)
             found.append(answer)
@@ -294,6 +298,8 @@ def _as_table(rows: Any) -> Any:
 
 def _log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     rows, size = tally.rows.value, len(tally.classes)
+    if not rows.sum() > 0:
+        raise errors.empty_data(None, "the weights of all rows have faded to nothing")
     if class_prior is None:
         return log(rows / rows.sum())
     if isinstance(class_prior, str):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import check_prior
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_finite, check_positive
 from banbury.sums import Counts, Key, Keys, Moments
 
 Real = NDArray[np.float64]
@@ -48,14 +48,14 @@ class Bernoulli(Family):
     def __post_init__(self) -> None:
         if self.threshold is not None and self.yes is not None:
             raise errors.bad_setting("yes", self.yes, "left out when a threshold is given")
-        if self.threshold is not None and not np.isfinite(self.threshold):
-            raise errors.bad_setting("threshold", self.threshold, "a finite number")
+        if self.threshold is not None:
+            check_finite("threshold", self.threshold)
         if self.beta is not None and self.alpha is None:
             raise errors.bad_setting("beta", self.beta, "given together with alpha")
         check_prior(self.alpha, self.m, None)
         if self.beta is not None:
             check_positive("beta", self.beta, zero=True)
-        if self.p is not None and (self.m is None or not 0 <= self.p <= 1):
+        if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
 
     def declared(self) -> frozenset[Key]:

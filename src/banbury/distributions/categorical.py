@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -49,9 +49,7 @@ class Categorical(Family):
         if self.missing not in ("skip", "category"):
             raise errors.unknown_choice("missing", self.missing, ["skip", "category"])
         if self.values is not None:
-            object.__setattr__(self, "values", in_order(dict.fromkeys(self.values)))
-            if not self.values:
-                raise errors.bad_setting("values", self.values, "a list of at least one value")
+            object.__setattr__(self, "values", declared_values(self.values))
         check_prior(self.alpha, self.m, self.p)
 
     def declared(self) -> frozenset[Key] | None:
@@ -79,6 +77,17 @@ class Categorical(Family):
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
 
+def declared_values(values: Any) -> Keys:
+    """The values in order, each once; raises unless they are scalars."""
+    wanted = "a list of at least one value: texts, numbers or booleans"
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise errors.bad_setting("values", values, wanted)
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not plain or not all(isinstance(value, (bool, int, float, str)) and value == value for value in plain):
+        raise errors.bad_setting("values", values, wanted)
+    return in_order(dict.fromkeys(plain))
+
+
 def check_prior(alpha: Any, m: Any, p: Any) -> None:
     if m is not None and alpha is not None:
         raise errors.bad_setting("m", m, "left out when alpha is given (alpha = m · p)")
@@ -86,6 +95,8 @@ def check_prior(alpha: Any, m: Any, p: Any) -> None:
         raise errors.bad_setting("p", p, "given together with m, the number of pseudo-rows")
     if m is not None:
         check_positive("m", m, zero=True)
+    if p is not None and not isinstance(p, Mapping):
+        raise errors.bad_setting("p", p, "a mapping from each value to its share")
     for share in p.values() if isinstance(p, Mapping) else ():
         check_positive("p", share, zero=True)
     if isinstance(p, Mapping) and abs(sum(p.values()) - 1.0) > 1e-9:

@@ -121,7 +121,14 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not 0 <= value <= LARGEST_SETTING or (value == 0 and not zero):
         wanted = "a finite number from 0 up" if zero else "a finite number above 0"
-        raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most")
+        large = number and LARGEST_SETTING < float(value) < np.inf
+        raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
+
+
+def check_finite(setting: str, value: Any) -> None:
+    """Raises unless ``value`` is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not abs(value) < np.inf:
+        raise errors.bad_setting(setting, value, "a finite number")
 
 
 def by_class(classes: NDArray[np.int64], n_classes: int) -> list[NDArray[np.int64]]:

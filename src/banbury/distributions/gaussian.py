@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_finite, check_positive
 from banbury.sums import Counts, Moments
 
 Real = NDArray[np.float64]
@@ -34,8 +34,8 @@ class NormalInverseGamma:
     def __post_init__(self) -> None:
         check_positive("kappa", self.kappa)
         check_positive("nu", self.nu)
-        if self.mean is not None and not np.isfinite(self.mean):
-            raise errors.bad_setting("mean", self.mean, "a finite number")
+        if self.mean is not None:
+            check_finite("mean", self.mean)
         if self.variance is not None:
             check_positive("variance", self.variance)
 
@@ -64,6 +64,8 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         if self.variance not in ("per class", "shared"):
             raise errors.unknown_choice("variance", self.variance, ["per class", "shared"])
+        if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
+            raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator

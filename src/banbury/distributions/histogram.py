@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions import dirichlet
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_finite, check_positive
 from banbury.sums import Counts, Keys, Moments
 
 Real = NDArray[np.float64]
@@ -25,8 +25,8 @@ def check_grid(start: float | None, width: float | None) -> None:
         raise errors.bad_setting("start and width", (start, width), "given together")
     if width is not None:
         check_positive("width", width)
-    if start is not None and not np.isfinite(start):
-        raise errors.bad_setting("start", start, "a finite number")
+    if start is not None:
+        check_finite("start", start)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class KernelDensity(Family):
 
     def __post_init__(self) -> None:
         check_grid(self.start, self.width)
-        if self.kernel not in DEVIATION:
+        if not isinstance(self.kernel, str) or self.kernel not in DEVIATION:
             raise errors.unknown_choice("kernel", self.kernel, DEVIATION)
         if isinstance(self.bandwidth, str):
             if self.bandwidth not in RULES:

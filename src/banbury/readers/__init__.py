@@ -13,7 +13,7 @@ from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow
 from banbury.readers.batches import Batch, Matrix, Row, Source, Widened
-from banbury.readers.columns import Codes, Kind, Scalar
+from banbury.readers.columns import Codes, Kind, Scalar, n_threads
 from banbury.readers.encoding import encode
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "Widened",
     "encode",
+    "n_threads",
     "read",
     "read_row",
 ]

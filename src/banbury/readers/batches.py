@@ -72,6 +72,7 @@ class Batch:
         self.n_rows = n_rows
         self.first_row = 0
         self.source = source
+        self.threads: int | None = None  # for passes over the rows; None: as many as there are
         self._columns = columns
 
     def __repr__(self) -> str:
@@ -97,7 +98,7 @@ class Batch:
 
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
-        return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows)))
+        return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows, self.threads)))
 
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
@@ -122,7 +123,7 @@ class Batch:
 
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
-        batch.first_row = self.first_row
+        batch.first_row, batch.threads = self.first_row, self.threads
         return batch
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -159,7 +160,7 @@ class Matrix(Batch):
         if names == self.names:
             return self
         matrix = Matrix(self._raw, names, self.named, self.source)
-        matrix.first_row = self.first_row
+        matrix.first_row, matrix.threads = self.first_row, self.threads
         return matrix
 
     def kind(self, name: str) -> Kind:
@@ -188,7 +189,7 @@ class Matrix(Batch):
     @cached_property
     def _spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lowest and highest of every column: one pass over the matrix serves them all."""
-        return _core.span([self._array], threads_for(self.n_rows))
+        return _core.span([self._array], threads_for(self.n_rows, self.threads))
 
     @cached_property
     def _place(self) -> dict[str, int]:

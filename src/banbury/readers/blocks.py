@@ -15,7 +15,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.readers.arrow import arrow
-from banbury.readers.columns import available_threads
+from banbury.readers.columns import n_threads
 
 BLOCK = 4 << 20
 LONGEST_RECORD = 64 << 20
@@ -106,13 +106,13 @@ def _forced_end(data: bytes, newline: bytes, path: str) -> int:
 
 def parsed(blocks: Iterator[Block], parse: Callable[[Block], Any]) -> Iterator[tuple[Block, Future[Any]]]:
     """The blocks in order, each with its parse, done or failed. A few are under way at any time."""
-    n_threads = min(available_threads(), MOST_THREADS)
-    with ThreadPoolExecutor(n_threads) as pool:
+    n_workers = min(n_threads(None), MOST_THREADS)
+    with ThreadPoolExecutor(n_workers) as pool:
         waiting: deque[tuple[Block, Future[Any]]] = deque()
         try:
             for block in blocks:
                 waiting.append((block, pool.submit(parse, block)))
-                if len(waiting) > n_threads:
+                if len(waiting) > n_workers:
                     yield waiting.popleft()
             while waiting:
                 yield waiting.popleft()

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
+from banbury import _core, errors
 
 Kind = Literal["boolean", "integer", "float", "string", "date", "empty", "other"]
 Wanted = Literal["boolean", "integer", "float", "string"]
@@ -23,6 +23,7 @@ Scalar = bool | int | float | str
 
 SMALL_SPAN = 65536
 PARALLEL_ROWS = 65536
+MOST_THREADS = 1024
 LOWEST = np.iinfo(np.int64).min
 
 
@@ -59,17 +60,25 @@ class Column(Protocol):
     def cut(self, start: int, stop: int) -> Column: ...
 
 
-def available_threads() -> int:
-    """BANBURY_THREADS, or else the processors this process may use."""
-    given = os.environ.get("BANBURY_THREADS")
-    if given:
-        return max(1, int(given))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def n_threads(threads: int | None) -> int:
+    """``threads``, else the environment's BANBURY_THREADS, else the processors this process may use."""
+    if threads is None:
+        given = os.environ.get("BANBURY_THREADS", "")
+        if not given:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if not given.isdecimal() or not 1 <= int(given) <= MOST_THREADS:
+            raise errors.bad_setting("BANBURY_THREADS", given, f"a whole number from 1 up, {MOST_THREADS} at most")
+        return int(given)
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
+        raise errors.bad_setting(
+            "threads", threads, f"a whole number from 1 up, {MOST_THREADS} at most, or None for all processors"
+        )
+    return int(threads)
 
 
-def threads_for(n_rows: int) -> int:
+def threads_for(n_rows: int, threads: int | None) -> int:
     """Threads for a pass over so many rows; starting them does not pay for a small batch."""
-    return available_threads() if n_rows >= PARALLEL_ROWS else 1
+    return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
 
 
 class Numbers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,30 +15,14 @@ from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.poisson import Poisson
-from banbury.readers import MISSING_VALUES, Batch, Codes, Source, Widened, encode, read
+from banbury.readers import MISSING_VALUES, Batch, Codes, Source, Widened, encode, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import Counts, Keys, Moments, Rows, in_order, plus, total
 from banbury.tally.tally import Label, Tally, within_bins
 
 LARGEST_WEIGHT = 2.0**500
-MOST_THREADS = 1024
+MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
 LOWEST = int(np.iinfo(np.int64).min)  # the bin of a missing value
-
-
-def n_threads(threads: int | None) -> int:
-    """``threads``, else the environment's BANBURY_THREADS, else the processors this process may use."""
-    if threads is None:
-        given = os.environ.get("BANBURY_THREADS", "")
-        if not given:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if not given.isdecimal() or not 1 <= int(given) <= MOST_THREADS:
-            raise errors.bad_setting("BANBURY_THREADS", given, f"a whole number from 1 up, {MOST_THREADS} at most")
-        return int(given)
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
-        raise errors.bad_setting(
-            "threads", threads, f"a whole number from 1 up, {MOST_THREADS} at most, or None for all processors"
-        )
-    return int(threads)
 
 
 def count(
@@ -69,6 +52,8 @@ def count(
     >>> tally.n_rows, tally.classes
     (14, ('no', 'yes'))
     """
+    if schema is not None and not isinstance(schema, Schema):
+        raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
     kinds = schema.kinds() if schema is not None else None
     source = read(data, names=names, delimiter=delimiter, missing_values=missing_values, kinds=kinds)
     labels = _Labels.of(target, weights, classes, n_threads(threads))
@@ -89,6 +74,7 @@ def count(
 def _counted(source: Source, labels: _Labels, schema: Schema | None, features: Features, missing: Missing) -> Tally:
     tally, seen = None, 0
     for batch in source:
+        batch.threads = labels.threads
         seen += batch.n_rows
         if schema is None:
             if batch.n_rows == 0:
@@ -143,8 +129,8 @@ class _Labels:
             )
         if soft:
             assert array is not None
-            classes = tuple(range(array.shape[1])) if classes is None else tuple(classes)
-            if len(classes) != array.shape[1]:
+            classes = tuple(range(array.shape[1])) if classes is None else _class_names(classes)
+            if len(classes) != array.shape[1] or not classes:
                 raise errors.bad_setting(
                     "classes", classes, f"one name for each of the {array.shape[1]} columns of weights"
                 )
@@ -177,6 +163,15 @@ class _Labels:
             assert self.name is not None
             return batch.codes(self.name, kind), weights
         return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
+
+
+def _class_names(classes: Any) -> tuple[Label, ...]:
+    """Names of soft labels' columns: scalars, each once."""
+    names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
+    fit = all(isinstance(name, (bool, int, float, str)) and name == name for name in names)
+    if not fit or len(set(names)) != len(names):
+        raise errors.bad_setting("classes", names, "texts, numbers or booleans, each once")
+    return names
 
 
 def _weights(weights: Any) -> NDArray[np.float64]:
@@ -363,6 +358,9 @@ def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: _A
         return []
     low = np.array([column.low for column in columns], dtype=np.int64)
     size = np.array([len(column.values) for column in columns], dtype=np.int64)
+    if int(size.sum()) * rows.n_classes > MOST_CELLS:
+        widest = int(size.argmax())
+        raise errors.too_many_cells(features[widest].name, int(size[widest]), rows.n_classes)
     names = [feature.name for feature in features]
     cells = Rows(*rows.count(_core.count_codes, names, [column.codes for column in columns], low, size))
     counted, start = [], 0
