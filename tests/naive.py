@@ -254,7 +254,7 @@ def _poisson(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha
         choose = math.lgamma(value + shape) - math.lgamma(shape) - math.lgamma(value + 1)
         return choose - shape * math.log1p(1 / rate) - value * math.log1p(rate)
     if how == "mle":
-        rate = first / n if n else mean
+        rate = first / n if n else mean if every[0] else Fraction(1)
     else:
         rate = max(events + first - (how == "map"), ZERO) / (rows + n)
     return (value * log(rate) if value else 0.0) - float(rate) - math.lgamma(value + 1)

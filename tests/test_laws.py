@@ -438,6 +438,16 @@ def close(found: float, expected: float, size: float = 1.0) -> bool:
     return found == expected or abs(found - expected) <= 1e-9 * max(1.0, abs(expected), size)
 
 
+def rounded(slow: naive.Tally, schema: bb.Schema) -> bool:
+    """Whether a class lies so far from the origin, and so close together, that a double's mean misses it."""
+    for feature in schema.measured:
+        for sums in slow.sums[feature.name].values():
+            n, mean, spread = naive.moments(sums)
+            if abs(mean) > 1e6 * feature.unit and spread < n * mean**2 / 10**6:
+                return True
+    return False
+
+
 @every_family
 @law
 @given(data=st.data())
@@ -445,7 +455,7 @@ def test_log_joints_are_those_of_the_naive_twin(case: Case, data: st.DataObject)
     table = data.draw(tables(case))
     schema = table.schema(case)
     slow = naive.count(schema, table.records(), "y", table.weights)
-    if not slow.rows:
+    if not slow.rows or rounded(slow, schema):
         return
     how = data.draw(st.sampled_from([how for how in HOWS if how != "gibbs"]))
     alpha = data.draw(st.sampled_from([0.0, 0.5, 1.0, 2.0]))

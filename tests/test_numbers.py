@@ -38,6 +38,13 @@ def test_a_constant_column_says_nothing(family: Any, value: float) -> None:
     np.testing.assert_allclose(posterior, 1 / 3, atol=0.25 if family == "histogram" else 1e-6)
 
 
+def test_a_constant_far_from_the_first_rows_says_nothing() -> None:
+    schema = bb.Schema.infer({"x": [0.0, 1.0, 2.0, 3.0], "y": list("abab")}, "y")
+    weights = [0.3, 0.1, 0.7, 0.2, 0.9, 0.4]
+    tally = bb.count({"x": [1e12] * 6, "y": list("aaabbb")}, "y", schema=schema, weights=weights)
+    assert tally.moments.spread.tolist() == [[0.0, 0.0]]
+
+
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_class_may_have_one_row(family: str, how: str) -> None:

@@ -52,6 +52,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Estimators on demand: importing scikit-learn takes longer than all the rest."""
     if name == "NaiveBayesClassifier":

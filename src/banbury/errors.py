@@ -75,6 +75,10 @@ class SchemaMismatch(BanburyError):
     """Two tallies, or a tally and rows, that do not count the same things."""
 
 
+class NotATally(BanburyError, TypeError):
+    """Arithmetic of a tally with something else."""
+
+
 class NegativeCount(BanburyError):
     """More was subtracted than had been added."""
 
@@ -97,8 +101,9 @@ def where(source: str | None) -> str:
 
 
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
+    header = "\n  The first line was taken for the header; if the file has none, give names=[...]." if source else ""
     return UnknownColumn(
-        f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n  Columns: {listed(known)}",
+        f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n  Columns: {listed(known)}{header}",
         column=name,
         known=list(known),
     )
@@ -189,6 +194,27 @@ def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
     return LengthMismatch(
         f"Found input variables with inconsistent numbers of samples: {n_rows:,} rows but {length:,} {what}. "
         f"Give one of the {what} per row."
+    )
+
+
+def only_for_texts() -> BadSetting:
+    return BadSetting(
+        "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its place, "
+        "for instance with frame.replace('?', None)."
+    )
+
+
+def not_a_tally(other: Any, sign: str) -> NotATally:
+    return NotATally(
+        f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
+        "or tally - tally.count(rows) to forget them."
+    )
+
+
+def continuous_target(n_values: int, n_rows: int) -> BadValue:
+    return BadValue(
+        f"the target has {n_values:,} different fractional numbers in {n_rows:,} rows: it looks continuous, and classes are "
+        "wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
     )
 
 

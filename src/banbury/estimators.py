@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from banbury import errors
 from banbury.distributions.family import HOWS, check_positive
+from banbury.explain import Explanation
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, read
 from banbury.schema import infer
@@ -126,6 +127,10 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """log P(class) + log P(row | class)."""
         model, batch = self._ready(X)
         return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
+
+    def explain(self, row: Any, against: Any = None) -> Explanation:
+        """Why a row gets its class: the weight of evidence of every column, in decibans."""
+        return self.model_.explain(row, against)
 
     @property
     def model_(self) -> Model:
@@ -278,7 +283,8 @@ def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
 def _labels(y: Any, name: str) -> NDArray[Any]:
     """Labels as a 1-D array; scikit-learn's words for what is not."""
     if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(object), None)
+        masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
+        y[masked] = None
     labels = y if type(y) is np.ndarray else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "

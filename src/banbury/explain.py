@@ -24,6 +24,7 @@ class Evidence:
     feature: str
     value: Any
     decibans: float
+    seen: bool = True  # whether any counted row has the value
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,15 @@ class Explanation:
             "probability_against": self.probability_against,
             "decibans": self.decibans,
             "prior": self.prior,
-            "evidence": [{"feature": e.feature, "value": e.value, "decibans": e.decibans} for e in self.evidence],
+            "evidence": [
+                {"feature": e.feature, "value": e.value, "decibans": e.decibans, "seen": e.seen} for e in self.evidence
+            ],
         }
 
     def __str__(self) -> str:
         sides = f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"
         lines = [f"{sides}, in decibans:"]
-        rows = [("prior", "", self.prior)] + [(e.feature, _shown(e.value), e.decibans) for e in self.evidence[:30]]
+        rows = [("prior", "", self.prior)] + [(e.feature, _shown(e), e.decibans) for e in self.evidence[:30]]
         names, values = max(len(name) for name, _, _ in rows), max(len(value) for _, value, _ in rows)
         lines += [
             f"  {name:{names}}  {value:{values}}  {weight:+8.2f}  {_bar(weight)}".rstrip()
@@ -80,28 +83,30 @@ class Explanation:
     __repr__ = __str__
 
 
-def _shown(value: Any) -> str:
+def _shown(evidence: Evidence) -> str:
+    value = evidence.value
     if value is None:
         return "missing"
-    return f"= {value:g}" if isinstance(value, float) else f"= {value}"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"= {text if len(text) <= 40 else text[:39] + '…'}{'' if evidence.seen else ' (never seen)'}"
 
 
 def _bar(weight: float) -> str:
     if not np.isfinite(weight):
         return "∞"
-    return ("+" if weight > 0 else "-") * min(30, round(abs(weight)))
+    length = round(abs(weight))
+    return ("+" if weight > 0 else "-") * min(30, length) + "…" * (length > 30)
 
 
 def explained(
     classes: Sequence[Any],
     log_prior: Real,
-    features: Sequence[str],
-    values: Sequence[Any],
+    rows: Sequence[tuple[str, Any, bool]],
     log_likelihoods: Real,
     posterior: Real,
     against: int | None,
 ) -> Explanation:
-    """The explanation of one row from its features' log-likelihoods, (features, classes).
+    """The explanation of one row from its features (name, value, whether it was ever seen) and their log-likelihoods.
 
     Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
     """
@@ -110,8 +115,8 @@ def explained(
     other = int(ranked[1]) if against is None else against
     difference = _difference(log_likelihoods[:, winner], log_likelihoods[:, other]) * DECIBANS
     evidence = [
-        Evidence(name, value, float(weight))
-        for name, value, weight in zip(features, values, difference, strict=True)
+        Evidence(name, value, float(weight), seen)
+        for (name, value, seen), weight in zip(rows, difference, strict=True)
         if value is not None or weight != 0
     ]
     evidence.sort(key=lambda e: -abs(e.decibans))

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.distributions import Categorical
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Parameters, check_positive
 from banbury.explain import Explanation, explained
-from banbury.readers import Batch, n_threads, read, read_row
+from banbury.readers import Batch, Source, Widened, n_threads, read, read_row
 from banbury.schema import Schema
 from banbury.tally import Label, Tally, named
 
@@ -145,10 +146,7 @@ class Model:
             raise errors.bad_setting(
                 "the model", f"one class, {self.classes[0]!r}", "one of two classes at least to explain"
             )
-        batch = read_row(row, self.schema.columns, self.schema.named)
-        if batch.n_rows != 1:
-            raise errors.bad_setting("the row to explain", f"{batch.n_rows:,} rows", "one row")
-        batch, parameters = self._fitting(batch)
+        batch, parameters = self._fitting(self._one_row(row))
         features = [f for group in parameters for f in group.features]
         names = [f.name for f in features]
         likelihoods = self._kernel(batch, parameters, "parts")[0][0]
@@ -158,8 +156,30 @@ class Model:
             raise errors.bad_setting("against", against, "another class than the most probable one")
         order = sorted(range(len(names)), key=lambda i: self.schema.index[names[i]])
         values = [next(iter(batch.head(names[i], 1)), None) for i in order]
-        likelihoods = likelihoods[order]
-        return explained(self.classes, self.log_prior, [names[i] for i in order], values, likelihoods, posterior, other)
+        seen = [self._is_seen(name, batch) for name in (names[i] for i in order)]
+        rows = list(zip([names[i] for i in order], values, seen, strict=True))
+        return explained(self.classes, self.log_prior, rows, likelihoods[order], posterior, other)
+
+    def _one_row(self, row: Any) -> Batch:
+        """The row as predict would read it: a mapping or Series by name, an array or list by position, or a table of one."""
+        if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
+            if len(row) != len(self.schema.columns):
+                raise errors.wrong_width(len(row), len(self.schema.columns))
+            return read_row(row, self.schema.columns, self.schema.named)
+        batches = list(read(row))
+        if sum(batch.n_rows for batch in batches) != 1:
+            raise errors.not_one_row(sum(batch.n_rows for batch in batches))
+        return next(batch for batch in batches if batch.n_rows)
+
+    def _is_seen(self, name: str, batch: Batch) -> bool:
+        """Whether any counted row has the value that this one has."""
+        feature = self.schema[name]
+        if not isinstance(feature.family, Categorical):
+            return True
+        keys = self.tally.counts.index[[f.name for f in self.schema.keyed].index(name)]
+        column = batch.codes(name, feature.kind)
+        at = int(column.codes[0]) - column.low
+        return not 0 <= at < len(column.values) or column.values[at] in keys
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
         """P(value | class) of one feature, or its density, for every class."""
@@ -180,7 +200,10 @@ class Model:
         for group in self.parameters:
             drawn |= dict(zip((f.name for f in group.features), group.sample(classes, rng), strict=True))
         columns = {feature.name: drawn[feature.name] for feature in self.schema.features}
-        return columns | {self.schema.target or "class": self.labels[classes]}
+        name = self.schema.target or "class"
+        while name in columns:
+            name += "_"
+        return columns | {name: self.labels[classes]}
 
     def __str__(self) -> str:
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
@@ -196,9 +219,18 @@ class Model:
     # Scoring
 
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
+        source = read(rows, kinds=self.schema.kinds(), **reading)
+        while True:
+            try:
+                return self._scored_once(source, want)
+            except Widened:  # a column that is not a feature: read again from the start
+                if not source.again:
+                    raise errors.cannot_restart("of this file", "string") from None
+
+    def _scored_once(self, source: Source, want: str) -> NDArray[Any]:
         found, impossible = [], 0
         told: set[str] = set()
-        for batch in read(_as_table(rows), kinds=self.schema.kinds(), **reading):
+        for batch in source:
             batch.threads = self.threads
             batch, parameters = self._fitting(batch, told)
             answer, none_left = self._kernel(batch, parameters, want)
@@ -283,17 +315,6 @@ def _generator(seed: int) -> np.random.Generator:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise errors.bad_setting("seed", seed, "a whole number from 0 up")
     return np.random.default_rng(seed)
-
-
-def _as_table(rows: Any) -> Any:
-    """A mapping of scalars is a table of one row."""
-    if (
-        isinstance(rows, Mapping)
-        and rows
-        and all(v is None or isinstance(v, (str, int, float, np.generic)) for v in rows.values())
-    ):
-        return {name: [value] for name, value in rows.items()}
-    return rows
 
 
 def _log_prior(class_prior: ClassPrior, tally: Tally) -> Real:

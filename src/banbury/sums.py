@@ -346,6 +346,7 @@ class Moments:
         impossible: NDArray[np.bool_] = (
             self.n.below_zero()
             | (np.minimum(squares, spread) < -IMPOSSIBLE * was)
+            | ((self.n.rows == 1) & (self.n.weights is None) & (spread > IMPOSSIBLE * was))  # one row has no spread
             | ((self.n.rows == 0) & value(self.sums).any(axis=-1))
         )
         return impossible

@@ -161,7 +161,7 @@ class Tables:
         keys = self.keys[f]
         if isinstance(values, range) and keys and isinstance(keys[0], int):
             lookup = np.full(len(values), unseen, dtype=np.uint32)
-            known = [key for key in keys if key is not None]
+            known = [key for key in keys if key is not None and -(2**63) <= int(key) < 2**63]
             at = np.array(known, dtype=np.int64) - values.start
             inside = (at >= 0) & (at < len(values))
             lookup[at[inside]] = (start + np.arange(len(known)))[inside]

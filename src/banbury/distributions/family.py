@@ -118,10 +118,10 @@ class Family:
 
 def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     """Raises unless ``value`` is a number above zero (or zero, if allowed) that no sum makes infinite."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= LARGEST_SETTING or (value == 0 and not zero):
+    number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
+    if not 0 <= number <= LARGEST_SETTING or (number == 0 and not zero):
         wanted = "a finite number from 0 up" if zero else "a finite number above 0"
-        large = number and LARGEST_SETTING < float(value) < np.inf
+        large = LARGEST_SETTING < number < np.inf
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
 
 

@@ -88,7 +88,13 @@ def _read(data: Any, options: Options) -> Source:
         return from_path(
             data, options.names, options.delimiter, options.missing_values, options.kinds, options.batch_rows
         )
+    if _module(data) == "pandas" and hasattr(data, "to_dict") and not hasattr(data, "columns"):
+        data = data.to_dict()  # a row taken out of a frame
     if isinstance(data, Mapping):
+        if options.missing_values is not MISSING_VALUES:
+            raise errors.only_for_texts()
+        if data and all(map(_is_cell, data.values())):
+            data = {name: [value] for name, value in data.items()}
         return tables.from_mapping(data, options.names, options.batch_rows)
     if isinstance(data, (list, tuple)):
         return _read_list(data, options)
@@ -98,6 +104,8 @@ def _read(data: Any, options: Options) -> Source:
 def _read_frame(data: Any, options: Options) -> Source | None:
     """Frames and arrays, by what they can do; None for anything else."""
     names, batch_rows = options.names, options.batch_rows
+    if options.missing_values is not MISSING_VALUES and (hasattr(data, "columns") or hasattr(data, "schema")):
+        raise errors.only_for_texts()
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
         raise errors.sparse_data()
     if _module(data) == "pandas" and hasattr(data, "columns"):
@@ -147,6 +155,10 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if _is_batch(first):
         return _chained(data, options)
     return tables.from_rows(data, options.names, options.batch_rows)
+
+
+def _is_cell(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float, np.generic))
 
 
 def _is_file(text: Any) -> bool:

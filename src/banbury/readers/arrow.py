@@ -187,13 +187,10 @@ class Strings:
         offsets, data, valid, valid_offset = self._buffers()
         codes, first, _ = _core.encode_strings(offsets, data, valid, valid_offset, self.strip, threads)
         values = texts(self.array.take(_integers(first)))
-        if not self.strip:
-            return Codes(codes, 0, values)
-        values = [value.strip(BLANKS) for value in values]
-        found = Codes(codes, 0, values)
-        if not self.missing_values.isdisjoint(values):
-            found = regrouped(found, [None if value in self.missing_values else value for value in values])
-        return found
+        if self.strip:
+            values = [value.strip(BLANKS) for value in values]
+            values = [None if value in self.missing_values else value for value in values]
+        return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
     def _buffers(self) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]:
         """Offsets, bytes and validity bitmap as the kernel takes them, without a copy."""

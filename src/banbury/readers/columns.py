@@ -140,7 +140,8 @@ class Texts:
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         codes, first = encode_bytes(self.array, threads)
-        return converted(Codes(codes, 0, self._natural(self.array[first])), "string", wanted)
+        found = Codes(codes, 0, [])
+        return converted(regrouped(found, self._natural(self.array[first])), "string", wanted)
 
     def _natural(self, array: NDArray[Any]) -> list[Scalar]:
         texts: list[Any] = array.tolist()
@@ -309,7 +310,8 @@ def from_list(values: list[Any]) -> Column:
     types = set(map(type, values))
     if types == {int} or types == {bool} or types == {float} or types == {int, float}:
         array = np.array(values)
-        if array.dtype.kind in "bif":
+        exact = types != {int, float} or all(abs(value) <= 2**53 for value in values if type(value) is int)
+        if array.dtype.kind in ("bi" if types == {int} else "bif") and exact:
             return Numbers(array)
     return Objects(values)
 

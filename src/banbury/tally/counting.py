@@ -41,17 +41,27 @@ def count(
 ) -> Tally:
     """Counts a table into a tally, in one pass.
 
-    ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array (with
-    ``names`` or by position); an iterable of batches of these. ``target`` is a column's name or one label per row; rows whose
-    label is missing are skipped and counted in ``skipped``. Without ``schema``, one is inferred from the first batch, with
-    ``features`` overriding the choice. ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows ×
-    classes, whose columns ``classes`` names.
+    ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array; a list
+    of records; an iterable of batches of these. ``target`` is a column's name or one label per row; rows whose label is
+    missing are skipped and counted in ``skipped``.
+
+    What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
+    a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
+    ``missing="category"`` makes a missing word or boolean a value of its own; otherwise what is missing is skipped.
+    ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns ``classes``
+    names.
+
+    How it is read: ``names`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
+    if not given, ``missing_values`` are the texts that mean missing in a text file. ``threads``: BANBURY_THREADS or all
+    processors if not given; the answer does not depend on it.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
     >>> tally.n_rows, tally.classes
     (14, ('no', 'yes'))
     """
+    if schema is not None and not (isinstance(features, str) and features == "auto"):
+        raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
     if schema is not None and not isinstance(schema, Schema):
         raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
     kinds = schema.kinds() if schema is not None else None
@@ -154,7 +164,7 @@ class _Labels:
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
         weights = self.weights
         if self.weight_name is not None:
-            weights = _weights(batch.numbers([self.weight_name])[0].reshape(-1))
+            weights = _weights(batch.numbers([self.weight_name])[0].reshape(-1), batch.first_row)
         elif weights is not None:
             weights = weights[rows]
         if self.classes is not None:
@@ -174,7 +184,7 @@ def _class_names(classes: Any) -> tuple[Label, ...]:
     return names
 
 
-def _weights(weights: Any) -> NDArray[np.float64]:
+def _weights(weights: Any, first_row: int = 0) -> NDArray[np.float64]:
     try:
         given = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
         if given.dtype.kind not in "biufO":
@@ -189,7 +199,7 @@ def _weights(weights: Any) -> NDArray[np.float64]:
     if array.size and not (array.min() >= 0 and array.max() < LARGEST_WEIGHT):
         row = int(np.argwhere(~(array >= 0) | (array >= LARGEST_WEIGHT))[0][0])
         cells = array[row : row + 1].ravel()
-        raise errors.bad_weight(row, float(cells[~(cells >= 0) | (cells >= LARGEST_WEIGHT)][0]))
+        raise errors.bad_weight(first_row + row, float(cells[~(cells >= 0) | (cells >= LARGEST_WEIGHT)][0]))
     return array
 
 
@@ -239,6 +249,8 @@ def _count_rows(
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
     labels = _dense(labels, threads)
+    if len(labels.values) > max(100, batch.n_rows // 2) and all(isinstance(v, float) and v % 1 for v in labels.values):
+        raise errors.continuous_target(len(labels.values), batch.n_rows)
     classes = _class_numbers(labels)
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     whole = True
@@ -358,7 +370,7 @@ def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: _A
         return []
     low = np.array([column.low for column in columns], dtype=np.int64)
     size = np.array([len(column.values) for column in columns], dtype=np.int64)
-    if int(size.sum()) * rows.n_classes > MOST_CELLS:
+    if int(size.sum()) * rows.n_classes * (1 if rows.whole else 4) > MOST_CELLS:
         widest = int(size.argmax())
         raise errors.too_many_cells(features[widest].name, int(size[widest]), rows.n_classes)
     names = [feature.name for feature in features]

@@ -14,8 +14,9 @@ from banbury import errors
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.family import Family, Feature
 from banbury.distributions.histogram import MOST_BINS
+from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, in_order
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, in_order, value
 
 Label = bool | int | float | str
 LARGEST_TALLY = 2.0**400
@@ -67,8 +68,9 @@ class Tally:
     # The algebra
 
     def __add__(self, other: Tally) -> Tally:
+        """Both data sets together."""
         if not isinstance(other, Tally):
-            return NotImplemented
+            raise errors.not_a_tally(other, "add")
         a, b = _together(self, other)
         counts = Counts(a.counts.keys, a.counts.cells + b.counts.cells)
         summed = replace(
@@ -80,8 +82,9 @@ class Tally:
         return self if other == 0 else NotImplemented  # so that sum(tallies) works
 
     def __sub__(self, other: Tally) -> Tally:
+        """This data set without the other, which must be part of it; raises, and changes nothing, where it shows not to be."""
         if not isinstance(other, Tally):
-            return NotImplemented
+            raise errors.not_a_tally(other, "subtract")
         a, b = _together(self, other)
         rows, cells, moments = a.rows - b.rows, a.counts.cells - b.counts.cells, a.moments - b.moments
         _refuse_negative(a, rows, cells, moments)
@@ -91,6 +94,7 @@ class Tally:
         return left._trimmed()
 
     def __mul__(self, factor: float) -> Tally:
+        """Every row so many times; a factor below one lets the past fade."""
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
         if not 0 <= factor < LARGEST_TALLY or float(factor) * float(self.n_rows) >= LARGEST_TALLY:
@@ -103,6 +107,9 @@ class Tally:
         return scaled._trimmed() if factor == 0 else scaled
 
     __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Tally:
+        return self * (1.0 / divisor) if divisor else self * float("inf")
 
     def __eq__(self, other: object) -> bool:
         """Whether both hold the same sums: exactly for whole numbers, within 1e-12 of the sums for the rest."""
@@ -174,38 +181,67 @@ class Tally:
         return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
 
     def __str__(self) -> str:
-        weight = f"{self.n_rows:,}" if self.rows.weights is None else f"{self.n_rows:,.2f} (weighted)"
-        head = f"Tally of {weight} rows, {len(self.classes):,} classes, {len(self.schema.features):,} features"
-        lines = [head + (f"; {self.skipped:,} rows without a target skipped" if self.skipped else "")]
+        weighted = self.rows.weights is not None
+        size = f"{float(self.n_rows):,.6g} (weights)" if weighted else _many(int(self.n_rows), "row")
+        features = _many(len(self.schema.features), "feature")
+        lines = [f"Tally of {size}, {_many(len(self.classes), 'class')}, {features}"]
         share = self.rows.value / max(float(self.rows.value.sum()), 1e-300)
         shown = list(zip(self.classes, self.rows.value, share, strict=True))[:20]
         names = max((len(repr(name)) for name, _, _ in shown), default=0)
-        lines += [f"  {name!r:{names}}  {rows:>12,g}  {part:6.1%}" for name, rows, part in shown]
-        if len(self.classes) > len(shown):
-            lines.append(f"  … and {len(self.classes) - len(shown):,} more classes")
-        return "\n".join(lines + [f"  {line}" for line in self._feature_lines()])
+        lines += [f"  {name!r:{names}}  {rows:>12,.12g}  {part:6.1%}" for name, rows, part in shown]
+        lines += _hidden(len(self.classes) - len(shown), "class")
+        lines += [f"  {line}" for line in self._feature_lines()]
+        if self.skipped:
+            lines.append(f"  skipped: {_many(self.skipped, 'row')} without a target")
+        if self.schema.left_out:
+            lines.append(
+                f"  left out: {errors.listed(f'{name} ({why})' for name, why in self.schema.left_out.items())}"
+            )
+        return "\n".join(lines)
 
     __repr__ = __str__
 
     def _feature_lines(self) -> list[str]:
+        shown = self.schema.features[:20] if len(self.schema.features) > 21 else self.schema.features
+        width = max((len(feature.name) for feature in shown), default=0)
         lines, keyed, measured = [], 0, 0
-        for feature in self.schema.features[:20]:
+        for feature in shown:
             if feature.family.shape == "moments":
-                n, centre, spread = (float(x[0, 0]) for x in self.moments.take([measured], 0).pooled())
-                mean, deviation = (
-                    feature.origin + feature.unit * centre,
-                    feature.unit * (spread / max(n, 1e-300)) ** 0.5,
-                )
-                lines.append(f"{feature.name}: {feature.family.name}, mean {mean:g}, deviation {deviation:g}")
+                text = self._measured_text(feature, measured)
                 measured += 1
             else:
-                keys = self.counts.keys[keyed]
-                what = "bins occupied" if feature.family.shape == "bins" else "values"
-                shown = f": {errors.listed(map(repr, keys), 6)}" if feature.family.shape == "keys" else ""
-                lines.append(f"{feature.name}: {feature.family.name}, {len(keys):,} {what}{shown}")
+                text = self._keyed_text(feature, keyed)
                 keyed += 1
-        more = len(self.schema.features) - 20
-        return lines + ([f"… and {more:,} more features"] if more > 0 else [])
+            line = f"{feature.name:{width}}  {feature.family.name:{len('kernel_density')}}  {text}"
+            lines.append(line if len(line) <= 108 else line[:107] + "…")
+        return lines + [line[2:] for line in _hidden(len(self.schema.features) - len(shown), "feature")]
+
+    def _measured_text(self, feature: Feature, at: int) -> str:
+        n, centre, spread = (float(x[0, 0]) for x in self.moments.take([at], 0).pooled())
+        if n == 0:
+            return "no values"
+        mean, deviation = feature.origin + feature.unit * centre, feature.unit * (spread / n) ** 0.5
+        return f"mean {mean:g}, deviation {deviation:g}" + self._missing_text(n)
+
+    def _keyed_text(self, feature: Feature, at: int) -> str:
+        keys, rows = self.counts.feature(at)
+        each = rows.value.sum(axis=1)
+        if feature.family.shape == "bins":
+            return f"{_many(len(keys), 'bin')} occupied" + self._missing_text(float(each.sum()))
+        often = [repr(keys[k]) for k in np.argsort(-each, kind="stable")]
+        return f"{_many(len(keys), 'value')}{self._missing_text(float(each.sum()))}: {errors.listed(often, 6)}"
+
+    def _missing_text(self, present: float) -> str:
+        missing = float(self.n_rows) - present
+        return f", {missing:,.6g} missing" if missing > IMPOSSIBLE * float(self.n_rows) else ""
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
+
+
+def _hidden(n: int, what: str) -> list[str]:
+    return [f"  … and {_many(n, 'more ' + what)}"] if n > 0 else []
 
 
 def grouped(
@@ -307,7 +343,10 @@ def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -
         raise errors.negative_count(_left(cells, (row, label)), names[label], before.schema.keyed[f].name, key)
     for f, label in np.argwhere(moments.n.below_zero()):
         raise errors.negative_count(_left(moments.n, (f, label)), names[label], before.schema.measured[f].name)
-    for f, label in np.argwhere(moments.below_zero(before.moments) | _overfull(moments.n.value, rows)):
+    fewer = np.array([isinstance(feature.family, Poisson) for feature in before.schema.measured], dtype=bool)[:, None]
+    sums = value(moments.sums)
+    uneven = fewer & (sums[..., 0] > sums[..., 1] * (1.0 + IMPOSSIBLE))  # of whole numbers, Σx is at most Σx²
+    for f, label in np.argwhere(moments.below_zero(before.moments) | uneven | _overfull(moments.n.value, rows)):
         raise errors.impossible_sums(names[label], before.schema.measured[f].name)
     for f, label in np.argwhere(_overfull(per_feature(cells.value, offsets), rows)):
         raise errors.impossible_sums(names[label], before.schema.keyed[f].name)
