@@ -4,11 +4,11 @@ import ast
 import math
 import pathlib
 
-import naive_core as naive
 import numpy as np
 import pytest
 
 import banbury
+import naive_core as naive
 from banbury import _core
 from banbury._core import BadValue
 
@@ -319,7 +319,7 @@ def test_moments_refuse_what_cannot_be_summed(kind, layout):
     rest = np.zeros(5), np.ones(5), classes, 3, weights, whole, 2
     for value, what in ((math.inf, "infinite"), (-math.inf, "infinite"), (1e200, "too far"), (-2.6e120, "too far")):
         x[200, 3] = value
-        bad_value(lambda: _core.count_moments(lay(x, layout), *rest), what, 3, 200, value)  # noqa: B023
+        bad_value(lambda: _core.count_moments(lay(x, layout), *rest), what, 3, 200, value)
     x[200, 3] = 2.5e120
     assert np.isfinite(_core.count_moments(lay(x, layout), *rest)[2]).all()
     classes[200], x[200, 3] = -1, math.inf
@@ -435,7 +435,7 @@ def test_bins_refuse():
     x = np.zeros(50_000)
     for value, what in ((-math.inf, "infinite"), (2.0**54, "too fine"), (-1e300, "too fine")):
         x[40_001] = value
-        bad_value(lambda: _core.bins(x, 0.0, 1.0, 2), what, 0, 40_001, value)  # noqa: B023
+        bad_value(lambda: _core.bins(x, 0.0, 1.0, 2), what, 0, 40_001, value)
     bad_value(lambda: _core.bins(np.array([2**62]), 0.0, 1.0, 2), "too fine", 0, 0, 2**62)
     assert _core.bins(np.array([2.0**53]), 0.0, 1.0, 1).tolist() == [2**53]
 
@@ -469,7 +469,7 @@ def test_not_counts(threads):
     assert _core.not_counts([], threads) is None
     for value in (-1.0, 0.5, math.inf, -math.inf, 2.0**54):
         x[19_999, 2] = value
-        bad_value(lambda: _core.not_counts([x[:, :1], np.asfortranarray(x)], threads), "not a count", 3, 19_999, value)  # noqa: B023
+        bad_value(lambda: _core.not_counts([x[:, :1], np.asfortranarray(x)], threads), "not a count", 3, 19_999, value)
     bad_value(lambda: _core.not_counts([np.array([0, -3])], threads), "not a count", 0, 1, -3)
 
 
@@ -798,7 +798,7 @@ def test_score_refuses_infinite_values(want, threads):
         f = 4 if part[0] == "flags" else x.shape[1] - 1
         old, x[8500, f] = x[8500, f], -math.inf
         what = "not 0 or 1" if part[0] == "flags" else "infinite"
-        bad_value(lambda: _core.score(n, log_prior, parts, want, threads), what, first[i] + f, 8500, -math.inf)  # noqa: B023
+        bad_value(lambda: _core.score(n, log_prior, parts, want, threads), what, first[i] + f, 8500, -math.inf)
         x[8500, f] = old
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import sparse
@@ -46,6 +48,18 @@ def broken() -> Any:
         raise pa.ArrowInvalid("the wire was cut")
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def widening(folder: Path) -> str:
+    """A file whose second megabytes are not what its first were."""
+    return file(folder, "x,y\n" + "1,a\n2,b\n" * 600_000 + "word,a\n")
+
+
+def too_many() -> bb.Tally:
+    tally = counted(weights=[2**51] * 3)
+    for _ in range(13):
+        tally = tally + tally
+    return tally
 
 
 # The function of errors.py, a call that leads to it (given a folder), the class, and what the text must say.
@@ -150,6 +164,38 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda d: bb.save(model(), d / "no/such.banbury"),
         errors.BadFile,
         ["cannot write", "such.banbury", "No such file"],
+    ),
+    (
+        "cannot_restart",
+        lambda d: counted(iter([widening(d)])),
+        errors.BadValue,
+        ["column 'x'", "read twice", "Give a list"],
+    ),
+    (
+        "too_many_cells",
+        lambda _: counted({"x": list(map(str, range(70_000))), "y": list(range(70_000))}, features="categorical"),
+        errors.BadValue,
+        ["'x' has 70,000 values", "70,000 classes", "features={'x': None}"],
+    ),
+    ("not_a_tally", lambda _: counted() - 1, errors.NotATally, ["a tally and a int", "tally.count(rows)"]),
+    ("too_many_rows", lambda _: too_many(), errors.BadSetting, ["2**63 rows", "Scale the tallies down"]),
+    (
+        "unusable_column",
+        lambda _: counted({"x": [Decimal("sNaN"), Decimal(1)], "y": ["a", "b"]}, features="gaussian"),
+        errors.BadValue,
+        ["column 'x'", "features={'x': None}"],
+    ),
+    (
+        "continuous_target",
+        lambda _: counted({"x": np.arange(300.0), "y": np.sqrt(np.arange(2.0, 302.0) * 2 + 0.1)}),
+        errors.BadValue,
+        ["300 different fractional numbers in 300 rows", "Cut it into classes"],
+    ),
+    (
+        "only_for_texts",
+        lambda _: counted(pd.DataFrame(XY), missing_values=["?"]),
+        errors.BadSetting,
+        ["missing_values= is for text files", "replace"],
     ),
     (
         "broken_row",

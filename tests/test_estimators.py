@@ -434,7 +434,7 @@ def test_a_failed_partial_fit_changes_nothing():
         ([[1]], ["c", "d"], None),
         ([[1]], ["c"], [-1.0]),
     ):
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError):
             clf.partial_fit(X, y, classes=["q"], sample_weight=weights)
     assert clf.tally_ is before
     assert clf.classes_.tolist() == ["a", "b"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -595,8 +596,8 @@ def test_an_iterator_without_batches_is_refused():
         ([], errors.EmptyData, "the list is empty"),
         ([[1, 2], [3]], errors.LengthMismatch, "row 1 has 1 cells and row 0 has 2"),
         ({"a": [1, 2], "b": [1]}, errors.LengthMismatch, "column 'a' has 2 rows and column 'b' has 1"),
-        ({"a": 1, "b": 2}, ValueError, "column 'a' is 1, and a column is a list"),
-        ({"a": "text"}, ValueError, "column 'a' is 'text'"),
+        ({"a": 1, "b": [2]}, ValueError, "column 'a' is 1, and a column is a list"),
+        ({"a": "text", "b": [2]}, ValueError, "column 'a' is 'text'"),
         ({"a": np.zeros((2, 2))}, ValueError, "shape \\(2, 2\\)"),
         ({1: [1], "1": [2]}, errors.DuplicateColumn, "two columns are named '1'"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), errors.DuplicateColumn, "two columns are named 'a'"),
@@ -1235,3 +1236,32 @@ def test_a_file_does_not_import_pandas(tmp_path, route):
         "    [(batch.codes(name), batch.kind(name), batch.head(name, 3)) for name in batch.names]\n"
     )
     assert imported_by(script) == ["pyarrow"]
+
+
+def test_one_row_is_a_table_of_one_row() -> None:
+    row = {"length": 1.5, "colour": "red", "gap": None}
+    for table in (row, pd.Series(row)):
+        [batch] = read(table)
+        assert (batch.n_rows, batch.names) == (1, ("length", "colour", "gap"))
+        assert (batch.head("length", 1), batch.head("colour", 1), batch.kind("gap")) == ([1.5], ["red"], "empty")
+
+
+def test_spellings_of_missing_values_are_for_text_files_only() -> None:
+    for table in ({"a": ["?", "b"]}, pd.DataFrame({"a": ["?", "b"]})):
+        with pytest.raises(errors.BadSetting, match="missing_values= is for text files"):
+            read(table, missing_values=["?"])
+
+
+def test_two_spellings_of_one_text_in_bytes_are_one_value(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.csv"
+    path.write_bytes(b"a,y\n\xc3\xa9,p\n\xc3\xa9,p\n\xe9,q\nb,q\n")
+    with pytest.warns(errors.BanburyWarning, match="UTF-8"):
+        [batch] = read(str(path))
+    codes = batch.codes("a")
+    assert codes.values == ["é", "b"]
+    assert codes.codes.tolist() == [0, 0, 0, 1]
+
+
+def test_whole_numbers_beyond_a_double_stay_apart() -> None:
+    codes = encode([2**53 + 1, 2**53, float("nan"), 2**63 + 1, 2**63])
+    assert len(set(codes.values)) == 4

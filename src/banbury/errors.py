@@ -442,6 +442,20 @@ def not_utf8(path: Any) -> BanburyWarning:
     )
 
 
+def all_impossible(n_rows: int, how: str) -> BanburyWarning:
+    return BanburyWarning(
+        f"every class is impossible for {n_rows:,} rows under how={how!r}; they are answered by the class prior. "
+        "Smooth with how='mean' to have the evidence weighed."
+    )
+
+
+def other_columns_than_counted(what: str, names: Sequence[str]) -> BanburyWarning:
+    shown = listed(map(repr, names))
+    if what == "absent":
+        return BanburyWarning(f"no column {shown} in these rows: skipped")
+    return BanburyWarning(f"column {shown} was not counted, and is ignored")
+
+
 def nothing_chosen(left_out: dict[str, str]) -> BanburyWarning:
     why = listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
     return BanburyWarning(

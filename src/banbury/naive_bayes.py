@@ -16,7 +16,7 @@ from banbury.distributions import Categorical
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Parameters, check_positive
 from banbury.explain import Explanation, explained
-from banbury.readers import Batch, Source, Widened, n_threads, read, read_row
+from banbury.readers import Batch, Widened, n_threads, read, read_row
 from banbury.schema import Schema
 from banbury.tally import Label, Tally, named
 
@@ -146,7 +146,7 @@ class Model:
             raise errors.bad_setting(
                 "the model", f"one class, {self.classes[0]!r}", "one of two classes at least to explain"
             )
-        batch, parameters = self._fitting(self._one_row(row))
+        batch, parameters = self._fitting(self._one_row(row), set(), stacklevel=4)
         features = [f for group in parameters for f in group.features]
         names = [f.name for f in features]
         likelihoods = self._kernel(batch, parameters, "parts")[0][0]
@@ -221,28 +221,21 @@ class Model:
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
         source = read(rows, kinds=self.schema.kinds(), **reading)
         while True:
+            found: list[NDArray[Any]] = []
+            impossible, told = 0, set[str]()
             try:
-                return self._scored_once(source, want)
-            except Widened:  # a column that is not a feature: read again from the start
+                for batch in source:
+                    batch.threads = self.threads
+                    batch, parameters = self._fitting(batch, told)
+                    answer, none_left = self._kernel(batch, parameters, want)
+                    found.append(answer)
+                    impossible += none_left
+                break
+            except Widened as wider:  # of a column that is not a feature
                 if not source.again:
-                    raise errors.cannot_restart("of this file", "string") from None
-
-    def _scored_once(self, source: Source, want: str) -> NDArray[Any]:
-        found, impossible = [], 0
-        told: set[str] = set()
-        for batch in source:
-            batch.threads = self.threads
-            batch, parameters = self._fitting(batch, told)
-            answer, none_left = self._kernel(batch, parameters, want)
-            found.append(answer)
-            impossible += none_left
+                    raise errors.cannot_restart(wider.column, wider.kind) from None
         if impossible and want != "log_joint":
-            warnings.warn(
-                f"every class is impossible for {impossible:,} rows under how={self.choice.how!r}; they are answered by "
-                "the class prior. Smooth with how='mean' to have the evidence weighed.",
-                errors.BanburyWarning,
-                stacklevel=4,
-            )
+            warnings.warn(errors.all_impossible(impossible, self.choice.how), stacklevel=4)
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
@@ -252,8 +245,8 @@ class Model:
         except _core.BadValue as bad:
             raise named(bad, [f.name for group in parameters for f in group.features], batch) from None
 
-    def _fitting(self, batch: Batch, told: set[str] | None = None) -> tuple[Batch, Sequence[Parameters]]:
-        """The batch under the schema's names, and the parameters of the features it has."""
+    def _fitting(self, batch: Batch, told: set[str], stacklevel: int = 5) -> tuple[Batch, Sequence[Parameters]]:
+        """The batch under the schema's names, and the parameters of the features it has; ``told`` keeps what was said."""
         schema = self.schema
         if not (batch.named and schema.named):
             if batch.named and schema.target in batch.names:
@@ -266,24 +259,17 @@ class Model:
         if absent and len(absent) == len(schema.features):
             raise errors.unknown_column(absent[0], batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
-        self._tell(absent, sorted(extra), set() if told is None else told)
+        self._tell(absent, sorted(extra), told, stacklevel)
         if not absent:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if f.name in present] for g in self.parameters]
         return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
 
-    def _tell(self, absent: list[str], extra: list[str], told: set[str]) -> None:
-        if absent and "absent" not in told:
-            told.add("absent")
-            warnings.warn(
-                f"no column {errors.listed(map(repr, absent))} in these rows: skipped",
-                errors.BanburyWarning,
-                stacklevel=5,
-            )
-        if extra and "extra" not in told:
-            told.add("extra")
-            text = f"column {errors.listed(map(repr, extra))} was not counted, and is ignored"
-            warnings.warn(text, errors.BanburyWarning, stacklevel=5)
+    def _tell(self, absent: list[str], extra: list[str], told: set[str], stacklevel: int) -> None:
+        for what, names in (("absent", absent), ("extra", extra)):
+            if names and what not in told:
+                told.add(what)
+                warnings.warn(errors.other_columns_than_counted(what, names), stacklevel=stacklevel)
 
     def _class(self, name: Any) -> int:
         if name not in self.classes:

@@ -417,6 +417,8 @@ class Moments:
 def _beyond_noise(spread: Real, n: Real, mean: Real) -> Real:
     """0 where a sum of squares about the mean is no more than what rounding leaves of a constant.
 
-    Squares of z up to 16 are summed in plain float64 within a block of rows; those of larger z exactly.
+    Squares of z up to 16 are summed in plain float64 within a block of rows; those of larger z exactly, but the mean that
+    they are taken about is rounded.
     """
-    return np.where(np.abs(spread) <= NOISE * n * np.minimum(mean * mean, 256.0), 0.0, spread)
+    noise = NOISE * np.minimum(mean * mean, 256.0) + (2.0**-52 * mean) ** 2
+    return np.where(np.abs(spread) <= n * noise, 0.0, spread)

@@ -127,7 +127,8 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
 
 def check_finite(setting: str, value: Any) -> None:
     """Raises unless ``value`` is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not abs(value) < np.inf:
+    number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
+    if not -np.inf < number < np.inf:
         raise errors.bad_setting(setting, value, "a finite number")
 
 

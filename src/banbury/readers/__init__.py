@@ -88,8 +88,10 @@ def _read(data: Any, options: Options) -> Source:
         return from_path(
             data, options.names, options.delimiter, options.missing_values, options.kinds, options.batch_rows
         )
-    if _module(data) == "pandas" and hasattr(data, "to_dict") and not hasattr(data, "columns"):
-        data = data.to_dict()  # a row taken out of a frame
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        raise errors.sparse_data()
+    if _module(data) == "pandas" and not hasattr(data, "columns") and _is_row(data):
+        data = data.to_dict()
     if isinstance(data, Mapping):
         if options.missing_values is not MISSING_VALUES:
             raise errors.only_for_texts()
@@ -106,8 +108,6 @@ def _read_frame(data: Any, options: Options) -> Source | None:
     names, batch_rows = options.names, options.batch_rows
     if options.missing_values is not MISSING_VALUES and (hasattr(data, "columns") or hasattr(data, "schema")):
         raise errors.only_for_texts()
-    if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        raise errors.sparse_data()
     if _module(data) == "pandas" and hasattr(data, "columns"):
         return tables.from_frame(data, names, batch_rows)
     if _module(data) == "polars" and hasattr(data, "collect"):
@@ -155,6 +155,11 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if _is_batch(first):
         return _chained(data, options)
     return tables.from_rows(data, options.names, options.batch_rows)
+
+
+def _is_row(series: Any) -> bool:
+    """Whether a pandas Series is a row taken out of a frame: its entries have names, which are texts."""
+    return hasattr(series, "index") and len(series) > 0 and all(isinstance(name, str) for name in series.index)
 
 
 def _is_cell(value: Any) -> bool:
