@@ -420,5 +420,5 @@ def _beyond_noise(spread: Real, n: Real, mean: Real) -> Real:
     Squares of z up to 16 are summed in plain float64 within a block of rows; those of larger z exactly, but the mean that
     they are taken about is rounded.
     """
-    noise = NOISE * np.minimum(mean * mean, 256.0) + (2.0**-52 * mean) ** 2
+    noise = NOISE * np.minimum(mean * mean, 256.0) + (2.0**-51 * mean) ** 2
     return np.where(np.abs(spread) <= n * noise, 0.0, spread)
