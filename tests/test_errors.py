@@ -359,7 +359,7 @@ def test_errors_name_the_value_the_place_and_the_next_step(
     assert "!" not in text
 
 
-WORDS = {"x": ["u", "v", "u"], "z": ["s", "t", "t"], "y": ["a", "b", "b"]}
+TWO_WORDS = {"x": ["u", "v", "u"], "z": ["s", "t", "t"], "y": ["a", "b", "b"]}
 WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
     (
         "all_impossible",
@@ -368,7 +368,7 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ),
         ["1 rows", "how='mle'", "how='mean'"],
     ),
-    ("other_columns_than_counted", lambda _: bb.estimate(counted(WORDS)).predict({"x": ["u"]}), ["'z'", "skipped"]),
+    ("other_columns_than_counted", lambda _: bb.estimate(counted(TWO_WORDS)).predict({"x": ["u"]}), ["'z'", "skipped"]),
     ("header_of_numbers", lambda d: counted(file(d, "1,2,a\n3,4,b\n5,7,a\n"), "a"), ["rows.csv", "names="]),
     ("not_utf8", lambda d: counted(file(d, "x,y\nGr\xfcn,a\nrot,b\n".encode("latin-1"))), ["rows.csv", "UTF-8"]),
     ("nothing_chosen", lambda _: counted({"x": [1, 1], "y": ["a", "b"]}), ["'x'", "features="]),

@@ -22,6 +22,7 @@ from banbury.tally import Label, Tally, named
 
 Real = NDArray[np.float64]
 MOST_SAMPLED = 10**10
+UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
 ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
 
 
@@ -56,7 +57,8 @@ def estimate(
     check_positive("alpha", alpha, zero=True)
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
-    rng = _generator(seed)
+    check_seed(seed)
+    rng = np.random.default_rng(seed) if how == "gibbs" else UNUSED
     choice = Choice(how, float(alpha), int(seed))
     if features:
         tally = replace(tally, schema=tally.schema.with_families(features))
@@ -194,7 +196,8 @@ class Model:
         """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MOST_SAMPLED:
             raise errors.bad_setting("n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
-        rng = _generator(seed)
+        check_seed(seed)
+        rng = np.random.default_rng(seed)
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         drawn: dict[str, NDArray[Any]] = {}
         for group in self.parameters:
@@ -219,7 +222,7 @@ class Model:
     # Scoring
 
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
-        source = read(rows, kinds=self.schema.kinds(), **reading)
+        source = read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading)
         while True:
             found: list[NDArray[Any]] = []
             impossible, told = 0, set[str]()
@@ -297,10 +300,9 @@ class Model:
         return matrix
 
 
-def _generator(seed: int) -> np.random.Generator:
+def check_seed(seed: Any) -> None:
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise errors.bad_setting("seed", seed, "a whole number from 0 up")
-    return np.random.default_rng(seed)
 
 
 def _log_prior(class_prior: ClassPrior, tally: Tally) -> Real:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions import dirichlet
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive, side_by_side
 from banbury.sums import Counts, Key, Keys, Moments, in_order
 
 Real = NDArray[np.float64]
@@ -130,16 +130,8 @@ class Tables:
     def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
         columns = [self._column(f, rows) for f in range(len(self.features))]
         codes, low, lookups, outside = zip(*columns, strict=True)
-        return [
-            (
-                "table",
-                list(codes),
-                np.array(low, dtype=np.int64),
-                list(lookups),
-                np.array(outside, dtype=np.int64),
-                self.table,
-            )
-        ]
+        arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
+        return [("table", side_by_side(codes), *arrays, self.table)]
 
     def _column(self, f: int, rows: Columns) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
         """A column's codes, the lowest of them, the table's row for each from there on, and the row for all others."""

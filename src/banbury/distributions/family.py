@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -114,6 +115,18 @@ class Family:
     def __str__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{self.name}({inside})" if inside else self.name
+
+
+def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The columns as one matrix where they are the columns of one, so that a kernel reads each row once."""
+    first = columns[0] if columns else np.empty(0)
+    if len(columns) < 2 or any(c.dtype != first.dtype or c.strides != first.strides for c in columns):
+        return list(columns)
+    places = [column.__array_interface__["data"][0] for column in columns]
+    if any(b - a != first.itemsize for a, b in pairwise(places)):
+        return list(columns)
+    shape, strides = (len(first), len(columns)), (first.strides[0], first.itemsize)
+    return [np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)]
 
 
 def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.bernoulli import KEYS
-from banbury.distributions.family import Feature, Kind
+from banbury.distributions.family import Feature, Kind, side_by_side
 from banbury.distributions.poisson import Poisson
 from banbury.readers import MISSING_VALUES, Batch, Codes, Source, Widened, encode, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
@@ -64,7 +64,7 @@ def count(
         raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
     if schema is not None and not isinstance(schema, Schema):
         raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
-    kinds = schema.kinds() if schema is not None else None
+    kinds = schema.kinds() if schema is not None and not isinstance(data, Batch) else None
     source = read(data, names=names, delimiter=delimiter, missing_values=missing_values, kinds=kinds)
     labels = _Labels.of(target, weights, classes, n_threads(threads))
     while True:
@@ -374,7 +374,8 @@ def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: _A
         widest = int(size.argmax())
         raise errors.too_many_cells(features[widest].name, int(size[widest]), rows.n_classes)
     names = [feature.name for feature in features]
-    cells = Rows(*rows.count(_core.count_codes, names, [column.codes for column in columns], low, size))
+    codes = side_by_side([column.codes for column in columns])
+    cells = Rows(*rows.count(_core.count_codes, names, codes, low, size))
     counted, start = [], 0
     for column in columns:
         used = np.flatnonzero(cells.rows[start : start + len(column.values)].any(axis=1))

@@ -148,7 +148,8 @@ class Tally:
             tally = replace(
                 self, classes=names, rows=self.rows.take(kept, 0), counts=cells, moments=self.moments.take(kept, 1)
             )
-        return replace(tally, counts=tally.counts.without_empty(self.schema.declared))
+        counts = tally.counts.without_empty(self.schema.declared)
+        return tally if counts is tally.counts else replace(tally, counts=counts)
 
     # Looking
 
