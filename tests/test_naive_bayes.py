@@ -372,3 +372,15 @@ Model of 2 classes, 4 features (how='mean', alpha=1)
 def test_many_classes_are_abridged() -> None:
     model = bb.estimate(bb.count({"x": np.arange(30.0)}, target=list(range(30))))
     assert str(model).splitlines()[-1] == "  … and 10 more classes"
+
+
+def test_a_value_of_another_type_is_one_never_seen() -> None:
+    tally = bb.count({"x": [1, 2, 2, 3], "y": list("aabb")}, "y", features="categorical")
+    model = bb.estimate(tally)
+    unseen = model.posterior({"x": [99]})
+    for other in ([2.5], ["two"], [None, "two"][1:]):
+        np.testing.assert_array_equal(model.posterior({"x": other}), unseen)
+    np.testing.assert_array_equal(model.posterior({"x": ["2", "two"]})[0], model.posterior({"x": [2]})[0])
+    assert not model.explain({"x": "two"}).evidence[0].seen
+    with pytest.raises(bb.BanburyError, match="'two'"):
+        tally.count({"x": ["two"], "y": ["a"]})

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.distributions import Categorical
+from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Parameters, check_positive
 from banbury.explain import Explanation, explained
@@ -179,7 +180,7 @@ class Model:
         if not isinstance(feature.family, Categorical):
             return True
         keys = self.tally.counts.index[[f.name for f in self.schema.keyed].index(name)]
-        column = batch.codes(name, feature.kind)
+        column = values_of(batch, feature)
         at = int(column.codes[0]) - column.low
         return not 0 <= at < len(column.values) or column.values[at] in keys
 

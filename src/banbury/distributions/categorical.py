@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -118,6 +118,26 @@ def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
     return np.array([p[key] for key in keys], dtype=np.float64)
 
 
+def values_of(rows: Columns, feature: Feature) -> Any:
+    """A column to be scored as codes: of the kind that was counted, or else as it is; what cannot be counted is unseen."""
+    try:
+        return rows.codes(feature.name, feature.kind)
+    except errors.BadValue:
+        column = rows.codes(feature.name)
+        return replace(column, values=[_converted(value, feature.kind) for value in column.values])
+
+
+def _converted(value: Any, kind: str) -> Any:
+    """The value as the kind, where it can be."""
+    try:
+        if kind == "string":
+            return str(value)
+        number = float(value)
+        return number if kind == "float" else int(number) if number == int(number) else value
+    except (TypeError, ValueError, OverflowError):
+        return value
+
+
 @dataclass(frozen=True)
 class Tables:
     """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values."""
@@ -141,7 +161,7 @@ class Tables:
         if integers is not None and known and int(known[-1]) - int(known[0]) < WIDEST_LOOKUP:
             span = range(int(known[0]), int(known[-1]) + 1)
             return integers, span.start, self._lookup(f, span), self._unseen(f)
-        column = rows.codes(feature.name, feature.kind)
+        column = values_of(rows, feature)
         return column.codes, column.low, self._lookup(f, column.values), self._missing(f)
 
     def _unseen(self, f: int) -> int:
