@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import banbury as bb
@@ -396,3 +397,9 @@ def test_parameters_are_counted(mixed: bb.Tally, weather: bb.Tally) -> None:
     assert poisson.n_parameters() == 2 + 3 * 1
     bins = bb.count({"x": [0.5, 1.5, 3.5], "y": [0, 1, 1]}, "y", features=bb.Histogram(start=0, width=1))
     assert bins.n_parameters() == 1 + 2 * (4 + 2 - 1)  # bins 0 to 3, one more each side
+
+
+def test_labels_taken_from_a_column_do_not_leave_it_among_the_features() -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "play": ["a", "b", "a"]})
+    assert [f.name for f in bb.count(frame, frame["play"]).schema.features] == ["x"]
+    assert [f.name for f in bb.count(frame, frame["play"].tolist()).schema.features] == ["x", "play"]

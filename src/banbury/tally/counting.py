@@ -89,7 +89,9 @@ def _counted(source: Source, labels: _Labels, schema: Schema | None, features: F
         if schema is None:
             if batch.n_rows == 0:
                 continue
-            schema = infer(batch, labels.reserved(), labels.name, features, missing)
+            known = labels.column in batch.names and labels.column not in labels.reserved()
+            leaked = [labels.column] if known and labels.column is not None else []
+            schema = infer(batch, [*labels.reserved(), *leaked], labels.name, features, missing)
         part = _count_batch(aligned(batch, schema, labels.reserved()), schema, labels)
         tally = part if tally is None else tally + part
         schema = tally.schema
@@ -120,6 +122,7 @@ class _Labels:
     """Where the labels and weights of rows come from: a column, an array, or soft labels."""
 
     name: str | None  # the target's column
+    column: str | None  # the column that labels given as an array were taken from, if they say so
     codes: Codes | None  # labels given as an array
     weight_name: str | None
     weights: NDArray[np.float64] | None  # (rows,) or (rows, classes)
@@ -148,7 +151,16 @@ class _Labels:
             raise errors.bad_setting("classes", classes, "left out unless weights are soft labels")
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
-        return cls(name, codes, weight_name, array, classes if soft else None, threads)
+        column = getattr(target, "name", None)
+        return cls(
+            name,
+            column if isinstance(column, str) else None,
+            codes,
+            weight_name,
+            array,
+            classes if soft else None,
+            threads,
+        )
 
     def reserved(self) -> list[str]:
         return [name for name in (self.name, self.weight_name) if name is not None]
