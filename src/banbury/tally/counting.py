@@ -110,6 +110,8 @@ def aligned(batch: Batch, schema: Schema, reserved: Sequence[str] = ()) -> Batch
             if feature.name not in batch.names:
                 raise errors.unknown_column(feature.name, batch.names, batch.source)
         return batch
+    if batch.names == schema.columns:
+        return batch
     rest = [name for name in batch.names if name not in reserved]
     if len(rest) != len(schema.columns):
         raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, and these rows have {len(rest)}")

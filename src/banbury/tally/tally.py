@@ -249,6 +249,9 @@ def grouped(
     schema: Schema, counts: Counts, moments: Moments
 ) -> list[tuple[Family, tuple[Feature, ...], Counts | Moments]]:
     """Features of equal families, each group with its part of the sums."""
+    only = schema.features[0].family if schema.features else None
+    if only is not None and all(feature.family is only for feature in schema.features):
+        return [(only, schema.features, moments if only.shape == "moments" else counts)]
     found: list[tuple[Family, list[Feature], list[int]]] = []
     known: dict[int, tuple[Family, list[Feature], list[int]]] = {}  # by identity: most columns share their family
     n_keyed = n_measured = 0
