@@ -304,3 +304,9 @@ def test_the_predictive_answer_needs_no_second_row() -> None:
     assert posterior[:, 0] == pytest.approx([1 - posterior[2, 0], 0.5, posterior[2, 0]])
     wanted = stats.t(2, (1e-3 * 5 + 1) / 1.001, np.sqrt((16 + 1e-3 / 1.001 * 16) / 2 * 2.001 / 1.001)).logpdf(3.0)
     assert model.log_joint({"x": [3.0]})[0, 0] == pytest.approx(wanted + np.log(0.5), rel=1e-9)
+
+
+def test_the_lowest_whole_number_stands_for_a_missing_one() -> None:
+    tally = bb.count(np.array([[-(2**63)], [1], [2]]), np.array([0, 0, 1]), features="categorical")
+    assert tally.counts.keys == ((1, 2),)
+    assert bb.count({"x": ["a", "b", "a"]}, np.array([5, 6, -(2**63)])).skipped == 1

@@ -126,10 +126,10 @@ class Rates:
         return columns
 
 
-def check_counts(rows: Columns, name: str) -> None:
+def check_counts(rows: Columns, name: str, threads: int = 1) -> None:
     """Raises unless the column holds whole numbers from 0 up."""
     try:
-        _core.not_counts(rows.numbers([name]), 1)
+        _core.not_counts(rows.numbers([name]), threads)
     except _core.BadValue as bad:
         what, _, row, number = bad.args
         raise errors.bad_value(what, number, name, rows.first_row + row, rows.source) from None

@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind, side_by_side
-from banbury.distributions.poisson import Poisson
+from banbury.distributions.poisson import Poisson, check_counts
 from banbury.readers import MISSING_VALUES, Batch, Codes, Source, Widened, encode, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import Counts, Keys, Moments, Rows, in_order, plus, total
@@ -325,10 +325,7 @@ def _count_moments(schema: Schema, rows: _Assigned) -> Moments:
     columns = rows.batch.numbers(names)
     for feature in schema.measured:
         if isinstance(feature.family, Poisson):
-            try:
-                _core.not_counts(rows.batch.numbers([feature.name]), rows.threads)
-            except _core.BadValue as bad:
-                raise named(bad, [feature.name], rows.batch) from None
+            check_counts(rows.batch, feature.name, rows.threads)
     origin = np.array([feature.origin for feature in schema.measured])
     unit = np.array([feature.unit for feature in schema.measured])
     n, weights, sums = rows.count(_core.count_moments, names, columns, origin, unit)
