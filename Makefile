@@ -19,10 +19,10 @@ need_cargo = @command -v cargo >/dev/null || { \
 	echo "Banbury's core is written in Rust, and there is no cargo on PATH. Install Rust from https://rustup.rs." >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench wheel clean FORCE
+.PHONY: help demo test test-all lint bench wheel clean FORCE
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-10s %s\n", $$1, $$2 }'
 
 demo: .venv/core.stamp ## See it work: PlayTennis and wine, counted, classified and explained
 	@$(bin)/python -m banbury.demo
@@ -30,6 +30,9 @@ demo: .venv/core.stamp ## See it work: PlayTennis and wine, counted, classified 
 test: .venv/core.stamp ## Run every test: the Rust kernels, the package, and the examples in README and docs
 	cargo test --manifest-path $(crate) $(locked) --quiet
 	$(bin)/python -m pytest $(PYTEST_FLAGS)
+
+test-all: export HYPOTHESIS_PROFILE = thorough
+test-all: test ## The same tests with twenty times as many drawn examples, and 100,000 of the tokeniser; about an hour
 
 lint: .venv/core.stamp ## Check style, types and the order of imports, in Python and in Rust
 	$(bin)/ruff check

@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks import machine, report
 from benchmarks.measure import Figure, Setting, Task, WrongAnswer, measured, say
 
-BENCHMARKS = "gaussian categorical bernoulli mixed tiny threads memory kernels".split()
-ONLY_WHEN_NAMED = ["bigfile"]
+BENCHMARKS = "gaussian categorical bernoulli mixed text tiny threads memory kernels".split()
+ONLY_WHEN_NAMED = ["many_classes", "bigfile"]
 
 
 def figures(name: str, setting: Setting) -> Iterator[Figure]:
@@ -54,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    made.add_argument("names", nargs="*", type=known, metavar="name", help=f"{', '.join(BENCHMARKS)}; or bigfile")
+    made.add_argument(
+        "names", nargs="*", type=known, metavar="name", help=f"{', '.join(BENCHMARKS)}; or {', '.join(ONLY_WHEN_NAMED)}"
+    )
     made.add_argument("--repeats", type=positive, default=3, help="turns of every engine (3)")
     made.add_argument("--threads", type=positive, default=2, help="threads of every engine (2)")
     made.add_argument("--small", action="store_true", help="small data: checks the answers, says little about speed")

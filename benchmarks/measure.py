@@ -154,6 +154,23 @@ def limited(threads: int) -> Iterator[None]:
             os.environ["BANBURY_THREADS"] = before[0]
 
 
+def ours_on(threads: int, run: Callable[[], Any]) -> Callable[[], Any]:
+    """The same on so many threads of ours; costs a microsecond, so that it may be timed."""
+
+    def limited_run() -> Any:
+        before = os.environ.get("BANBURY_THREADS")
+        os.environ["BANBURY_THREADS"] = str(threads)
+        try:
+            return run()
+        finally:
+            if before is None:
+                del os.environ["BANBURY_THREADS"]
+            else:
+                os.environ["BANBURY_THREADS"] = before
+
+    return limited_run
+
+
 def same_classes(answers: Mapping[str, Any], at_least: float = 0.99999) -> str:
     """The share of rows on which every engine says the same class as ours."""
     least = 1.0

@@ -7,7 +7,7 @@ import functools
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ def loops() -> ctypes.CDLL | None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "yardstick.so"
-        source = Path(__file__).with_name("yardstick.c")
-        subprocess.run(["gcc", *FLAGS, "-shared", "-fPIC", "-o", library, source], check=True)
+        sources = [Path(__file__).with_name(name) for name in ("yardstick.c", "words.c")]
+        subprocess.run(["gcc", *FLAGS, "-shared", "-fPIC", "-o", library, *sources], check=True)
         return ctypes.CDLL(str(library))
 
 
@@ -36,9 +36,11 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-def shared(rows: int, threads: int, work: Callable[[int, int, int], Any]) -> list[Any]:
+def shared(
+    rows: int, threads: int, work: Callable[[int, int, int], Any], cuts: Sequence[int] | None = None
+) -> list[Any]:
     """``work(part, from, to)`` for as many parts of the rows as there are threads, at once; the answers in order."""
-    cuts = [rows * part // threads for part in range(threads + 1)]
+    cuts = cuts or [rows * part // threads for part in range(threads + 1)]
     if threads == 1:
         return [work(0, 0, rows)]
     return list(_pool(threads).map(work, range(threads), cuts[:-1], cuts[1:]))

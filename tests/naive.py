@@ -7,6 +7,7 @@ are is read off the schema, like the settings of families; everything else is wo
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -28,6 +29,9 @@ class Tally:
     rows: dict[Any, Fraction] = field(default_factory=dict)  # class → weight
     keys: dict[str, dict[tuple[Any, Any], Fraction]] = field(default_factory=dict)  # feature → (key, class) → weight
     sums: dict[str, dict[Any, tuple[Fraction, ...]]] = field(default_factory=dict)  # feature → class → n, Σx, Σx²
+    words: dict[str, dict[tuple[str, Any], tuple[Fraction, Fraction]]] = field(default_factory=dict)
+    # feature → (word, class) → occurrences, documents
+    texts: dict[str, dict[Any, Fraction]] = field(default_factory=dict)  # feature → class → texts
 
     def classes(self) -> list[Any]:
         return sorted(self.rows)
@@ -39,7 +43,7 @@ class Tally:
 
 
 def count(schema: Any, rows: Sequence[Row], target: str, weights: Iterable[float] | None = None) -> Tally:
-    tally = Tally({}, {f.name: {} for f in schema.features}, {f.name: {} for f in schema.features})
+    tally = Tally({}, *({f.name: {} for f in schema.features} for _ in range(4)))
     for row, weight in zip(rows, weights or [1] * len(rows), strict=True):
         label, w = row[target], Fraction(weight)
         if missing(label) or w == 0:
@@ -57,6 +61,12 @@ def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction
         n, first, second = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
         x = Fraction(value)
         tally.sums[feature.name][label] = n + w, first + w * x, second + w * x * x
+    elif feature.family.shape == "words":
+        texts, words = tally.texts[feature.name], tally.words[feature.name]
+        texts[label] = texts.get(label, ZERO) + w
+        for word, x in weighed(feature.family, value).items():
+            occurrences, documents = words.get((word, label), (ZERO, ZERO))
+            words[word, label] = occurrences + w * Fraction(x), documents + w
     else:
         cells, cell = tally.keys[feature.name], (key_of(feature, value), label)
         cells[cell] = cells.get(cell, ZERO) + w
@@ -113,6 +123,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
         "poisson": _poisson,
         "histogram": _histogram,
         "kernel_density": _kernel_density,
+        "text": _text,
     }[feature.family.name]
     return {c: score(tally, feature, value, c, how, alpha) for c in tally.classes()}
 
@@ -381,3 +392,121 @@ def _kernel_density(tally: Tally, feature: Any, value: Any, label: Any, how: str
     far = math.log(1e-6) - 0.5 * ((z - mean) / spread) ** 2 - math.log(spread) - math.log(2 * math.pi) / 2
     both = [far] if near == 0 else [far, math.log((1 - 1e-6) * near)]
     return max(both) + math.log(sum(math.exp(each - max(both)) for each in both)) - log(Fraction(feature.unit))
+
+
+# Text
+
+
+def tokens(family: Any, text: str) -> list[str]:
+    """The words of a text without the stop words, then all runs of two, of three and so on; or runs of characters."""
+    text = text.lower() if family.lowercase else text
+    if family.unit == "characters":
+        units, between = list(re.sub(r"\s\s+", " ", text)), ""
+    else:
+        pattern = {"word": r"\b\w\w+\b", "word1": r"\b\w+\b"}.get(family.tokens, family.tokens)
+        units, between = [word for word in re.findall(pattern, text) if word not in (family.stop_words or ())], " "
+    shortest, longest = family.ngrams
+    return [between.join(units[i : i + n]) for n in range(shortest, longest + 1) for i in range(len(units) - n + 1)]
+
+
+def weighed(family: Any, text: str) -> dict[str, float]:
+    """How much each of a text's words counts: how often it occurs, damped, over the length of all."""
+    times: dict[str, float] = {}
+    for word in tokens(family, text):
+        times[word] = times.get(word, 0) + 1
+    if family.damping == "log":
+        times = {word: math.log1p(n) for word, n in times.items()}
+    length = math.sqrt(sum(x * x for x in times.values())) if family.length else 1
+    return {word: x / length if family.length else x for word, x in times.items()}
+
+
+def vocabulary(tally: Tally, feature: Any) -> list[str]:
+    """The words that an estimate uses, by name."""
+    family, cells = feature.family, tally.words[feature.name]
+    words = sorted({word.lower() if family.lowercase else word for word in family.vocabulary or ()})
+    words = words if family.vocabulary else sorted({word for word, _ in cells})
+    occurrences = {word: sum((n for (w, _), (n, _) in cells.items() if w == word), ZERO) for word in words}
+    documents = {word: sum((d for (w, _), (_, d) in cells.items() if w == word), ZERO) for word in words}
+    n_texts = sum(tally.texts[feature.name].values())
+    common = sorted(words, key=lambda word: -occurrences[word])[: family.drop_most_frequent]
+    low, high = family.min_share * float(n_texts), family.max_share * float(n_texts)
+    words = [
+        word
+        for word in words
+        if word not in common and occurrences[word] >= family.min_count and low <= documents[word] <= high
+    ]
+    if family.max_words is None:
+        return words
+    if family.choose_by == "mutual_information":
+        best = sorted(words, key=lambda word: -information(tally, feature, word))
+    else:
+        best = sorted(words, key=lambda word: -occurrences[word])
+    return sorted(best[: family.max_words])
+
+
+def information(tally: Tally, feature: Any, word: str) -> float:
+    """Mutual information of a word's presence in a text and the text's class, in nats."""
+    cells, texts = tally.words[feature.name], tally.texts[feature.name]
+    joint = {}
+    for c, n in texts.items():
+        d = cells.get((word, c), (ZERO, ZERO))[1]
+        joint[True, c], joint[False, c] = d / sum(texts.values()), (n - d) / sum(texts.values())
+    total = 0.0
+    for (present, c), p in joint.items():
+        apart = sum(q for (other, _), q in joint.items() if other == present) * (joint[True, c] + joint[False, c])
+        total += float(p) * (log(p) - log(apart)) if p else 0.0
+    return total
+
+
+def _text(tally: Tally, feature: Any, value: str, label: Any, how: str, alpha: float) -> float:
+    family, words, cells = feature.family, vocabulary(tally, feature), tally.words[feature.name]
+    prior = Fraction(alpha if family.alpha is None else family.alpha)
+    texts, x = tally.texts[feature.name], weighed(family, value)
+    if family.model == "bernoulli":
+        total = 0.0
+        for word in words:
+            d, n = cells.get((word, label), (ZERO, ZERO))[1], texts.get(label, ZERO)
+            yes, no = weight(d, prior, how), weight(n - d, prior, how)
+            total += log(share(yes if word in x else no, yes + no, 2))
+        return total
+    which = 1 if family.model == "presence" else 0
+    x = dict.fromkeys(x, 1) if family.model == "presence" else x
+    scale = {word: _idf(tally, feature, word) if family.idf else 1.0 for word in words}
+    counts = {
+        (word, c): cells[word, c][which] * Fraction(scale[word]) if (word, c) in cells else ZERO
+        for word in words
+        for c in tally.rows
+    }
+    if family.model == "complement":
+        own = _complement(words, counts, label, how, prior, family.norm)
+    else:
+        weights = {word: weight(counts[word, label], prior, how) for word in words}
+        total = sum(weights.values())
+        own = {word: log(share(weights[word], total, len(words))) for word in words}
+        if how == "predictive" and not family.idf and (which or not (family.damping or family.length)):
+            return _urn([word for word in tokens(family, value) if word in own], weights, bool(which))
+    return sum(n * scale[word] * own[word] for word, n in x.items() if scale.get(word, 0.0) > 0)
+
+
+def _idf(tally: Tally, feature: Any, word: str) -> float:
+    documents = sum(d for (w, _), (_, d) in tally.words[feature.name].items() if w == word)
+    return log(sum(tally.texts[feature.name].values()) / documents) if documents else 0.0
+
+
+def _complement(words: Any, counts: Any, label: Any, how: str, prior: Fraction, norm: bool) -> dict[str, float]:
+    least = Fraction(1e-10)
+    a = {"mle": least, "map": max(prior - 1, least)}.get(how, max(prior, least))
+    elsewhere = {word: sum(n for (w, c), n in counts.items() if w == word and c != label) + a for word in words}
+    total = sum(elsewhere.values())
+    own = {word: -log(n / total) for word, n in elsewhere.items()}
+    size = sum(abs(weight) for weight in own.values()) if norm else 1.0
+    return {word: weight / size if size else 0.0 for word, weight in own.items()}
+
+
+def _urn(found: Sequence[str], weights: Mapping[str, Fraction], once: bool) -> float:
+    """Token by token: each makes its word likelier from then on."""
+    drawn, total = dict(weights), 0.0
+    for word in dict.fromkeys(found) if once else found:
+        total += log(drawn[word] / sum(drawn.values()))
+        drawn[word] += 1
+    return total

@@ -78,3 +78,82 @@ def test_a_share_is_never_rounded_up_to_all(monkeypatch):
     theirs[:100] = 1
     with pytest.raises(WrongAnswer, match=r"peer and ours agree on 99.9900%"):
         same_classes({"ours": ours, "peer": theirs})
+
+
+def test_text_runs_small_and_agrees_with_its_peers(run):
+    status, printed = run("text", "--json")
+    assert status == 0, printed.err
+    figures = json.loads(printed.out)
+    found = {(f["benchmark"], f["task"]) for f in figures}
+    assert {("text", f"{task}, {n}") for task in ("fit", "predict") for n in ("1 thread", "2 threads")} <= found
+    assert {("text, one document", task) for task in ("model.predict", "predict", "partial_fit")} <= found
+    trainers = [f["peer_name"] for f in figures if f["benchmark"] == "text, other trainers"]
+    assert any(name.startswith("Vowpal Wabbit") for name in trainers)
+    assert any(name.startswith("fastText") for name in trainers)
+
+
+def test_wrong_words_are_refused(run, monkeypatch):
+    right = bb.NaiveBayesClassifier.fit
+    monkeypatch.setattr(bb.NaiveBayesClassifier, "fit", lambda self, X, y: right(self, X[:-50], y[:-50]))
+    status, printed = run("text")
+    assert status == 1
+    assert "WRONG ANSWER in text: peer and ours agree on" in printed.err
+
+
+def test_many_classes_run_small(run):
+    status, printed = run("many_classes", "--json")
+    assert status == 0, printed.err
+    assert [f["task"] for f in json.loads(printed.out)] == ["peak, train", "peak, save", "peak, load", "peak, score"]
+
+
+def test_c_loops_count_the_words_that_scikit_learn_counts(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import zipf
+    from benchmarks.words import Loops
+    from benchmarks.yardstick import loops
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    if loops() is None:
+        pytest.skip("the C loops need gcc")
+    texts, labels = zipf.texts(300)
+    texts += ["", "a", "x" * 63 + " of", "ab" * 40 + "_9\n", "An an AN, aN?", "12345678 123456789 1234567"]
+    classes = np.append(np.searchsorted(zipf.LABELS, labels), np.zeros(6, dtype=np.int64))
+    vectoriser = CountVectorizer()
+    theirs = vectoriser.fit_transform(texts).toarray()
+    made = Loops(texts, classes, zipf.CLASSES, 40_000)
+    for threads in (1, 2):
+        found = made.rows(threads)
+        words = found.table.words()
+        assert sorted(words) == sorted(vectoriser.vocabulary_)
+        places = [vectoriser.vocabulary_[word] for word in words]
+        for c in range(zipf.CLASSES):
+            mine, expected = found.rows[c, : len(words)], theirs[classes == c][:, places]
+            assert np.array_equal(mine[:, 0], expected.sum(axis=0))
+            assert np.array_equal(mine[:, 1], (expected > 0).sum(axis=0))
+        assert made.only(threads)[0] == theirs.sum()
+        assert made.total(threads).used[0] == len(words)
+        assert made.tables(threads).tolist() == [
+            np.any(theirs[classes == c], axis=0).sum() for c in range(zipf.CLASSES)
+        ]
+
+
+def test_posts_lose_the_headers_that_name_groups(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.newsgroups import NAMING, body_hash, without_headers
+
+    post = "Path: a!b\nFrom: me\nXref: one\n two\nSubject: Re: path\nNewsgroups: sci.space\n\nPath: of a rocket\n"
+    bare = "From: me\nSubject: Re: path\n\nPath: of a rocket\n"
+    assert without_headers(post, NAMING) == bare
+    assert body_hash(post) == body_hash(bare)
+
+
+def test_posts_of_one_body_stay_on_one_side(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.newsgroups import halved
+
+    groups = np.array([0, 1, 2, 0, 3, 4, 5, 5, 5])
+    for seed in range(20):
+        train, test = halved(groups, seed)
+        assert not set(groups[train]) & set(groups[test])
+        assert sorted([*train, *test]) == list(range(9))
+        assert len(set(groups[test])) == 2

@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import itertools
 import json
 import os
 import subprocess
@@ -574,6 +575,219 @@ def test_an_iterator_without_batches_is_refused():
         list(read(iter([])))
 
 
+# Texts.
+
+TEXTS = ["a text", None, "another, längër one", ""]
+SEVERAL = pa.chunked_array([["before"], TEXTS[:2], TEXTS[2:]]).slice(1)
+
+TEXT_ROUTES = {
+    "list": TEXTS,
+    "list with NaN": ["a text", float("nan"), *TEXTS[2:]],
+    "list of bytes": [text and text.encode() for text in TEXTS],
+    "tuple": tuple(TEXTS),
+    "missing first": [None, *TEXTS],
+    "object array": np.array(TEXTS, dtype=object),
+    "series": pd.Series(TEXTS),
+    "series of objects": pd.Series(TEXTS, dtype=object),
+    "series of Arrow strings": pd.Series(TEXTS, dtype="string[pyarrow]"),
+    "series with another index": pd.Series(TEXTS, index=[7, 3, 5, 1]),
+    "series of categories": pd.Series(TEXTS, dtype="category"),
+    "index": pd.Index(TEXTS),
+    "arrow": pa.array(TEXTS),
+    "arrow, large": pa.array(TEXTS, pa.large_string()),
+    "arrow, sliced": pa.array(["before", *TEXTS, "after"]).slice(1, 4),
+    "arrow, views": pa.array(TEXTS, pa.string_view()),
+    "arrow, dictionary": pa.array(TEXTS).dictionary_encode(),
+    "arrow, chunks": SEVERAL,
+    "polars": pl.Series(TEXTS),
+    "polars, categories": pl.Series(TEXTS, dtype=pl.Categorical),
+}
+
+
+def texts_of(batch, name="text"):
+    """What the kernel would see."""
+    found = batch.texts(name)
+    if isinstance(found, list):
+        return [None if text is None or text != text else text for text in found]
+    offsets, data, valid, shift = found
+    assert offsets.dtype in (np.int32, np.int64) and data.dtype == np.uint8
+    present = [valid is None or bool(valid[(shift + i) // 8] >> (shift + i) % 8 & 1) for i in range(len(offsets) - 1)]
+    cells = [data[start:stop].tobytes().decode() for start, stop in itertools.pairwise(offsets.tolist())]
+    return [cell if is_there else None for cell, is_there in zip(cells, present, strict=True)]
+
+
+@pytest.mark.parametrize("route", TEXT_ROUTES)
+def test_plain_texts_are_a_table_of_one_column(route):
+    batches = list(read(TEXT_ROUTES[route]))
+    expected = [None, *TEXTS] if route == "missing first" else TEXTS
+    assert [text for batch in batches for text in texts_of(batch)] == expected
+    for batch in batches:
+        assert (batch.names, batch.named, batch.is_text("text")) == (("text",), False, True)
+
+
+@pytest.mark.parametrize("route", TEXT_ROUTES)
+def test_texts_stay_texts_when_they_are_cut_or_renamed(route):
+    batches = list(read(TEXT_ROUTES[route], batch_rows=2))
+    assert len(batches) >= 2 and all(batch.is_text("text") for batch in batches)
+    assert [text for batch in batches for text in texts_of(batch)][-4:] == TEXTS
+    assert batches[0].renamed(("other",)).is_text("other")
+
+
+def test_fixed_width_texts_have_no_gaps():
+    for dtype in ("U", "S"):
+        [batch] = read(np.array(["a text", "b"], dtype=dtype))
+        assert texts_of(batch) == ["a text", "b"] and batch.is_text("text")
+
+
+def test_texts_may_be_given_a_name():
+    [batch] = read(["a text", "b"], names=["message"])
+    assert (batch.names, batch.named, batch.is_text("message")) == (("message",), True, True)
+    [batch] = read(pa.array(["a text"]), names=["message"])
+    assert (batch.names, batch.named, batch.is_text("message")) == (("message",), True, True)
+
+
+def test_a_list_of_texts_is_not_copied():
+    texts = ["a text", None, float("nan")]
+    [batch] = read(texts)
+    assert batch.texts("text") is texts
+
+
+def test_the_buffers_of_arrow_texts_are_not_copied():
+    array = pa.array(["before", "a text", None, "b"]).slice(1)
+    [batch] = read(array)
+    offsets, data, valid, shift = batch.texts("text")
+    assert data.ctypes.data == array.buffers()[2].address and shift == 1
+    assert offsets.ctypes.data == array.buffers()[1].address + 4 and valid.ctypes.data == array.buffers()[0].address
+
+
+@pytest.mark.parametrize(
+    "texts", [["see data.csv"], ["see data.csv", "b"], ["a.csv\nb.csv"], ["and/or"], ["note.txt", "and so on"]]
+)
+def test_a_text_that_looks_like_a_file_is_a_text(texts):
+    [batch] = read(texts)
+    assert batch.texts("text") == texts
+
+
+def test_a_file_with_a_blank_in_its_name_is_a_file_if_it_is_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert next(iter(read(["my data.csv"]))).is_text("text")
+    written(tmp_path, "my data.csv", CSV)
+    assert next(iter(read(["my data.csv"]))).names == tuple(TABLE)
+
+
+def test_a_list_of_files_one_of_which_is_missing_is_not_one_of_texts(tmp_path):
+    with pytest.raises(errors.BadFile, match=r"b\.csv: there is no such file"):
+        list(read([str(written(tmp_path, "a.csv", CSV)), str(tmp_path / "b.csv")]))
+
+
+def test_texts_in_a_list_may_be_messages_or_pages():
+    [batch] = read(["Subject: hello\n\nA <b>body</b>", None, b"Subject: b\n\nytes"], format="mail")
+    assert batch.texts("text") == ["hello\nA <b>body</b>", None, "b\nytes"]
+    [batch] = read(pd.Series(["<p>A <b>bo</b>dy &amp; more", None]), format="html")
+    assert batch.texts("text") == ["\nA body & more", None]
+    with pytest.warns(errors.BanburyWarning, match="1 of 2 messages are broken.*row 1"):
+        read(["Subject: a\n\nb", "no header"], format="mail")
+
+
+# Columns of tables as texts.
+
+AS_TEXTS = [
+    (["a b", None, float("nan")], ["a b", None, None]),
+    ([1.0, 2.5, None], ["1", "2.5", None]),
+    ([True, 3, "a"], ["True", "3", "a"]),
+    ([b"caf\xc3\xa9", b"caf\xe9"], ["café", "café"]),
+    (["a", pd.NA, pd.NaT, np.str_("b")], ["a", None, None, "b"]),
+    ([Decimal("1.5"), datetime.date(2020, 1, 2)], ["1.5", "2020-01-02"]),
+    (np.array([1, 2]), ["1", "2"]),
+    (np.array([1.5, np.nan]), ["1.5", None]),
+    (np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), ["2020-01-01", None]),
+    (pa.array([1, None]), ["1", None]),
+    (pa.array([b"caf\xe9", None]), ["café", None]),
+    (pa.array([datetime.date(2020, 1, 2), None]), ["2020-01-02", None]),
+    (pa.nulls(2), [None, None]),
+    (pd.Categorical(["b", None, "b"]), ["b", None, "b"]),
+    (pd.Categorical([2, 1]), ["2", "1"]),
+    ([], []),
+]
+
+
+@pytest.mark.parametrize("values, expected", AS_TEXTS)
+def test_any_column_can_be_read_as_texts(values, expected):
+    batch = one(values)
+    assert texts_of(batch, "c") == expected and not batch.is_text("c")
+
+
+@pytest.mark.parametrize("values", [["a", ["b"]], pa.array([["a"], ["b"]]), ["a", {"b": 1}]])
+def test_what_is_no_text_is_named_with_its_row(values):
+    with pytest.raises(errors.BadValue, match=r"row [01] of column 'c' holds .*a text"):
+        one(values).texts("c")
+
+
+def test_texts_in_arrow_that_are_not_utf8_are_latin_1():
+    array = pa.array([b"caf\xe9", b"caf\xc3\xa9", None]).view(pa.string())
+    assert one(array).texts("c") == ["café", "café", None]
+
+
+def test_a_row_gives_its_text():
+    batch = read_row({"text": "cheap meds", "n": 5}, ("text", "n"), True)
+    assert batch.texts("text") == ["cheap meds"] and batch.texts("n") == ["5"]
+    assert read_row({"n": 5}, ("text", "n"), True).texts("text") == [None]
+    assert read_row(["cheap meds"], ("text",), False).texts("text") == ["cheap meds"]
+    with pytest.raises(errors.UnknownColumn, match="no column 'texts'"):
+        batch.texts("texts")
+
+
+LETTERS = ["one two three four", "five, six", None, "seven " * 30]
+
+
+def text_tables(folder):
+    table = pa.table({"n": range(4), "message": LETTERS})
+    pq.write_table(table, folder / "t.parquet")
+    pa_csv.write_csv(table, folder / "t.csv")
+    written(folder, "t.ndjson", "".join(f"{json.dumps(row)}\n" for row in table.to_pylist()))
+    return [folder / name for name in ("t.parquet", "t.csv", "t.ndjson")]
+
+
+@pytest.mark.parametrize("kinds", [None, {"message": "text"}])
+def test_a_column_of_a_file_can_be_read_as_texts(tmp_path, kinds):
+    for path in text_tables(tmp_path):
+        [batch] = read(path, kinds=kinds)
+        assert [text and text.strip() for text in texts_of(batch, "message")] == [t and t.strip() for t in LETTERS]
+
+
+def test_texts_are_not_read_as_codes_from_parquet(tmp_path):
+    path = text_tables(tmp_path)[0]
+    for names in (None, ["k", "body"]):
+        name = "message" if names is None else "body"
+        [batch] = read(path, kinds={name: "text"}, names=names)
+        assert isinstance(batch.texts(name), tuple)
+
+
+def test_blanks_around_texts_of_a_file_do_not_count(tmp_path):
+    batch = read_text(tmp_path, "a,b\n  x y  ,1\n   ?  ,2\n,3\nz,4\n", kinds={"a": "text"})
+    assert texts_of(batch, "a") == ["x y", None, None, "z"]
+
+
+def test_texts_of_a_latin_1_file_are_read(tmp_path):
+    with pytest.warns(errors.BanburyWarning, match="Latin-1"):
+        batch = read_text(tmp_path, "a,b\n fünf Äpfel ,1\nacht,2\n".encode("latin-1"), kinds={"a": "text"})
+    assert texts_of(batch, "a") == ["fünf Äpfel", "acht"]
+
+
+def test_numbers_and_dates_in_a_text_column_stay_as_they_are_written(tmp_path):
+    batch = read_text(tmp_path, "a,b\n007,1\n1.50,2\n", kinds={"a": "text"})
+    assert texts_of(batch, "a") == ["007", "1.50"]
+    batch = read_text(tmp_path, '{"b": 1, "a": "2020-01-01"}\n', "t.ndjson", kinds={"a": "text"})
+    assert texts_of(batch, "a") == ["2020-01-01"] and batch.names == ("b", "a")
+
+
+def test_batches_say_how_much_of_the_file_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 16)
+    for path in text_tables(tmp_path):
+        shares = [batch.share for batch in read(path, batch_rows=2)]
+        assert shares == sorted(shares) and 0 < shares[0] < shares[-1] == 1.0
+
+
 # What is not a table.
 
 
@@ -590,9 +804,8 @@ def test_an_iterator_without_batches_is_refused():
         (scipy.sparse.eye_array(3), TypeError, "Sparse data was passed"),
         (np.zeros((2, 2), complex), ValueError, "Complex data not supported"),
         ([[1j]], ValueError, "Complex data not supported"),
-        (["some text", "more"], ValueError, "these are texts \\('some text' is the first\\)"),
-        (np.array(["some text"]), ValueError, "these are texts"),
-        (pd.Series(["some text"]), ValueError, "these are texts"),
+        (np.array([1, 2], dtype=object), ValueError, "Reshape your data"),
+        ([None, 2.5], ValueError, "Reshape your data"),
         ([], errors.EmptyData, "the list is empty"),
         ([[1, 2], [3]], errors.LengthMismatch, "row 1 has 1 cells and row 0 has 2"),
         ({"a": [1, 2], "b": [1]}, errors.LengthMismatch, "column 'a' has 2 rows and column 'b' has 1"),
@@ -973,11 +1186,6 @@ def test_a_missing_folder_is_a_missing_file():
         read("nowhere/at/all.csv")
 
 
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(errors.BadFile, match="it is a folder"):
-        read(tmp_path)
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_refused(tmp_path):
     path = written(tmp_path, "t.csv", CSV)
@@ -1222,6 +1430,7 @@ def imported_by(script):
 def test_numpy_does_not_import_pyarrow():
     script = (
         "[batch] = read(np.zeros((2, 2))); batch.numbers(batch.names); batch.codes('x0'); encode(['a', 'b'])\n"
+        "[texts] = read(['a text', 'see a.csv']); texts.texts('text')\n"
         "read_row({'x0': 1}, batch.names, False)\n"
     )
     assert imported_by(script) == []

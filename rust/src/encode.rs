@@ -304,7 +304,16 @@ impl<'a, O: Copy + TryInto<usize> + PartialOrd + Sync> Strings<'a, O> {
         })
     }
 
-    fn get(&self, row: usize) -> Option<&'a [u8]> {
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The string of a row; none if it is missing.
+    pub fn get(&self, row: usize) -> Option<&'a [u8]> {
         if let Some((bitmap, first)) = self.valid {
             let bit = first + row;
             if bitmap[bit / 8] >> (bit % 8) & 1 == 0 {
@@ -323,7 +332,7 @@ pub fn encode_strings<O: Copy + TryInto<usize> + PartialOrd + Sync>(
     strip: bool,
     threads: usize,
 ) -> Result<Encoded, Error> {
-    let n = strings.offsets.len() - 1;
+    let n = strings.len();
     if strip {
         encode(n, threads, |row| strings.get(row).map(strip_space))
     } else {

@@ -41,6 +41,12 @@ pub enum Error {
         row: usize,
         value: Number,
     },
+    /// More is to be taken away of a word (or of the texts of a class) than is there: `left`, below zero, would be left.
+    NotThere {
+        word: Option<Vec<u8>>,
+        class: usize,
+        left: Number,
+    },
     /// The arrays do not fit together; the sentence says how.
     Malformed(Cow<'static, str>),
 }
@@ -65,6 +71,11 @@ impl fmt::Display for Error {
                     "{}: {value:?} in feature {feature}, row {row}",
                     fault.name()
                 )
+            }
+            Error::NotThere { word, class, left } => {
+                let what = word.as_deref().map(String::from_utf8_lossy);
+                let what = what.unwrap_or("its texts".into());
+                write!(f, "not there: {left:?} of {what:?} in class {class}")
             }
             Error::Malformed(sentence) => f.write_str(sentence),
         }

@@ -38,6 +38,19 @@ impl Expansion {
         };
     }
 
+    pub fn from_parts([hi, mid, lo]: [f64; 3]) -> Self {
+        Expansion { hi, mid, lo }
+    }
+
+    /// A whole number, exactly.
+    pub fn from_whole(number: u64) -> Self {
+        let (high, low) = ((number >> 32 << 32) as f64, (number & 0xffff_ffff) as f64);
+        let mut whole = Expansion::default();
+        whole.add(high);
+        whole.add(low);
+        whole
+    }
+
     /// Adds another expansion.
     pub fn merge(&mut self, other: &Expansion) {
         self.add(other.hi);
@@ -65,6 +78,22 @@ impl Expansion {
         let (p, e) = two_product(z, z);
         let inside = self.add_product(p, w);
         self.add_product(e, w) && inside
+    }
+
+    /// Times a double, to within a rounding of the last part.
+    pub fn times(&self, factor: f64) -> Expansion {
+        let [hi, mid, lo] = self.parts();
+        let mut product = Expansion::default();
+        product.add_product(hi, factor);
+        product.add_product(mid, factor);
+        product.add(lo * factor);
+        product
+    }
+
+    /// The nearest double.
+    pub fn value(&self) -> f64 {
+        let [hi, mid, lo] = self.parts();
+        hi + (mid + lo)
     }
 
     /// Largest first; each part is the rounded value of all that is left, so they do not overlap.
@@ -115,6 +144,22 @@ mod tests {
         assert!(outlier.add_square(1e12 + 0.3, 1.0));
         total.take(&outlier);
         assert_eq!(total.parts(), before);
+    }
+
+    #[test]
+    fn whole_numbers_and_multiples_are_exact() {
+        for number in [0, 1, (1 << 53) + 1, u64::MAX] {
+            let parts = Expansion::from_whole(number).parts();
+            let exact: i128 = parts.iter().map(|&part| part as i128).sum();
+            assert_eq!(exact, i128::from(number));
+        }
+        let tenth = Expansion::from_parts([0.1, 2_f64.powi(-60), 2_f64.powi(-120)]);
+        let half = [0.05, 2_f64.powi(-61), 2_f64.powi(-121)];
+        assert_eq!(tenth.times(0.5).parts(), half);
+        assert_eq!(tenth.times(0.0).value(), 0.0);
+        assert_eq!(sum(&[1.0, 2_f64.powi(-53), 2_f64.powi(-106)])[0], 1.0);
+        let above = Expansion::from_parts([1.0, 2_f64.powi(-53), 2_f64.powi(-106)]);
+        assert_eq!(above.value(), 1.0 + f64::EPSILON);
     }
 
     #[test]

@@ -15,7 +15,9 @@ pub mod moments;
 pub mod scale;
 pub mod score;
 pub mod simd;
+pub mod text;
 pub mod threads;
+pub mod words;
 
 #[cfg(feature = "python")]
 mod python;

@@ -16,6 +16,7 @@ from banbury.distributions import (
     KernelDensity,
     NormalInverseGamma,
     Poisson,
+    Text,
 )
 from banbury.errors import BanburyError, BanburyWarning
 from banbury.explain import Explanation
@@ -44,6 +45,7 @@ __all__ = [
     "Poisson",
     "Schema",
     "Tally",
+    "Text",
     "count",
     "datasets",
     "estimate",

@@ -1,4 +1,4 @@
-"""The border: arrays in, arrays out, no state; every call releases the GIL.
+"""The border: arrays in, arrays out; every call releases the GIL. What has state is at the end: the words of texts.
 
 Shapes: n rows, F features, C classes. ``columns`` is a list of arrays that together hold the F features in order:
 a 1-D array is one feature, a 2-D array is one feature per column; any strides; float64, float32, or integers of
@@ -10,7 +10,7 @@ weights comes back beside it. Real sums are *expansions*: three float64 on the l
 exact sum is the value. One thread and eight give the same bits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -129,4 +129,142 @@ def score(
         log(sum_b weights[b, c] * K((z - centres[b]) / bandwidth[c]) / bandwidth[c]) for kernel 'normal', far out in logs.
         Compact kernels ('box' on [-1/2, 1/2); 'triangle', 'epanechnikov', 'biweight', 'triweight', 'cosine' on [-1, 1]): that
         density mixed as (1 - 1e-6) * density + 1e-6 * normal(floor[0], floor[1]) (mean, standard deviation in z units).
+    ('words', texts, tokeniser, words, weights, base, constant, once, polya): one feature. Of a text that has word w n_w times,
+        x_w = 1 if ``once``, else what the tokeniser makes of n_w; s_w and row_w are the word's scale and row, over the words
+        that are set. Adds constant[c] + sum_w x_w s_w (row_w[c] + base[c]). With ``polya`` (C,) and base None:
+        constant[c] + sum_w sum_{j < n_w} log(row_w[c] + j) - sum_{t < T} log(polya[c] + t), T = sum_w n_w (n_w = 1 if once).
+        A missing text adds 0.
     """
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+Texts = (
+    list[Any]  # of str; None and float NaN are missing texts, lone surrogates are allowed
+    | tuple[
+        Column, NDArray[np.uint8], NDArray[np.uint8] | None, int
+    ]  # offsets, data, valid, valid_offset: as encode_strings
+    | tuple[list[str], Int, NDArray[np.bool_] | None]  # tokens of all texts, n + 1 offsets, which texts are missing
+)
+Ids = NDArray[np.uint32]
+
+class NotThere(ValueError):
+    """Subtracting what was never added. ``args`` is (word or None, class number, what is left)."""
+
+class Tokeniser:
+    """How a text becomes tokens, and how much each counts; immutable, shared by threads."""
+
+    def __init__(
+        self,
+        pattern: str,
+        lowercase: bool,
+        characters: bool,
+        shortest: int,
+        longest: int,
+        stop_words: list[str],
+        log: bool,
+        length: bool,
+    ) -> None:
+        """``pattern``: 'word' (two or more word characters), 'word1' (one or more), 'mail', 'given' (tokens come ready).
+
+        Of words, or of ``characters``, the n-grams from ``shortest`` to ``longest``; stop words are taken out first. A token
+        that a text has n times counts n, or log(1 + n) if ``log``; divided by the text's Euclidean length if ``length``.
+        """
+
+    def tokens(self, text: str | list[str]) -> list[str]:
+        """Of one text (of a list of tokens for 'given'): 1-grams in order, then 2-grams, and so on."""
+
+class Words:
+    """Sums of one column of text: per (word, class) occurrences and documents, per class texts.
+
+    ``count`` and ``forget`` change it in place; all other methods leave it as it is. Copies are made on write.
+    """
+
+    n_classes: int
+    n_words: int  # words that some text has
+    n_ids: int  # ids given out, 0 .. n_ids - 1, those of forgotten words included
+    buckets: int  # 0: words by name; else tokens are hashed into so many buckets, named '#17'
+
+    def __init__(self, n_classes: int, buckets: int) -> None: ...
+    def count(
+        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Real | None, whole: bool, threads: int
+    ) -> Ids:
+        """Adds texts, but those of class -1; the ids of the words they have, each once."""
+
+    def forget(
+        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Real | None, whole: bool, threads: int
+    ) -> Ids:
+        """The twin of ``count``; raises NotThere, and changes nothing, where a sum would fall below zero."""
+
+    def copy(self) -> Words:
+        """The same, to be changed apart; it costs nothing until then."""
+
+    def plus(self, other: Words) -> Words:
+        """Both together, words by name."""
+
+    def minus(self, other: Words) -> Words:
+        """Without the other's texts, and without words that no text has any more; raises NotThere."""
+
+    def times(self, factor: float) -> Words: ...
+    def same(self, other: Words) -> bool:
+        """By name: whole numbers exactly, real sums within 1e-12 of themselves."""
+
+    def place(self, index: Int, n_classes: int) -> Words:
+        """Class c becomes class index[c]."""
+
+    def take(self, index: Int) -> Words:
+        """Class i is class index[i] of this one; words that no text has any more are gone."""
+
+    def pairs(self, ids: Ids | None) -> tuple[Int, Codes, Int, Int, Real | None]:
+        """starts (n + 1,); then per pair, in class order: class, occurrences, documents, and weights (pairs, 2, 3) of real sums.
+
+        None: all ids in order. Pairs without documents are left out.
+        """
+
+    def texts(self) -> tuple[Int, Real | None]:
+        """Per class (C,), and weights (C, 3)."""
+
+    def occurrences(self) -> tuple[Int, Real | None]:
+        """Per class, over all words."""
+
+    def documents(self) -> tuple[Int, Real | None]:
+        """Per class, over all words: of each word the texts that have it."""
+
+    def words(self, ids: Ids | None) -> list[str]: ...
+    def find(self, words: list[str]) -> Int:
+        """The ids of words; -1 where there is none."""
+
+    def with_words(self, words: list[str]) -> Words:
+        """The same with ids for these words too, which no text has."""
+
+    def encode(self, tokeniser: Tokeniser, texts: Texts, threads: int) -> tuple[Int, Codes]:
+        """Offsets (n + 1,) and the ids of all tokens in order; -1: unknown."""
+
+    def in_order(self) -> Ids:
+        """The ids of the words that some text has, by their UTF-8 bytes."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays: words in the order of their bytes, none without texts."""
+
+    @staticmethod
+    def from_state(n_classes: int, buckets: int, state: Mapping[str, NDArray[Any]]) -> Words:
+        """What ``state`` gave; ValueError for anything that does not fit together."""
+
+class Weights:
+    """A row of numbers per class for each word id; rows of few classes are kept by their pairs. Copies are made on write."""
+
+    def __init__(self, n_classes: int, default: Real) -> None:
+        """``default`` (C,) is added to a word's ``common`` number in classes that it has no value for."""
+
+    def set(self, ids: Ids, common: Real, scale: Real | None, starts: Int, classes: Codes, values: Real) -> None:
+        """Row of ids[i]: values[j] in class classes[j], starts[i] <= j < starts[i + 1]; common[i] + default[c] in all others.
+
+        scale[i] multiplies what a token of the word adds; 1 if None.
+        """
+
+    def skip(self, ids: Ids) -> None:
+        """These words are outside the vocabulary, as are ids never set."""
+
+    def rows(self, ids: Ids) -> tuple[NDArray[np.bool_], Real, Real]:
+        """Whether set (n,); rows (n, C), zeros where not; scales (n,)."""
+
+    def copy(self) -> Weights: ...

@@ -100,8 +100,14 @@ def where(source: str | None) -> str:
     return f" in {source}" if source else ""
 
 
+DELIMITED = tuple(
+    f".{kind}{how}" for kind in ("csv", "tsv", "txt", "data", "dat", "tab") for how in ("", ".gz", ".bz2")
+)
+
+
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
-    header = "\n  The first line was taken for the header; if the file has none, give names=[...]." if source else ""
+    delimited = source is not None and source.lower().endswith(DELIMITED)
+    header = "\n  The first line was taken for the header; if the file has none, give names=[...]." if delimited else ""
     return UnknownColumn(
         f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n  Columns: {listed(known)}{header}",
         column=name,
@@ -331,13 +337,6 @@ def not_a_table(array: Any) -> BanburyError:
     )
 
 
-def texts_not_yet(value: Any) -> BanburyError:
-    return BanburyError(
-        f"a table is needed, and these are texts ({value!r} is the first). Give the texts as a column: "
-        "{'text': texts}."
-    )
-
-
 def sparse_data() -> TypeError:
     return TypeError(
         "Sparse data was passed, but dense data is required. Use '.toarray()' to convert to a dense numpy array."
@@ -346,8 +345,8 @@ def sparse_data() -> TypeError:
 
 def unreadable_data(data: Any) -> TypeError:
     return TypeError(
-        f"cannot read rows from {type(data).__name__}. Give a file's path, a frame, a mapping of columns, "
-        "a 2-D array, a list of rows or records, or batches of any of these."
+        f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
+        "a 2-D array, a list of rows, records or texts, or batches of any of these."
     )
 
 
@@ -403,9 +402,22 @@ def broken_stream(why: str) -> BanburyError:
     return BanburyError(f"the stream of batches broke off: {why.splitlines()[0] if why else 'no reason given'}")
 
 
-def missing_file(path: Any, near: Sequence[str]) -> BadFile:
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return bad_file(path, f"there is no such file.{hint}")
+def missing_file(path: Any, near: Sequence[str], why: str = "there is no such file") -> BadFile:
+    hint = f" Did you mean {near[0]!r}?" if near else " A text to be read is given in a list, or in a column."
+    shown = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."
+    return bad_file(shown, f"{why}.{hint}")
+
+
+def nothing_readable(source: str | None, files: Sequence[tuple[str, str]]) -> BadFile:
+    """``files``: each with why it could not be read."""
+    path, why = files[0]
+    if len(files) == 1:
+        return bad_file(path, f"{why}.")
+    return bad_file(source or path, f"not one of {len(files):,} files can be read.\n  {_with_reasons(files)}")
+
+
+def _with_reasons(files: Sequence[tuple[str, str]]) -> str:
+    return listed((f"{path} ({why})" for path, why in files), 5)
 
 
 def wrong_type_in_line(value: Any, column: str, wanted: str, line: int | None, path: Any) -> BadValue:
@@ -442,6 +454,27 @@ def not_utf8(path: Any) -> BanburyWarning:
     )
 
 
+def unreadable_files(source: str | None, files: Sequence[tuple[str, str]], n_files: int) -> BanburyWarning:
+    return BanburyWarning(
+        f"{len(files):,} of {n_files:,} files{where(source)} cannot be read, and are skipped: {_with_reasons(files)}. "
+        "Mend them or take them away, and count again if they matter."
+    )
+
+
+def broken_messages(source: str | None, names: Sequence[str], n_messages: int) -> BanburyWarning:
+    return BanburyWarning(
+        f"{len(names):,} of {n_messages:,} messages{where(source)} are broken (damaged, cut off, or in an unknown "
+        f"encoding), and only what can be read of them is: {listed(names, 3)}"
+    )
+
+
+def files_beside_folders(folder: Any, n_files: int) -> BanburyWarning:
+    return BanburyWarning(
+        f"{folder} has a sub-folder per class, so the {n_files:,} files beside them are ignored. "
+        "Move them into the folder of their class to have them read."
+    )
+
+
 def all_impossible(n_rows: int, how: str) -> BanburyWarning:
     return BanburyWarning(
         f"every class is impossible for {n_rows:,} rows under how={how!r}; they are answered by the class prior. "
@@ -461,4 +494,19 @@ def nothing_chosen(left_out: dict[str, str]) -> BanburyWarning:
     return BanburyWarning(
         f"no column is left to learn from, so every row will be answered by the class prior; left out: {why}. "
         "Name a family in features= to have a column counted all the same"
+    )
+
+
+def too_many_words(column: str, n_words: int, n_classes: int, why: str) -> BadSetting:
+    return BadSetting(
+        f"column {column!r} has {n_words:,} words and there are {n_classes:,} classes: {why} needs a number for every pair, more "
+        "than fit. Keep fewer words with bb.Text(min_count=..., max_words=...).",
+        column=column,
+    )
+
+
+def no_words_left(column: str, n_words: int) -> BanburyWarning:
+    return BanburyWarning(
+        f"none of the {n_words:,} words of column {column!r} is left, so its texts say nothing. Prune less: see min_count, "
+        "min_share, max_share and drop_most_frequent of bb.Text."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,19 +16,19 @@ from banbury import errors
 from banbury.distributions.family import HOWS, check_positive
 from banbury.explain import Explanation
 from banbury.naive_bayes import Model, estimate
-from banbury.readers import Batch, read
-from banbury.schema import infer
+from banbury.readers import Batch, n_threads, read
+from banbury.schema import Schema, infer
 from banbury.sums import in_order
-from banbury.tally import Tally, count
+from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
 
 Real = NDArray[np.float64]
 
 
 class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes for tables of mixed columns, as scikit-learn estimators are used.
+    """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
 
-    Strings, booleans and numbers are counted as they come, missing values are skipped, categories and classes may be new
-    at any time. ``features`` chooses families ("auto", one for all columns, or a mapping by column), ``how``, ``alpha``,
+    A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
+    skipped, categories, words and classes may be new at any time. ``features`` chooses families ("auto", one for all columns, or a mapping by column), ``how``, ``alpha``,
     ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and ``threads`` those of ``bb.count``.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums) and
@@ -43,10 +44,13 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     True
     """
 
-    tally_: Tally
     classes_: NDArray[Any]
     n_features_in_: int
-    _model: Model | None
+    _growing: Growing
+    _tally: Tally | None  # what was handed out of it
+    _model: Model | None  # of what was counted; not handed out, since its words go on growing
+    _frozen: Model | None  # the model that was handed out
+    _touched: list[Touched]  # words that changed since the model was made
     _declared: frozenset[Any]  # classes named in advance
     _dtype: np.dtype[Any] | None  # of the labels
 
@@ -71,37 +75,43 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts the rows and forgets all that was learned before."""
         batch, labels = self._checked(X, y)
-        tally = self._first(batch, labels, sample_weight)
-        model = self._estimated(tally)
-        self._keep(tally, labels.dtype, frozenset())
-        self._begin(tally, batch)
+        growing = self._first(batch, labels, sample_weight)
+        model = self._estimated(growing.seen)
+        self._keep(growing, labels.dtype, frozenset())
+        self._begin(growing.schema, batch)
         self._model = model
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
-        """Counts more rows. New classes and categories may come at any time; ``classes`` may name some in advance.
+        """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
 
-        The first call settles the schema; from then on any batches in any order give the tally of all rows at once.
+        The first call settles the schema; from then on any batches in any order give the tally of all rows at once. One text
+        costs its words, however many were counted before.
         """
         declared = frozenset() if classes is None else frozenset(_labels(classes, "classes").tolist())
         batch, labels = self._checked(X, y)
         if self.__sklearn_is_fitted__():
-            tally = self.tally_ + self._more(batch, labels, sample_weight)
-            self._keep(tally, _common(self._dtype, labels.dtype), self._declared | declared)
+            [part] = self._more(batch, labels, sample_weight)
+            dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
+            known = self._growing.classes
+            if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
+                names = declared.union(known, part.tally.classes)
+                self.classes_, self._dtype = _named(names, dtype), dtype  # it may fail: before anything is counted
+            self._changed(self._growing.add(part))
+            self._declared = declared
         else:
-            tally = self._first(batch, labels, sample_weight, more_to_come=True)
-            self._keep(tally, labels.dtype, declared)
-            self._begin(tally, batch)
+            growing = self._first(batch, labels, sample_weight, more_to_come=True)
+            self._keep(growing, labels.dtype, declared)
+            self._begin(growing.schema, batch)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Takes rows out again: the twin of ``partial_fit``. Rows that were never learned raise, and change nothing."""
         self._check_fitted()
         batch, labels = self._checked(X, y)
-        tally = self.tally_ - self._more(batch, labels, sample_weight)
-        if not tally.classes:
-            raise errors.empty_data(None, "forgetting these rows would leave no row at all")
-        self._keep(tally, self._dtype, self._declared)
+        [part] = self._more(batch, labels, sample_weight)
+        self._changed(self._growing.forget(part))
+        self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -129,19 +139,33 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
-        """Why a row gets its class: the weight of evidence of every column, in decibans."""
-        return self.model_.explain(row, against)
+        """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
+        return self._current().explain(row, against)
+
+    @property
+    def tally_(self) -> Tally:
+        """The sums of all rows as they stand."""
+        self._check_fitted()
+        if self._tally is None:
+            self._tally = self._growing.frozen()
+        return self._tally
 
     @property
     def model_(self) -> Model:
-        """The model of the tally as it stands; made when first asked for."""
-        self._check_fitted()
-        if self._model is None:
-            self._model = self._estimated(self.tally_)
-        return self._model
+        """The model of the tally as it stands."""
+        if not self._check_fitted().schema.texts:
+            return self._current()
+        if self._frozen is None:
+            self._frozen = self._estimated(self.tally_)
+        return self._frozen
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "tally_" in self.__dict__
+        return "_growing" in self.__dict__
+
+    def __getstate__(self) -> Any:
+        """Without the models, which are made again when first asked for."""
+        state = dict(super().__getstate__())
+        return state | {"_model": None, "_frozen": None, "_touched": []} if "_growing" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,45 +176,62 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     # Keeping what was learned
 
-    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Tally:
-        """The tally of the first rows, which settle the schema."""
+    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
+        """The sums of the first rows, which settle the schema."""
         if self.how not in HOWS:
             raise errors.unknown_choice("how", self.how, HOWS)
         check_positive("alpha", self.alpha, zero=True)
         weights = _sample_weight(sample_weight, batch.n_rows)
+        threads = n_threads(self.threads)
+        batch.threads = threads
         schema = infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
-        tally = count(batch, labels, schema=schema, weights=weights, threads=self.threads)
-        if not tally.classes:
+        growing = Growing(schema)
+        [part] = parts(batch, schema, Labels.of(labels, weights, None, threads))
+        if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
-        return tally
+        growing.add(part)
+        return growing
 
-    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Tally:
-        """The tally of rows under the schema that stands, apart."""
+    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Iterator[Part]:
+        """Rows under the schema that stands, apart."""
         self._check_columns(batch)
-        columns = self.tally_.schema.columns
+        schema = self._growing.schema
+        columns = schema.columns
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != columns:
             extra = [name for name in batch.names if name not in columns]
             if extra:
                 text = f"column {errors.listed(map(repr, extra))} was not counted, and is ignored"
                 warnings.warn(text, errors.BanburyWarning, stacklevel=3)
         weights = _sample_weight(sample_weight, batch.n_rows)
-        return self.tally_.count(batch, labels, weights=weights, threads=self.threads)
+        batch.threads = n_threads(self.threads)
+        return parts(aligned(batch, schema), schema, Labels.of(labels, weights, None, batch.threads))
 
-    def _begin(self, tally: Tally, batch: Batch) -> None:
+    def _begin(self, schema: Schema, batch: Batch) -> None:
         """Forgets what was known of the columns, and notes theirs."""
-        self.n_features_in_ = len(tally.schema.columns)
+        self.n_features_in_ = len(schema.columns)
         self.__dict__.pop("feature_names_in_", None)
         if batch.named:
-            self.feature_names_in_ = np.array(tally.schema.columns, dtype=object)
+            self.feature_names_in_ = np.array(schema.columns, dtype=object)
 
-    def _keep(self, tally: Tally, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
-        names = in_order(declared.union(tally.classes)) if declared else tally.classes
-        try:
-            classes = _as_array(names, dtype)
-        except (TypeError, ValueError, OverflowError):
-            raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
-        self.tally_, self.classes_ = tally, classes  # all that can fail has been done
-        self._model, self._dtype, self._declared = None, dtype, declared
+    def _keep(self, growing: Growing, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
+        self.classes_ = _named(declared.union(growing.classes), dtype)  # it may fail: before anything is changed
+        self._growing, self._dtype, self._declared = growing, dtype, declared
+        self._tally = self._model = self._frozen = None
+        self._touched = []
+
+    def _changed(self, touched: Touched) -> None:
+        self._touched.append(touched)
+        self._tally = self._frozen = None
+
+    def _current(self) -> Model:
+        """The model of what was counted, brought up to date; its words go on growing."""
+        self._check_fitted()
+        if self._model is None:
+            self._model = self._estimated(self._growing.seen)
+        elif self._touched:
+            self._model = self._model.after(self._growing.seen, self._touched)
+        self._touched = []
+        return self._model
 
     def _estimated(self, tally: Tally) -> Model:
         model = estimate(tally, how=self.how, alpha=self.alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
@@ -207,12 +248,13 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     # Checking what comes in
 
-    def _check_fitted(self) -> None:
+    def _check_fitted(self) -> Growing:
         if not self.__sklearn_is_fitted__():
             name = type(self).__name__
             raise NotFittedError(
                 f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
             )
+        return self._growing
 
     def _checked(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
         if y is None:
@@ -236,7 +278,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
 
     def _ready(self, X: Any) -> tuple[Model, Batch]:
-        model = self.model_
+        model = self._current()
         batch = _batch(X)
         self._check_columns(batch)
         return model, batch
@@ -267,6 +309,15 @@ def _as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[An
         return np.array(names, dtype=dtype)
     one_type = len({type(name) for name in names}) == 1
     return np.array(names, dtype=None if one_type and dtype is not None and dtype.kind != "O" else object)
+
+
+def _named(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
+    """The classes in order, as an array; raises if one of them is not of the labels' type."""
+    names = in_order(names)
+    try:
+        return _as_array(names, dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
 
 
 def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:

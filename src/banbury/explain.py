@@ -1,4 +1,4 @@
-"""Why a row got its class: the weight of evidence of every feature, in decibans.
+"""Why a row got its class: the weight of evidence of every feature and every word, in decibans.
 
 A deciban is ten times the base-10 logarithm of a likelihood ratio: +10 makes the odds ten times as long, +3 about twice.
 """
@@ -18,13 +18,25 @@ DECIBANS = 10.0 / np.log(10.0)
 
 
 @dataclass(frozen=True)
+class Term:
+    """What a feature's value, or one of the words of a text, says of each class."""
+
+    feature: str
+    value: Any
+    log_likelihood: Real  # (classes,)
+    seen: bool = True  # whether any counted row has the value
+    times: int = 1  # how often a word occurs
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """What one feature says: its value, and for how many decibans it speaks (against, if negative)."""
+    """What one feature or word says: its value, and for how many decibans it speaks (against, if negative)."""
 
     feature: str
     value: Any
     decibans: float
     seen: bool = True  # whether any counted row has the value
+    times: int = 1  # how often a word occurs in the text
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,8 @@ class Explanation:
             "decibans": self.decibans,
             "prior": self.prior,
             "evidence": [
-                {"feature": e.feature, "value": e.value, "decibans": e.decibans, "seen": e.seen} for e in self.evidence
+                {"feature": e.feature, "value": e.value, "decibans": e.decibans, "seen": e.seen, "times": e.times}
+                for e in self.evidence
             ],
         }
 
@@ -77,7 +90,7 @@ class Explanation:
         ]
         if len(self.evidence) > 30:
             rest = sum(e.decibans for e in self.evidence[30:])
-            lines.append(f"  and {len(self.evidence) - 30:,} more features  {rest:+8.2f}")
+            lines.append(f"  {f'and {len(self.evidence) - 30:,} more':{names + 2 + values}}  {rest:+8.2f}")
         return "\n".join([*lines, f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.2f}"])
 
     __repr__ = __str__
@@ -88,7 +101,8 @@ def _shown(evidence: Evidence) -> str:
     if value is None:
         return "missing"
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"= {text if len(text) <= 40 else text[:39] + '…'}{'' if evidence.seen else ' (never seen)'}"
+    often = f" × {evidence.times}" if evidence.times > 1 else ""
+    return f"= {text if len(text) <= 40 else text[:39] + '…'}{often}{'' if evidence.seen else ' (never seen)'}"
 
 
 def _bar(weight: float) -> str:
@@ -101,23 +115,23 @@ def _bar(weight: float) -> str:
 def explained(
     classes: Sequence[Any],
     log_prior: Real,
-    rows: Sequence[tuple[str, Any, bool]],
-    log_likelihoods: Real,
+    terms: Sequence[Term],
     posterior: Real,
     against: int | None,
 ) -> Explanation:
-    """The explanation of one row from its features (name, value, whether it was ever seen) and their log-likelihoods.
+    """The explanation of one row from what its features say.
 
     Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
     """
     ranked = np.argsort(-posterior, kind="stable")
     winner = int(ranked[0])
     other = int(ranked[1]) if against is None else against
-    difference = _difference(log_likelihoods[:, winner], log_likelihoods[:, other]) * DECIBANS
+    likelihoods = np.array([term.log_likelihood for term in terms]).reshape(len(terms), len(classes))
+    difference = _difference(likelihoods[:, winner], likelihoods[:, other]) * DECIBANS
     evidence = [
-        Evidence(name, value, float(weight), seen)
-        for (name, value, seen), weight in zip(rows, difference, strict=True)
-        if value is not None or weight != 0
+        Evidence(term.feature, term.value, float(weight), term.seen, term.times)
+        for term, weight in zip(terms, difference, strict=True)
+        if term.value is not None or weight != 0
     ]
     evidence.sort(key=lambda e: -abs(e.decibans))
     prior = float(_difference(log_prior[winner], log_prior[other])) * DECIBANS

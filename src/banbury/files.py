@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
+from banbury.distributions import Text
+from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
-from banbury.sums import Counts, Moments, Rows, in_order
+from banbury.sums import Counts, Moments, Rows, Words, in_order
 from banbury.tally import Tally
 
 FORMAT = 1
@@ -26,7 +28,8 @@ def save(thing: Model | Tally, path: str | os.PathLike[str]) -> None:
 
     The file is complete or not there: it is written beside its place and then moved.
     """
-    from safetensors.numpy import save as to_bytes
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
 
     if not isinstance(thing, (Model, Tally)):
         raise errors.bad_setting(
@@ -34,20 +37,19 @@ def save(thing: Model | Tally, path: str | os.PathLike[str]) -> None:
         )
     tally = thing.tally if isinstance(thing, Model) else thing
     about = {"format": FORMAT, "tally": _about(tally), "model": _settings(thing) if isinstance(thing, Model) else None}
-    content = to_bytes(_tensors(tally), {"banbury": json.dumps(about)})
     target = Path(path)
     try:
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
+            os.close(handle)
+            save_file(_tensors(tally), beside, {"banbury": json.dumps(about)})
             os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~_umask())
             os.replace(beside, target)
         except BaseException:
             os.unlink(beside)
             raise
-    except OSError as problem:
-        raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
+    except (OSError, SafetensorError) as problem:
+        raise errors.unwritable_file(target, getattr(problem, "strerror", None) or str(problem)) from None
 
 
 def _umask() -> int:
@@ -112,7 +114,10 @@ def _tensors(tally: Tally) -> dict[str, NDArray[Any]]:
         for name, rows in numbers.items()
         if rows.weights is not None
     }
-    return tensors | {"moments.sums": np.ascontiguousarray(tally.moments.sums)}
+    tensors["moments.sums"] = np.ascontiguousarray(tally.moments.sums)
+    for i, words in enumerate(tally.words):
+        tensors |= {f"words.{i}.{name}": array for name, array in words.table.state().items()}
+    return tensors
 
 
 def _tally(about: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Tally:
@@ -129,7 +134,15 @@ def _tally(about: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Tal
         raise ValueError("keys and features differ in number")
     shape = (len(schema.measured), len(classes))
     moments = Moments(_rows("moments", tensors, shape), _real("moments.sums", tensors, (*shape, 2, 3)))
-    return Tally(schema, classes, _rows("classes", tensors, (len(classes),)), counts, moments, int(about["skipped"]))
+    words = tuple(_words(f"words.{i}.", f, tensors, len(classes)) for i, f in enumerate(schema.texts))
+    rows = _rows("classes", tensors, (len(classes),))
+    return Tally(schema, classes, rows, counts, moments, words, int(about["skipped"]))
+
+
+def _words(prefix: str, feature: Feature, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> Words:
+    state = {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+    assert isinstance(feature.family, Text)
+    return Words(_core.Words.from_state(n_classes, feature.family.buckets or 0, state))
 
 
 def _names(what: str, names: Any) -> tuple[Any, ...]:

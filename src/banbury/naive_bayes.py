@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,11 +15,14 @@ from banbury import _core, errors
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import HOWS, Choice, How, Parameters, check_positive
-from banbury.explain import Explanation, explained
+from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
+from banbury.distributions.text import Bag
+from banbury.explain import Explanation, Term, explained
+from banbury.progress import watched
 from banbury.readers import Batch, Widened, n_threads, read, read_row
 from banbury.schema import Schema
-from banbury.tally import Label, Tally, named
+from banbury.sums import Words
+from banbury.tally import Label, Tally, Touched, named
 
 Real = NDArray[np.float64]
 MOST_SAMPLED = 10**10
@@ -78,6 +81,10 @@ class Model:
     parameters: tuple[Parameters, ...]
     threads: int | None = None
 
+    def __reduce__(self) -> Any:
+        """A model is derived from its tally, wherever it is unpacked."""
+        return _unpacked, (self.tally, self.choice, self.class_prior, self.threads)
+
     @property
     def classes(self) -> tuple[Label, ...]:
         return self.tally.classes
@@ -91,6 +98,23 @@ class Model:
         """The classes as an array, of strings or numbers where all are."""
         kinds = {type(name) for name in self.classes}
         return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
+
+    def after(self, tally: Tally, touched: Sequence[Touched]) -> Model:
+        """The model of a tally that grew or shrank since: of its columns of text in these words alone, changed in place."""
+        if tally.classes != self.classes or self.choice.how == "gibbs":
+            choice = self.choice
+            model = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=self.class_prior, seed=choice.seed)
+            return replace(model, threads=self.threads)
+        first_text = len(self.parameters) - len(tally.words)
+        parameters: list[Parameters] = []
+        for i, (old, (given, features, sums)) in enumerate(zip(self.parameters, tally.groups, strict=True)):
+            if isinstance(old, Bag) and isinstance(sums, Words) and old.live:
+                ids = [words[i - first_text] for words in touched]
+                parameters.append(old.refreshed(sums, ids[0] if len(ids) == 1 else np.unique(np.concatenate(ids))))
+            else:
+                parameters.append(given.estimate(features, sums, self.choice, UNUSED))
+        prior = _log_prior(self.class_prior, tally)
+        return replace(self, tally=tally, log_prior=prior, parameters=tuple(parameters))
 
     def with_class_prior(self, class_prior: ClassPrior) -> Model:
         """The same model under another class prior: "uniform", a probability per class, or None for the frequencies."""
@@ -150,21 +174,28 @@ class Model:
                 "the model", f"one class, {self.classes[0]!r}", "one of two classes at least to explain"
             )
         batch, parameters = self._fitting(self._one_row(row), set(), stacklevel=4)
-        features = [f for group in parameters for f in group.features]
-        names = [f.name for f in features]
-        likelihoods = self._kernel(batch, parameters, "parts")[0][0]
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         other = None if against is None else self._class(against)
         if other is not None and other == int(posterior.argmax()):
             raise errors.bad_setting("against", against, "another class than the most probable one")
-        order = sorted(range(len(names)), key=lambda i: self.schema.index[names[i]])
-        values = [next(iter(batch.head(names[i], 1)), None) for i in order]
-        seen = [self._is_seen(name, batch) for name in (names[i] for i in order)]
-        rows = list(zip([names[i] for i in order], values, seen, strict=True))
-        return explained(self.classes, self.log_prior, rows, likelihoods[order], posterior, other)
+        likelihoods = iter(self._kernel(batch, parameters, "parts")[0][0])
+        terms = [
+            term for group in parameters for f in group.features for term in self._terms(group, f, batch, likelihoods)
+        ]
+        terms.sort(key=lambda term: self.schema.index[term.feature])
+        return explained(self.classes, self.log_prior, terms, posterior, other)
+
+    def _terms(self, group: Parameters, feature: Feature, batch: Batch, likelihoods: Iterator[Real]) -> list[Term]:
+        """What a feature of the row says of each class: one term, or one for each of a text's words."""
+        likelihood, value = next(likelihoods), next(iter(batch.head(feature.name, 1)), None)
+        if isinstance(group, Bag) and value is not None:
+            return [Term(feature.name, *word) for word in group.evidence(str(value))]
+        return [Term(feature.name, value, likelihood, self._is_seen(feature.name, batch))]
 
     def _one_row(self, row: Any) -> Batch:
-        """The row as predict would read it: a mapping or Series by name, an array or list by position, or a table of one."""
+        """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""
+        if isinstance(row, str) and len(self.schema.columns) == 1 and not self.schema.named:
+            row = [row]
         if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
             if len(row) != len(self.schema.columns):
                 raise errors.wrong_width(len(row), len(self.schema.columns))
@@ -223,12 +254,20 @@ class Model:
     # Scoring
 
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
+        if self._texts_alone is not None and type(rows) is list and rows and type(rows[0]) is str and not reading:
+            try:
+                answer, impossible = self._score(len(rows), [self._texts_alone.part(rows)], want)
+            except TypeError:  # something among them is no text: the long way says what
+                pass
+            else:
+                self._warn_impossible(impossible, want, stacklevel=5)
+                return answer
         source = read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading)
         while True:
             found: list[NDArray[Any]] = []
             impossible, told = 0, set[str]()
             try:
-                for batch in source:
+                for batch in watched(source, "scoring", source.name):
                     batch.threads = self.threads
                     batch, parameters = self._fitting(batch, told)
                     answer, none_left = self._kernel(batch, parameters, want)
@@ -238,14 +277,26 @@ class Model:
             except Widened as wider:  # of a column that is not a feature
                 if not source.again:
                     raise errors.cannot_restart(wider.column, wider.kind) from None
-        if impossible and want != "log_joint":
-            warnings.warn(errors.all_impossible(impossible, self.choice.how), stacklevel=4)
+        self._warn_impossible(impossible, want, stacklevel=5)
         return found[0] if len(found) == 1 else np.concatenate(found)
+
+    @cached_property
+    def _texts_alone(self) -> Bag | None:
+        """The parameters of the one column there is, if the rows are plain texts: they need no reader."""
+        alone = self.parameters[0] if len(self.parameters) == 1 and not self.schema.named else None
+        return alone if isinstance(alone, Bag) and alone.plain and len(self.schema.columns) == 1 else None
+
+    def _warn_impossible(self, n_rows: int, want: str, stacklevel: int) -> None:
+        if n_rows and want != "log_joint":
+            warnings.warn(errors.all_impossible(n_rows, self.choice.how), stacklevel=stacklevel)
+
+    def _score(self, n_rows: int, parts: list[tuple[Any, ...]], want: str) -> tuple[NDArray[Any], int]:
+        return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
         parts = [part for group in parameters for part in group.parts(batch)]
         try:
-            return _core.score(batch.n_rows, self.log_prior, parts, want, n_threads(self.threads))
+            return self._score(batch.n_rows, parts, want)
         except _core.BadValue as bad:
             raise named(bad, [f.name for group in parameters for f in group.features], batch) from None
 
@@ -299,6 +350,11 @@ class Model:
         if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)):
             raise errors.bad_setting("costs", costs, wanted)
         return matrix
+
+
+def _unpacked(tally: Tally, choice: Choice, class_prior: ClassPrior, threads: int | None) -> Model:
+    model = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=class_prior, seed=choice.seed)
+    return replace(model, threads=threads)
 
 
 def check_seed(seed: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, NormalInverseGamma, family
+from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, NormalInverseGamma, Text, family
 from banbury.distributions.family import Feature, Kind
 from banbury.readers import MISSING_VALUES, Batch, read
 from banbury.readers.columns import Numbers
@@ -26,7 +26,11 @@ SAMPLE = 1000  # rows that settle origins, units and types
 FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
-GAUSSIAN, BERNOULLI = Gaussian(), Bernoulli()  # shared, so that columns of one family are seen to be so at a glance
+GAUSSIAN, BERNOULLI, TEXT = (
+    Gaussian(),
+    Bernoulli(),
+    Text(),
+)  # shared, so that columns of one family are seen to be so at a glance
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
 
 
@@ -66,9 +70,9 @@ class Schema:
     ) -> Schema:
         """The schema of a table, from its column types and its first batch.
 
-        Booleans are Bernoulli, strings categorical, numbers Gaussian; ``features`` overrides that for all columns or by name
-        (None leaves a column out). Dates, texts, columns without a value, with one value only, or of identifiers are left
-        out, and ``left_out`` says why.
+        Booleans are Bernoulli, numbers Gaussian, strings categorical, or text when they have more than three words on average;
+        ``features`` overrides that for all columns or by name (None leaves a column out). Dates, columns without a value, with
+        one value only, or of identifiers are left out, and ``left_out`` says why.
         """
         source = read(data, names=names, delimiter=delimiter, missing_values=missing_values)
         for batch in source:
@@ -78,12 +82,17 @@ class Schema:
     @cached_property
     def keyed(self) -> tuple[Feature, ...]:
         """The features counted by key: flags, categories, bins."""
-        return tuple(f for f in self.features if f.family.shape != "moments")
+        return tuple(f for f in self.features if f.family.shape in ("keys", "bins"))
 
     @cached_property
     def measured(self) -> tuple[Feature, ...]:
         """The features counted as moments."""
         return tuple(f for f in self.features if f.family.shape == "moments")
+
+    @cached_property
+    def texts(self) -> tuple[Feature, ...]:
+        """The features counted as bags of words."""
+        return tuple(f for f in self.features if f.family.shape == "words")
 
     @cached_property
     def declared(self) -> tuple[frozenset[Any] | None, ...]:
@@ -98,11 +107,11 @@ class Schema:
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
 
-    def kinds(self) -> dict[str, Literal["number", "string"]]:
+    def kinds(self) -> dict[str, Literal["number", "string", "text"]]:
         """What a text file's columns must be read as, so that more rows count as the first did."""
-        kinds: dict[str, Literal["number", "string"]] = {f.name: "number" for f in self.features if _numeric(f)}
+        kinds: dict[str, Literal["number", "string", "text"]] = {f.name: "number" for f in self.features if _numeric(f)}
         words = (f.name for f in self.features if isinstance(f.family, Categorical) and f.kind == "string")
-        return kinds | dict.fromkeys(words, "string")
+        return kinds | dict.fromkeys(words, "string") | {f.name: "text" for f in self.texts}
 
     def differs(self, other: Schema) -> str | None:
         """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
@@ -196,7 +205,9 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _numeric(feature: Feature) -> bool:
-    return feature.family.shape != "keys" or (isinstance(feature.family, Bernoulli) and feature.family.yes is None)
+    return feature.family.shape in ("bins", "moments") or (
+        isinstance(feature.family, Bernoulli) and feature.family.yes is None
+    )
 
 
 def _counted(feature: Feature) -> tuple[Any, ...]:
@@ -206,7 +217,9 @@ def _counted(feature: Feature) -> tuple[Any, ...]:
 
 
 def _described(feature: Feature) -> str:
-    place = "" if feature.family.shape == "keys" else f" about {feature.origin:g} in units of {feature.unit:g}"
+    place = (
+        "" if feature.family.shape in ("keys", "words") else f" about {feature.origin:g} in units of {feature.unit:g}"
+    )
     kind = f" of {feature.kind}s" if isinstance(feature.family, Categorical) else ""
     return f"{feature.family}{kind}{place}"
 
@@ -316,6 +329,8 @@ def _declared(features: Features, columns: Sequence[str], batch: Batch) -> dict[
 
 def _choose(batch: Batch, name: str, kind: str, missing: Missing, steady: set[str]) -> tuple[Family | None, str]:
     """The family of a column from its type and first values, and why; None to leave it out."""
+    if batch.is_text(name):
+        return TEXT, "texts"
     if kind == "empty":
         return None, "no value"
     if kind == "date":
@@ -339,7 +354,7 @@ def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | N
     values = batch.head(name, SAMPLE)
     words = sum(len(str(value).split()) for value in values) / max(len(values), 1)
     if words > WORDS_OF_TEXT:
-        return None, f"text ({words:.1f} words on average)"
+        return TEXT, f"{words:.1f} words on average"
     if len(values) >= FEWEST_IDENTIFIERS and _all_different(batch, name):
         return None, "identifiers: every row has its own"
     return Categorical(missing=missing), "strings"
@@ -388,7 +403,7 @@ def _sample(batch: Batch, names: Sequence[str]) -> Sample:
 
 def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], sample: Sample) -> tuple[Feature, ...]:
     """Features with their origins, units and kinds."""
-    scaled = [name for name, given, _ in chosen if given.shape != "keys" and given.name != "poisson"]
+    scaled = [name for name, given, _ in chosen if given.shape in ("bins", "moments") and given.name != "poisson"]
     if list(sample.names) != scaled:
         sample = _sample(batch, scaled)
     origins, units = _scales(sample.rows)
@@ -397,6 +412,8 @@ def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], sample: Sample
 
 
 def _feature(batch: Batch, name: str, given: Family, why: str, scale: tuple[float, float] | None) -> Feature:
+    if given.shape == "words":
+        return Feature(name, given, why=why)
     if scale is None:
         return Feature(name, given, kind=_kind(batch, name) if given.shape == "keys" else "integer", why=why)
     if given.shape == "moments":

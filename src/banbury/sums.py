@@ -1,4 +1,6 @@
-"""Counts and Moments: the two shapes of sums that serve every family. They add, subtract and scale.
+"""Counts, Words and Moments: the shapes of sums that serve every family. They add, subtract and scale.
+
+Words are counts too, keyed by the tokens of a text; they are kept in the core by the pairs of word and class that occur.
 
 Whole numbers are int64 and exact. Real sums are *expansions*: three float64 on the last axis, largest first, whose exact
 sum is the value, about 48 digits. Two would not do: forgetting an outlier of 1e12 among unit values leaves an error of
@@ -7,7 +9,7 @@ sum is the value, about 48 digits. Two would not do: forgetting an outlier of 1e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 
 Key = bool | int | float | str | None
 Keys = tuple[Key, ...]
@@ -312,6 +314,79 @@ class Counts:
 
     def same(self, other: Counts) -> bool:
         return self.keys == other.keys and self.cells.same(other.cells)
+
+
+# Words ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """(word, class) → occurrences and documents, of one column of text; and the texts of each class."""
+
+    table: _core.Words
+
+    @property
+    def texts(self) -> Rows:
+        """Texts per class, those without a single word included."""
+        return Rows(*self.table.texts())
+
+    @property
+    def occurrences(self) -> Rows:
+        """Occurrences per class, over all words."""
+        return Rows(*self.table.occurrences())
+
+    def __add__(self, other: Words) -> Words:
+        return Words(self.table.plus(other.table))
+
+    def __sub__(self, other: Words) -> Words:
+        """The difference; raises NotThere where it is below zero."""
+        return Words(self.table.minus(other.table))
+
+    def __mul__(self, factor: float) -> Words:
+        return Words(self.table.times(factor))
+
+    def same(self, other: Words) -> bool:
+        return self.table.same(other.table)
+
+    def take(self, classes: Any) -> Words:
+        return Words(self.table.take(np.asarray(classes, dtype=np.int64)))
+
+    def place(self, index: Int, size: int) -> Words:
+        return Words(self.table.place(index, size))
+
+    def frozen(self) -> Words:
+        """The same, apart from a table that goes on growing, and without the words that no text has any more."""
+        if self.table.n_ids != self.table.n_words:
+            return self.take(np.arange(self.table.n_classes))
+        return Words(self.table.copy())
+
+    def most_frequent(self, n: int) -> list[str]:
+        """The n words of most occurrences, most first; equals by name."""
+        best: list[tuple[float, int]] = []
+        for ids in word_chunks(self.table.n_ids):
+            starts, _, occurrences, _, weights = self.table.pairs(ids)
+            each = np.append(np.cumsum(occurrences if weights is None else value(weights[:, 0])), 0.0)
+            totals = each[starts[1:] - 1] - each[starts[:-1] - 1]
+            top = np.argsort(-totals, kind="stable")[: n + 1]
+            best += [(-float(totals[k]), int(ids[k])) for k in top.tolist() if starts[k] < starts[k + 1]]
+        best.sort()
+        limit = best[min(n, len(best)) - 1][0] if best else 0.0
+        kept = [pair for pair in best if pair[0] <= limit]
+        names = self.table.words(np.array([k for _, k in kept], dtype=np.uint32))
+        return [name for _, name in sorted(zip((count for count, _ in kept), names, strict=True))][:n]
+
+    def __reduce__(self) -> Any:
+        return _words, (self.table.n_classes, self.table.buckets, self.table.state())
+
+
+def _words(n_classes: int, buckets: int, state: Any) -> Words:
+    return Words(_core.Words.from_state(n_classes, buckets, state))
+
+
+def word_chunks(n_ids: int, size: int = 1 << 16) -> Iterator[NDArray[np.uint32]]:
+    """The ids of words, some at a time, so that no temporary array is as long as all the pairs."""
+    for start in range(0, n_ids, size):
+        yield np.arange(start, min(start + size, n_ids), dtype=np.uint32)
 
 
 # Moments -------------------------------------------------------------------------------------------------------------

@@ -1,14 +1,12 @@
 //! Yes-or-no features.
 
-use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, demand};
 use crate::flags::{Rule, Thresholds, not_a_flag};
 use crate::simd::{Loop, wide};
 use ndarray::{ArrayView1, s};
 use std::ops::Range;
-
-const LANES: usize = 16;
 
 /// A value above its threshold adds `yes`, another `no`, a missing one nothing; tables are `[feature][class]`.
 #[derive(Debug)]
@@ -153,7 +151,7 @@ impl<const MISSING: bool> Loop for AddFlags<'_, '_, '_, MISSING> {
         let n_features = part.columns.features().max(1);
         let chunks = sums.rows.len().div_ceil(LANES);
         let logs = part.logs.chunks_exact(n_features);
-        for (sums, logs) in sums.values.chunks_exact_mut(ROWS).zip(logs) {
+        for (sums, logs) in sums.values.chunks_exact_mut(sums.height).zip(logs) {
             let logs = &logs[features.clone()];
             for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks]
                 .iter_mut()

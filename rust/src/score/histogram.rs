@@ -1,7 +1,7 @@
 //! A feature whose log density is constant within bins.
 
+use super::Sums;
 use super::normal::infinite;
-use super::{ROWS, Sums};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, demand};
 use ndarray::s;
@@ -69,7 +69,7 @@ impl<'a> Histogram<'a> {
                         let from = inside as usize * self.n_classes;
                         let logs = &self.table[from..from + self.n_classes];
                         for (class, log) in logs.iter().enumerate() {
-                            sums.values[class * ROWS + at] += log - fall;
+                            sums.values[class * sums.height + at] += log - fall;
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 //! A feature whose density is a sum of little bumps, one on each occupied bin.
 
+use super::Sums;
 use super::normal::infinite;
-use super::{ROWS, Sums};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, demand};
 use crate::scale::{FARTHEST, Scale};
@@ -159,7 +159,7 @@ impl<'a> Kernel<'a> {
                     if !x.is_nan() {
                         let z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);
                         for (class, bumps) in self.classes.iter().enumerate() {
-                            sums.values[class * ROWS + at] += self.log(bumps, z);
+                            sums.values[class * sums.height + at] += self.log(bumps, z);
                         }
                     }
                 }

@@ -7,7 +7,10 @@ pub mod flags;
 pub mod histogram;
 pub mod kernel;
 pub mod normal;
+mod occurrences;
 pub mod table;
+mod urn;
+pub mod words;
 
 #[cfg(test)]
 mod tests;
@@ -17,8 +20,10 @@ use crate::error::{Error, demand};
 use crate::threads;
 use std::ops::Range;
 
-/// Rows per block.
+/// Rows per block, at most.
 pub(crate) const ROWS: usize = 128;
+/// Rows whose sums are kept in registers while features are added: a class's sums are a whole number of these.
+pub(crate) const LANES: usize = 16;
 /// Features per tile: with `ROWS` rows of doubles, it stays in the first cache.
 pub(crate) const FEATURES: usize = 32;
 /// Rows of a tile are this far apart: not a power of two, lest they compete for the same cache lines.
@@ -32,12 +37,15 @@ pub enum Part<'a> {
     Flags(flags::Flags<'a>),
     Histogram(histogram::Histogram<'a>),
     Kernel(kernel::Kernel<'a>),
+    Words(words::Words<'a>),
 }
 
 /// Where a part is to add: sums `[class][row]` of a block.
 pub(crate) struct Sums<'a> {
     pub values: &'a mut [f64],
     pub rows: Range<usize>,
+    /// A class has so many sums, a few more than there are rows.
+    pub height: usize,
 }
 
 /// Room for a tile of intermediate values.
@@ -47,6 +55,7 @@ pub(crate) struct Scratch {
     pub bits: Vec<u64>,
     pub more_bits: Vec<u64>,
     pub indices: Vec<u32>,
+    words: words::Room,
 }
 
 /// A tile's room, made when first needed.
@@ -58,13 +67,36 @@ pub(crate) fn room<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
 }
 
 impl<'a> Part<'a> {
-    fn columns(&self) -> &Columns<'a> {
-        match self {
+    /// The columns of numbers; a part without them is one feature of texts.
+    fn columns(&self) -> Option<&Columns<'a>> {
+        Some(match self {
             Part::Normal(part) => &part.columns,
             Part::Table(part) => &part.columns,
             Part::Flags(part) => &part.columns,
             Part::Histogram(part) => &part.columns,
             Part::Kernel(part) => &part.columns,
+            Part::Words(_) => return None,
+        })
+    }
+
+    fn features(&self) -> usize {
+        self.columns().map_or(1, Columns::features)
+    }
+
+    fn demand_rows(&self, n: usize) -> Result<(), Error> {
+        match self {
+            Part::Words(part) => demand(part.texts.len() == n, "there must be n_rows texts"),
+            other => other
+                .columns()
+                .map_or(Ok(()), |columns| columns.demand_rows(n)),
+        }
+    }
+
+    /// How many values there are to read: numbers, or bytes of text.
+    fn work(&self, n_rows: usize) -> usize {
+        match self {
+            Part::Words(part) => part.texts.bytes(),
+            other => n_rows.saturating_mul(other.features()),
         }
     }
 
@@ -81,6 +113,7 @@ impl<'a> Part<'a> {
             Part::Flags(part) => part.add(features, sums, scratch),
             Part::Histogram(part) => part.add(sums),
             Part::Kernel(part) => part.add(sums),
+            Part::Words(part) => part.add(sums, &mut scratch.words),
         }
     }
 }
@@ -114,8 +147,8 @@ impl<'a> Task<'a> {
         )?;
         let mut features = 0_usize;
         for part in &parts {
-            part.columns().demand_rows(n_rows)?;
-            features += part.columns().features();
+            part.demand_rows(n_rows)?;
+            features += part.features();
         }
         demand(
             n_rows
@@ -144,8 +177,8 @@ impl<'a> Task<'a> {
     pub fn classes(&self, threads: usize) -> Result<(Vec<i32>, usize), Error> {
         let mut out = vec![0; self.n_rows];
         let lost = self.blocks(threads, &mut out, 1, |sums, out| {
-            let lost = self.restore(sums, out.len());
-            best(sums, out);
+            let lost = self.restore(sums);
+            sums.best(out);
             lost
         })?;
         Ok((out, lost))
@@ -156,18 +189,16 @@ impl<'a> Task<'a> {
         let width = self.n_classes();
         let mut out = vec![0.0; self.n_rows * width];
         let lost = self.blocks(threads, &mut out, width, |sums, out| {
-            let n = out.len() / width;
-            if want == Want::LogJoint {
-                let lost = (0..n).filter(|&row| is_lost(sums, row)).count();
-                write_rows(sums, width, out);
-                return lost;
-            }
-            let lost = self.restore(sums, n);
+            let lost = match want {
+                Want::LogJoint => sums.lost(),
+                _ => self.restore(sums),
+            };
             match want {
-                Want::Posterior => posterior(sums, n),
-                _ => log_posterior(sums, n),
+                Want::LogJoint => {}
+                Want::Posterior => sums.posterior(),
+                Want::LogPosterior => sums.log_posterior(),
             }
-            write_rows(sums, width, out);
+            sums.write_rows(width, out);
             lost
         })?;
         Ok((out, lost))
@@ -178,9 +209,10 @@ impl<'a> Task<'a> {
         let (width, n_classes) = (self.features * self.n_classes(), self.n_classes());
         let mut out = vec![0.0; self.n_rows * width];
         if width > 0 {
-            let threads = threads::worth(threads, out.len());
-            threads::try_pieces(threads, &mut out, ROWS * width, |i, out| {
-                self.split(i * ROWS, width, out)
+            let threads = threads::worth(threads, out.len().max(self.work()));
+            let rows = self.rows_per_block(threads);
+            threads::try_pieces(threads, &mut out, rows * width, |i, out| {
+                self.split(i * rows, width, out)
             })?;
         }
         let lost = out
@@ -196,30 +228,44 @@ impl<'a> Task<'a> {
     }
 
     fn split(&self, from: usize, width: usize, out: &mut [f64]) -> Result<(), Error> {
-        let n_classes = self.n_classes();
         let n = out.len() / width;
-        let mut values = vec![0.0; n_classes * ROWS];
+        let height = n.next_multiple_of(LANES);
+        let mut values = vec![0.0; self.n_classes() * height];
+        let mut sums = Sums {
+            values: &mut values,
+            rows: from..from + n,
+            height,
+        };
         let mut scratch = Scratch::default();
-        let mut first = 0;
+        let (mut first, mut at) = (0, 0);
         for part in &self.parts {
-            for feature in 0..part.columns().features() {
-                values.fill(0.0);
-                let mut sums = Sums {
-                    values: &mut values,
-                    rows: from..from + n,
-                };
+            for feature in 0..part.features() {
+                sums.values.fill(0.0);
                 part.add(feature..feature + 1, &mut sums, &mut scratch)
                     .map_err(|error| shift(error, first))?;
-                for (row, out) in out.chunks_exact_mut(width).enumerate() {
-                    let at = (first + feature) * n_classes;
-                    for (class, out) in out[at..at + n_classes].iter_mut().enumerate() {
-                        *out = values[class * ROWS + row];
-                    }
-                }
+                sums.write_rows(width, &mut out[at..]);
+                at += self.n_classes();
             }
-            first += part.columns().features();
+            first += part.features();
         }
         Ok(())
+    }
+
+    /// How many values there are to read.
+    fn work(&self) -> usize {
+        let work = self.parts.iter().map(|part| part.work(self.n_rows));
+        work.fold(0, usize::saturating_add).max(self.n_rows)
+    }
+
+    /// Fewer where texts, which may be long, are to be shared among threads.
+    fn rows_per_block(&self, threads: usize) -> usize {
+        let texts = self.parts.iter().any(|part| part.columns().is_none());
+        let pieces = if texts && threads > 1 {
+            16 * threads
+        } else {
+            1
+        };
+        self.n_rows.div_ceil(pieces).clamp(1, ROWS)
     }
 
     /// Sums block by block, and hands each block's sums and its piece of `out` to `finish`, whose answers are added up.
@@ -228,20 +274,25 @@ impl<'a> Task<'a> {
         threads: usize,
         out: &mut [T],
         width: usize,
-        finish: impl Fn(&mut [f64], &mut [T]) -> usize + Sync,
+        finish: impl Fn(&mut Sums, &mut [T]) -> usize + Sync,
     ) -> Result<usize, Error> {
-        let work = self.n_rows.saturating_mul(self.features.max(1));
-        let threads = threads::worth(threads, work);
-        let blocks = (self.n_rows.div_ceil(16 * threads).div_ceil(ROWS)).clamp(1, 64);
-        let lost = threads::try_pieces(threads, out, blocks * ROWS * width, |i, piece| {
+        let threads = threads::worth(threads, self.work());
+        let rows = self.rows_per_block(threads);
+        let height = rows.next_multiple_of(LANES);
+        let blocks = (self.n_rows.div_ceil(16 * threads).div_ceil(rows)).clamp(1, 64);
+        let lost = threads::try_pieces(threads, out, blocks * rows * width, |i, piece| {
             let mut scratch = Scratch::default();
-            let mut values = vec![0.0; self.n_classes() * ROWS];
+            let mut values = vec![0.0; self.n_classes() * height];
             let mut lost = 0;
-            for (b, out) in piece.chunks_mut(ROWS * width).enumerate() {
-                let from = (i * blocks + b) * ROWS;
-                let rows = from..from + out.len() / width;
-                self.sum(rows, &mut values, &mut scratch)?;
-                lost += finish(&mut values, out);
+            for (b, out) in piece.chunks_mut(rows * width).enumerate() {
+                let from = (i * blocks + b) * rows;
+                let mut sums = Sums {
+                    values: &mut values,
+                    rows: from..from + out.len() / width,
+                    height,
+                };
+                self.sum(&mut sums, &mut scratch)?;
+                lost += finish(&mut sums, out);
             }
             Ok(lost)
         })?;
@@ -249,20 +300,14 @@ impl<'a> Task<'a> {
     }
 
     /// Log prior and log-likelihoods of a block of rows.
-    fn sum(
-        &self,
-        rows: Range<usize>,
-        values: &mut [f64],
-        scratch: &mut Scratch,
-    ) -> Result<(), Error> {
-        for (sums, &log_prior) in values.chunks_exact_mut(ROWS).zip(self.log_prior) {
+    fn sum(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
+        for (sums, &log_prior) in sums.classes_mut().zip(self.log_prior) {
             sums.fill(log_prior);
         }
-        let mut sums = Sums { values, rows };
         let mut first = 0;
         for part in &self.parts {
-            let features = part.columns().features();
-            part.add(0..features, &mut sums, scratch)
+            let features = part.features();
+            part.add(0..features, sums, scratch)
                 .map_err(|error| shift(error, first))?;
             first += features;
         }
@@ -270,13 +315,13 @@ impl<'a> Task<'a> {
     }
 
     /// Gives rows that no class can explain the prior back; answers how many.
-    fn restore(&self, sums: &mut [f64], n: usize) -> usize {
+    fn restore(&self, sums: &mut Sums) -> usize {
         let mut lost = 0;
-        for row in 0..n {
-            if is_lost(sums, row) {
+        for row in 0..sums.rows.len() {
+            if sums.is_lost(row) {
                 lost += 1;
-                for (class, &log_prior) in self.log_prior.iter().enumerate() {
-                    sums[class * ROWS + row] = log_prior;
+                for (sums, &log_prior) in sums.classes_mut().zip(self.log_prior) {
+                    sums[row] = log_prior;
                 }
             }
         }
@@ -302,77 +347,89 @@ fn shift(error: Error, first: usize) -> Error {
     }
 }
 
-fn is_lost(sums: &[f64], row: usize) -> bool {
-    sums.iter()
-        .skip(row)
-        .step_by(ROWS)
-        .all(|&x| x == f64::NEG_INFINITY)
-}
+impl Sums<'_> {
+    fn classes(&self) -> impl Iterator<Item = &[f64]> {
+        self.values.chunks_exact(self.height)
+    }
 
-fn write_rows(sums: &[f64], width: usize, out: &mut [f64]) {
-    for (row, out) in out.chunks_exact_mut(width).enumerate() {
-        for (class, out) in out.iter_mut().enumerate() {
-            *out = sums[class * ROWS + row];
-        }
+    fn classes_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
+        self.values.chunks_exact_mut(self.height)
     }
-}
 
-fn best(sums: &[f64], out: &mut [i32]) {
-    let (first, others) = sums.split_at(ROWS);
-    let mut highest = [0.0; ROWS];
-    highest.copy_from_slice(first);
-    let mut found = [0_i32; ROWS];
-    for (class, sums) in (1..).zip(others.chunks_exact(ROWS)) {
-        for ((x, highest), found) in sums.iter().zip(&mut highest).zip(&mut found) {
-            *found = if x > highest { class } else { *found };
-            *highest = if x > highest { *x } else { *highest };
-        }
+    fn is_lost(&self, row: usize) -> bool {
+        self.classes().all(|sums| sums[row] == f64::NEG_INFINITY)
     }
-    out.copy_from_slice(&found[..out.len()]);
-}
 
-fn highest(sums: &[f64]) -> [f64; ROWS] {
-    let mut highest = [f64::NEG_INFINITY; ROWS];
-    for sums in sums.chunks_exact(ROWS) {
-        for (highest, x) in highest.iter_mut().zip(sums) {
-            *highest = if x > highest { *x } else { *highest };
-        }
+    fn lost(&self) -> usize {
+        (0..self.rows.len())
+            .filter(|&row| self.is_lost(row))
+            .count()
     }
-    highest
-}
 
-/// The sums' exponentials, made to add up to one.
-fn posterior(sums: &mut [f64], n: usize) {
-    let highest = highest(sums);
-    let mut totals = [0.0; ROWS];
-    for sums in sums.chunks_exact_mut(ROWS) {
-        for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&mut totals) {
-            *x = (*x - highest).exp();
-            *total += *x;
+    /// Copies each row's sums to where a row of `out` begins; they are `width` apart.
+    fn write_rows(&self, width: usize, out: &mut [f64]) {
+        for (row, out) in out.chunks_mut(width).enumerate() {
+            for (sums, out) in self.classes().zip(out) {
+                *out = sums[row];
+            }
         }
     }
-    for sums in sums.chunks_exact_mut(ROWS) {
-        for (x, total) in sums[..n].iter_mut().zip(&totals) {
-            *x /= total;
-        }
-    }
-}
 
-fn log_posterior(sums: &mut [f64], n: usize) {
-    let highest = highest(sums);
-    let mut totals = [0.0; ROWS];
-    for sums in sums.chunks_exact(ROWS) {
-        for ((x, highest), total) in sums[..n].iter().zip(&highest).zip(&mut totals) {
-            *total += (x - highest).exp();
+    fn best(&self, out: &mut [i32]) {
+        let mut highest = [f64::NEG_INFINITY; ROWS];
+        let mut found = [0_i32; ROWS];
+        for (class, sums) in (0..).zip(self.classes()) {
+            for ((x, highest), found) in sums.iter().zip(&mut highest).zip(&mut found) {
+                *found = if x > highest { class } else { *found };
+                *highest = if x > highest { *x } else { *highest };
+            }
+        }
+        out.copy_from_slice(&found[..out.len()]);
+    }
+
+    fn highest(&self) -> [f64; ROWS] {
+        let mut highest = [f64::NEG_INFINITY; ROWS];
+        for sums in self.classes() {
+            for (highest, x) in highest.iter_mut().zip(sums) {
+                *highest = if x > highest { *x } else { *highest };
+            }
+        }
+        highest
+    }
+
+    /// The sums' exponentials, made to add up to one.
+    fn posterior(&mut self) {
+        let (n, highest) = (self.rows.len(), self.highest());
+        let mut totals = [0.0; ROWS];
+        for sums in self.classes_mut() {
+            for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&mut totals) {
+                *x = (*x - highest).exp();
+                *total += *x;
+            }
+        }
+        for sums in self.classes_mut() {
+            for (x, total) in sums[..n].iter_mut().zip(&totals) {
+                *x /= total;
+            }
         }
     }
-    for total in &mut totals[..n] {
-        *total = total.ln();
-    }
-    // The highest goes first: added to the logarithm it would swallow it where sums are large.
-    for sums in sums.chunks_exact_mut(ROWS) {
-        for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&totals) {
-            *x = (*x - highest) - total;
+
+    fn log_posterior(&mut self) {
+        let (n, highest) = (self.rows.len(), self.highest());
+        let mut totals = [0.0; ROWS];
+        for sums in self.classes() {
+            for ((x, highest), total) in sums[..n].iter().zip(&highest).zip(&mut totals) {
+                *total += (x - highest).exp();
+            }
+        }
+        for total in &mut totals[..n] {
+            *total = total.ln();
+        }
+        // The highest goes first: added to the logarithm it would swallow it where sums are large.
+        for sums in self.classes_mut() {
+            for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&totals) {
+                *x = (*x - highest) - total;
+            }
         }
     }
 }

@@ -1,15 +1,12 @@
 //! Bell curves and their heavy-tailed kin.
 
-use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
 use ndarray::{ArrayView1, s};
 use std::ops::Range;
-
-/// Rows whose sums are kept in registers while features are added.
-const LANES: usize = 16;
 
 /// Per feature and class, `[feature][class]`: `constant - precision * (z - mean)^2`, or with a power
 /// `constant - power * log1p(precision * (z - mean)^2)`.
@@ -124,7 +121,12 @@ impl<'a> Normal<'a> {
     fn add_student(&self, features: Range<usize>, power: &[f64], sums: &mut Sums, tile: &[f64]) {
         let (n, n_features) = (sums.rows.len(), self.columns.features().max(1));
         let curves = self.curves.chunks_exact(n_features);
-        for (class, (sums, curves)) in sums.values.chunks_exact_mut(ROWS).zip(curves).enumerate() {
+        for (class, (sums, curves)) in sums
+            .values
+            .chunks_exact_mut(sums.height)
+            .zip(curves)
+            .enumerate()
+        {
             for (feature, z) in features.clone().zip(tile.chunks_exact(STRIDE)) {
                 let [mean, precision, constant] = curves[feature];
                 let power = power[feature * self.n_classes + class];
@@ -164,7 +166,7 @@ impl<const MISSING: bool> Loop for AddNormal<'_, '_, '_, MISSING> {
         let n_features = part.columns.features().max(1);
         let chunks = sums.rows.len().div_ceil(LANES);
         let curves = part.curves.chunks_exact(n_features);
-        for (sums, curves) in sums.values.chunks_exact_mut(ROWS).zip(curves) {
+        for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
             let curves = &curves[features.clone()];
             for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks]
                 .iter_mut()

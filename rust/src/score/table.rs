@@ -1,6 +1,6 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
-use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{FEATURES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Columns, Whole, each_whole, pair};
 use crate::error::{Error, demand};
 use ndarray::{ArrayView1, s};
@@ -116,7 +116,7 @@ impl<'a> Table<'a> {
         for row in 0..sums.rows.len() {
             let mut total = [0.0; CLASSES];
             for (class, total) in total.iter_mut().enumerate() {
-                *total = sums.values[class * ROWS + row];
+                *total = sums.values[class * sums.height + row];
             }
             for &index in tile[row..].iter().step_by(STRIDE).take(k) {
                 match table.get(index as usize) {
@@ -128,7 +128,7 @@ impl<'a> Table<'a> {
                 }
             }
             for (class, total) in total.iter().enumerate() {
-                sums.values[class * ROWS + row] = *total;
+                sums.values[class * sums.height + row] = *total;
             }
         }
         inside
@@ -143,7 +143,7 @@ impl<'a> Table<'a> {
                 match self.table.get(at..at.saturating_add(self.n_classes)) {
                     Some(logs) => {
                         for (class, log) in logs.iter().enumerate() {
-                            sums.values[class * ROWS + row] += log;
+                            sums.values[class * sums.height + row] += log;
                         }
                     }
                     None => inside &= index == NOTHING,

@@ -12,9 +12,10 @@ from banbury.distributions.gaussian import Gaussian, NormalInverseGamma
 from banbury.distributions.histogram import Histogram
 from banbury.distributions.kernel_density import KernelDensity
 from banbury.distributions.poisson import Poisson
+from banbury.distributions.text import Text
 
 FAMILIES: dict[str, type[Family]] = {
-    family.name: family for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity)
+    family.name: family for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text)
 }
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "KernelDensity",
     "NormalInverseGamma",
     "Poisson",
+    "Text",
     "family",
 ]
 

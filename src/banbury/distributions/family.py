@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.sums import Counts, Key, Moments
+from banbury.sums import Key
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
-Shape = Literal["keys", "bins", "moments"]
+Shape = Literal["keys", "bins", "moments", "words"]
 Kind = Literal["boolean", "integer", "float", "string"]
 Real = NDArray[np.float64]
 
@@ -34,6 +34,7 @@ class Columns(Protocol):
     def codes(self, name: str, wanted: Any = None) -> Any: ...
     def integers(self, name: str) -> NDArray[Any] | None: ...
     def kind(self, name: str) -> Any: ...
+    def texts(self, name: str) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,10 @@ class Family:
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
     ) -> Parameters:
-        """Parameters of features of this family, from their Counts or Moments."""
+        """Parameters of features of this family, from their Counts, Moments or Words."""
         raise NotImplementedError
 
-    def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError
 

@@ -1,47 +1,42 @@
-"""Anything → batches of columns: files, frames, arrays, mappings, records, and batches of any of these."""
+"""Anything → batches of columns: files, folders, mail, frames, arrays, mappings, records, texts, and batches of these."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from banbury import errors
 from banbury.readers import tables
-from banbury.readers.arrow import arrow
+from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Matrix, Row, Source, Widened
-from banbury.readers.columns import Codes, Kind, Scalar, n_threads
-from banbury.readers.encoding import encode
+from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing, n_threads
+from banbury.readers.encoding import column, encode
+from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
+from banbury.readers.tables import from_texts
 
 __all__ = [
     "MISSING_VALUES",
+    "SUBJECT",
     "Batch",
     "Codes",
+    "Format",
+    "Headers",
     "Kind",
     "Scalar",
     "Source",
+    "Texts",
     "Widened",
     "encode",
+    "from_texts",
     "n_threads",
     "read",
     "read_row",
 ]
 
-MISSING_VALUES = ("", "NA", "NaN", "null", "?")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to read: the keywords of ``read``."""
-
-    names: Sequence[str] | None = None
-    delimiter: str | None = None
-    missing_values: Sequence[str] = MISSING_VALUES
-    kinds: Mapping[str, Literal["number", "string"]] | None = None
-    batch_rows: int | None = None
+POLARS_STRINGS = ("String", "Categorical", "Enum")
 
 
 def read(
@@ -50,8 +45,10 @@ def read(
     names: Sequence[str] | None = None,
     delimiter: str | None = None,
     missing_values: Sequence[str] = MISSING_VALUES,
-    kinds: Mapping[str, Literal["number", "string"]] | None = None,
+    kinds: Mapping[str, Literal["number", "string", "text"]] | None = None,
     batch_rows: int | None = None,
+    format: Format = "auto",
+    headers: Headers = SUBJECT,
 ) -> Source:
     """The table as batches of columns.
 
@@ -60,34 +57,38 @@ def read(
     read block by block and never held whole; arrays are not copied. ``names`` names columns that have no names: a
     CSV file then has no header. ``kinds`` fixes columns of text files instead of inferring them.
 
+    Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,
+    whose rows are the files below them, with the columns "class" and "text"; a folder of files, a list of files or a pattern
+    such as "mail/*.eml". Each file is one text, or one per message (.eml, .mbox, or a file that begins as delivered mail
+    does); of HTML (.html) the text is taken. ``format`` says that all of them are "text", "mail" or "html", a file of any
+    other ending included. ``headers`` are those of a message that are read with its text: "keep" all of them, "drop" all, or
+    a list of names.
+
     >>> [batch] = read({"length": [1.5, 2.5], "colour": ["red", None]})
     >>> batch.kind("colour"), batch.head("length", 1), batch.codes("colour").values
     ('string', [1.5], ['red'])
+    >>> [batch] = read(["a text", "and another"])
+    >>> batch.names, batch.texts("text")
+    (('text',), ['a text', 'and another'])
     """
     if type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, names, batch_rows)
+    if type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text") and batch_rows is None:
+        return from_texts(data, names, None)
     if isinstance(data, Batch):
         return Source(lambda: iter((data,)))
     if isinstance(missing_values, str):
         missing_values = (missing_values,)
-    if not isinstance(missing_values, Iterable) or not all(isinstance(value, str) for value in missing_values):
-        raise errors.bad_setting("missing_values", missing_values, "the texts that stand for a missing value")
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    if batch_rows is not None and batch_rows < 1:
-        raise errors.bad_setting("batch_rows", batch_rows, "a whole number above 0, or None")
-    return _read(data, Options(names, delimiter, missing_values, kinds, batch_rows))
+    return _read(data, Options(names, delimiter, missing_values, kinds, batch_rows, format, headers).checked())
 
 
 def _read(data: Any, options: Options) -> Source:
     if type(data) is np.ndarray:
-        return tables.from_numpy(_array(data), options.names, options.batch_rows)
+        return _read_array(data, options)
     if isinstance(data, (str, os.PathLike)):
-        from banbury.readers.files import from_path
-
-        return from_path(
-            data, options.names, options.delimiter, options.missing_values, options.kinds, options.batch_rows
-        )
+        return _read_path(data, options)
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
         raise errors.sparse_data()
     if _module(data) == "pandas" and not hasattr(data, "columns") and _is_row(data):
@@ -103,6 +104,13 @@ def _read(data: Any, options: Options) -> Source:
     return _read_frame(data, options) or _read_stream(data, options)
 
 
+def _read_path(path: str | os.PathLike[str], options: Options) -> Source:
+    from banbury.readers.files import from_path
+
+    found = from_path(path, options)
+    return found if isinstance(found, Source) else _chained(found, options)
+
+
 def _read_frame(data: Any, options: Options) -> Source | None:
     """Frames and arrays, by what they can do; None for anything else."""
     names, batch_rows = options.names, options.batch_rows
@@ -114,8 +122,10 @@ def _read_frame(data: Any, options: Options) -> Source | None:
         data = data.collect()
     if _module(data) == "pyarrow" and (source := _read_arrow(data, options)):
         return source
+    if not hasattr(data, "columns") and (source := _read_series(data, options)):
+        return source
     if hasattr(data, "__array__") and not hasattr(data, "columns"):
-        return tables.from_numpy(_array(data), names, batch_rows)
+        return _read_array(data, options)
     if hasattr(data, "__arrow_c_stream__"):
         return tables.from_arrow_stream(data, names, batch_rows)
     if hasattr(data, "__arrow_c_array__"):
@@ -123,12 +133,40 @@ def _read_frame(data: Any, options: Options) -> Source | None:
     return None
 
 
-def _array(data: Any) -> Any:
+def _read_array(data: Any, options: Options) -> Source:
+    """A 1-D array of strings is texts."""
     masked = isinstance(data, np.ma.MaskedArray)
     array = data if masked else np.asarray(data)  # a np.matrix becomes an array
-    if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None and len(array):
-        raise errors.texts_not_yet(array.tolist()[0])
-    return array
+    if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None:
+        if array.dtype.kind != "O":
+            return _read_texts(array, options)
+        if kind_of(values := array.tolist()) == "string":
+            return _read_texts(values, options)
+    return tables.from_numpy(array, options.names, options.batch_rows)
+
+
+def _read_series(data: Any, options: Options) -> Source | None:
+    """Texts in a series or array of pandas, Polars or Arrow; None for anything else."""
+    module = _module(data)
+    if module == "pandas" and hasattr(data, "dtype"):
+        is_text = type(data.dtype).__name__ == "StringDtype" or column(data).kind() == "string"
+        return _read_texts(data, options) if is_text else None
+    if module == "polars" and str(getattr(data, "dtype", "")).partition("(")[0] in POLARS_STRINGS:
+        return _read_texts(arrow().chunked_array([data.to_arrow()]), options)
+    if module == "pyarrow" and hasattr(data, "type") and kind_of_type(data.type) == "string":
+        return _read_texts(data if hasattr(data, "chunks") else arrow().chunked_array([data]), options)
+    return None
+
+
+def _read_texts(values: Any, options: Options) -> Source:
+    if options.format in ("mail", "html"):
+        from banbury.readers.documents import as_texts
+
+        values = as_texts(np.asarray(values, dtype=object).tolist(), options)
+    if _module(values) == "pyarrow":
+        name = tables.given_names(options.names or (tables.TEXT,), 1)
+        return tables.from_arrow_table(arrow().table([values], name), options.names, options.batch_rows, text=True)
+    return from_texts(values, options.names, options.batch_rows)
 
 
 def _read_arrow(data: Any, options: Options) -> Source | None:
@@ -148,13 +186,29 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if not data:
         raise errors.empty_data(why="the list is empty")
     first = data[0]
-    if isinstance(first, (str, bytes)) and not _is_file(first):
-        raise errors.texts_not_yet(first)
+    if isinstance(first, (str, os.PathLike)) and (source := _read_paths(data, options)):
+        return source
+    if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
+        return _read_texts(data if type(data) is list else list(data), options)
     if isinstance(first, Mapping) and not any(map(_is_column, first.values())):
         return tables.from_records(data, options.names, options.batch_rows)
     if _is_batch(first):
         return _chained(data, options)
     return tables.from_rows(data, options.names, options.batch_rows)
+
+
+def _is_prose(text: Any) -> bool:
+    """Whether it is a text that cannot be a path, by a glance: no ending, no folder."""
+    return type(text) is str and "." not in text[-8:] and os.sep not in text
+
+
+def _read_paths(data: Sequence[Any], options: Options) -> Source | None:
+    from banbury.readers.files import are_paths, from_paths
+
+    if not are_paths(data):
+        return None
+    found = from_paths([os.fspath(path) for path in data], None, options)
+    return found if isinstance(found, Source) else _chained(found, options)
 
 
 def _is_row(series: Any) -> bool:
@@ -164,12 +218,6 @@ def _is_row(series: Any) -> bool:
 
 def _is_cell(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, np.generic))
-
-
-def _is_file(text: Any) -> bool:
-    from banbury.readers.files import known_ending
-
-    return isinstance(text, str) and known_ending(text)
 
 
 def _is_column(value: Any) -> bool:
@@ -212,7 +260,7 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
     first_row = 0
     for batch in batches:
         names = batch.names if names is None else _same_names(batch, names, first_row)
-        batch.names, batch.first_row = names, first_row
+        batch.names, batch.first_row, batch.share = names, first_row, None
         first_row += batch.n_rows
         yield batch
     if names is None:

@@ -18,6 +18,7 @@ from banbury.readers.columns import (
     Kind,
     Numbers,
     Scalar,
+    Texts,
     Unfit,
     Wanted,
     converted,
@@ -25,6 +26,7 @@ from banbury.readers.columns import (
     first_present,
     no_numbers,
     regrouped,
+    to_string,
 )
 
 LONG_TEXT = 64  # bytes on average
@@ -37,23 +39,28 @@ def arrow(module: str = "") -> Any:
 
 
 def from_arrow(
-    array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
+    array: Any,
+    strip: bool = False,
+    missing_values: frozenset[str] = frozenset(),
+    categorical: bool = True,
+    text: bool = False,
 ) -> Column:
     """The column of an Arrow array. ``strip`` and ``missing_values`` are for texts that came from a text file.
 
-    A dictionary array is taken for a declared choice among values unless ``categorical`` is false.
+    A dictionary array is taken for a declared choice among values unless ``categorical`` is false. ``text``: it was given
+    as texts.
     """
     if hasattr(array, "combine_chunks"):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if hasattr(array, "storage"):
         array = array.storage
     if len(array) and array.null_count == len(array):
-        return Empty(len(array))
+        return Empty(len(array), text)
     kind = kind_of_type(array.type)
     if arrow("types").is_dictionary(array.type):
-        return Rarities(array, kind) if kind in ("date", "other") else _from_dictionary(array, categorical)
+        return Rarities(array, kind) if kind in ("date", "other") else _from_dictionary(array, categorical, text)
     if kind == "string":
-        return Strings(array, strip, missing_values)
+        return Strings(array, strip, missing_values, text)
     return _from_numbers(array, kind)
 
 
@@ -131,8 +138,8 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
     return np.unpackbits(packed, count=skipped + len(array), bitorder="little")[skipped:].view(np.bool_)
 
 
-def _from_dictionary(array: Any, categorical: bool) -> Column:
-    return Coded(regrouped(Codes(_indices(array), 0, []), array.dictionary.to_pylist()), categorical)
+def _from_dictionary(array: Any, categorical: bool, text: bool = False) -> Column:
+    return Coded(regrouped(Codes(_indices(array), 0, []), texts(array.dictionary)), categorical, text)
 
 
 def _indices(array: Any) -> NDArray[Any]:
@@ -141,7 +148,7 @@ def _indices(array: Any) -> NDArray[Any]:
 
 
 def texts(array: Any) -> list[Any]:
-    """The texts of an Arrow array; one that is not UTF-8 is taken for Latin-1."""
+    """The values of an Arrow array; a text that is not UTF-8 is taken for Latin-1."""
     try:
         values: list[Any] = array.to_pylist()
     except UnicodeDecodeError:
@@ -160,10 +167,13 @@ class Strings:
 
     categorical = False
 
-    def __init__(self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), text: bool = False
+    ) -> None:
         self.array = array
         self.strip = strip
         self.missing_values = missing_values
+        self.text = text
         self._encoded: Codes | None = None
 
     def __len__(self) -> int:
@@ -184,7 +194,8 @@ class Strings:
         return converted(self._encoded or self._codes(threads), "string", wanted)
 
     def _codes(self, threads: int) -> Codes:
-        offsets, data, valid, valid_offset = self._buffers()
+        self.array = _narrow(self.array)
+        offsets, data, valid, valid_offset = _buffers(self.array)
         codes, first, _ = _core.encode_strings(offsets, data, valid, valid_offset, self.strip, threads)
         values = texts(self.array.take(_integers(first)))
         if self.strip:
@@ -192,20 +203,16 @@ class Strings:
             values = [None if value in self.missing_values else value for value in values]
         return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
-    def _buffers(self) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]:
-        """Offsets, bytes and validity bitmap as the kernel takes them, without a copy."""
-        if arrow("types").is_string_view(self.array.type):
-            self.array = self.array.cast(arrow().large_string())
-        array = self.array
-        valid, offsets, data = array.buffers()
-        wide = np.int64 if arrow("types").is_large_string(array.type) else np.int32
-        bounds = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1] if offsets else None
-        return (
-            np.zeros(1, wide) if bounds is None or len(array) == 0 else bounds,
-            np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8),
-            np.frombuffer(valid, np.uint8) if array.null_count else None,
-            array.offset,
-        )
+    def texts(self) -> Texts:
+        """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
+        self.array = array = _narrow(self.array)
+        if self.strip and _any_blanks(*_buffers(array)[:2]):
+            array = _stripped(array, self.missing_values)
+        try:
+            array.validate(full=True)
+        except arrow().ArrowInvalid:
+            return texts(array)
+        return _buffers(array)
 
     def head(self, n: int) -> list[Scalar]:
         def present(start: int, stop: int) -> list[Scalar]:
@@ -217,7 +224,39 @@ class Strings:
         return first_present(present, len(self), n)
 
     def cut(self, start: int, stop: int) -> Column:
-        return Strings(self.array.slice(start, stop - start), self.strip, self.missing_values)
+        return Strings(self.array.slice(start, stop - start), self.strip, self.missing_values, self.text)
+
+
+def _narrow(array: Any) -> Any:
+    """The strings as offsets and bytes, which views of strings are not."""
+    return array.cast(arrow().large_string()) if arrow("types").is_string_view(array.type) else array
+
+
+def _buffers(array: Any) -> tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]:
+    """Offsets, bytes and validity bitmap as the kernels take them, without a copy."""
+    valid, offsets, data = array.buffers()
+    wide = np.int64 if arrow("types").is_large_string(array.type) else np.int32
+    bounds = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1] if offsets else None
+    return (
+        np.zeros(1, wide) if bounds is None or len(array) == 0 else bounds,
+        np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8),
+        np.frombuffer(valid, np.uint8) if array.null_count else None,
+        array.offset,
+    )
+
+
+def _any_blanks(offsets: NDArray[Any], data: NDArray[np.uint8]) -> bool:
+    """Whether some text begins or ends with a blank."""
+    held = offsets[1:] > offsets[:-1]
+    ends = np.concatenate([data[offsets[:-1][held]], data[offsets[1:][held] - 1]])
+    return bool(np.isin(ends, np.frombuffer(BLANKS.encode(), np.uint8)).any())
+
+
+def _stripped(array: Any, missing_values: frozenset[str]) -> Any:
+    pa, compute = arrow(), arrow("compute")
+    array = compute.ascii_trim(array, BLANKS)
+    gone = compute.is_in(array, pa.array(sorted(missing_values), array.type))
+    return compute.if_else(gone, pa.scalar(None, array.type), array)
 
 
 def _integers(array: NDArray[np.int64]) -> Any:
@@ -230,6 +269,7 @@ class Gapped:
     """Booleans or integers with nulls. Their codes stay whole; as numbers they are floats with NaN."""
 
     categorical = False
+    text = False
 
     def __init__(self, array: Any, kind: Kind) -> None:
         self.array = array
@@ -251,6 +291,9 @@ class Gapped:
             return _from_dictionary(self.array.dictionary_encode(), False).codes(wanted, threads)
         return Numbers(filled(self.array, LOWEST, np.int64)).codes(wanted, threads)
 
+    def texts(self) -> Texts:
+        return [None if value is None else to_string(value) for value in self.array.to_pylist()]
+
     def head(self, n: int) -> list[Scalar]:
         return _head(self.array, n)
 
@@ -262,6 +305,7 @@ class Rarities:
     """Dates, whose values are ISO texts, and what cannot be counted at all: nested, binary."""
 
     categorical = False
+    text = False
 
     def __init__(self, array: Any, kind: Kind) -> None:
         self.array = array
@@ -282,6 +326,12 @@ class Rarities:
         plain = self.array if hasattr(self.array, "dictionary") else self.array.dictionary_encode()
         texts = plain.dictionary.cast(arrow().string()).to_pylist()
         return converted(regrouped(Codes(_indices(plain), 0, []), texts), "string", wanted)
+
+    def texts(self) -> Texts:
+        types = arrow("types")
+        if types.is_binary(self.array.type) or types.is_large_binary(self.array.type):
+            return [None if value is None else decoded(value) for value in self.array.to_pylist()]
+        return Coded(self.codes(None, 1)).texts()
 
     def _refuse(self, needed: str) -> Any:
         for row, value in enumerate(self.array):

@@ -17,6 +17,7 @@ from banbury.readers.columns import (
     Numbers,
     Objects,
     Scalar,
+    Texts,
     Unfit,
     Wanted,
     from_list,
@@ -56,7 +57,9 @@ class Columns(dict[str, Column]):
 class Batch:
     """Some rows of a table. ``first_row`` counts the rows of the source before it.
 
-    ``named`` is false for arrays without given names, whose columns are "x0", "x1" and so on.
+    ``named`` is false for arrays without given names, whose columns are "x0", "x1" and so on, and for plain texts, whose
+    only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
+    much of the source is read with this batch, where that is known.
     """
 
     def __init__(
@@ -72,6 +75,8 @@ class Batch:
         self.n_rows = n_rows
         self.first_row = 0
         self.source = source
+        self.row_names: list[str] | None = None
+        self.share: float | None = None
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
         self._columns = columns
 
@@ -92,6 +97,10 @@ class Batch:
         """Whether the column's maker declared it a choice among values (pandas, Polars and Arrow can)."""
         return self.column(name).categorical
 
+    def is_text(self, name: str) -> bool:
+        """Whether the column was given as texts: a plain list of them, documents, mail."""
+        return self.column(name).text
+
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
         return [self._tried(name, lambda column: column.numbers()) for name in names]
@@ -99,6 +108,10 @@ class Batch:
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
         return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows, self.threads)))
+
+    def texts(self, name: str) -> Texts:
+        """The column as texts, as the kernels take them. Numbers among them are written out."""
+        return self._tried(name, lambda column: column.texts())
 
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
@@ -124,6 +137,7 @@ class Batch:
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
         batch.first_row, batch.threads = self.first_row, self.threads
+        batch.row_names, batch.share = self.row_names, self.share
         return batch
 
     def cut(self, start: int, stop: int) -> Batch:
@@ -131,6 +145,7 @@ class Batch:
         columns = Columns(lambda name: self._columns[name].cut(start, stop))
         part = Batch(self.names, len(range(self.n_rows)[start:stop]), columns, self.named, self.source)
         part.first_row = self.first_row + start
+        part.row_names = None if self.row_names is None else self.row_names[start:stop]
         return part
 
     def _tried(self, name: str, ask: Callable[[Column], T]) -> T:
@@ -168,6 +183,9 @@ class Matrix(Batch):
         return super().kind(name) if kind == "empty" else kind  # empty in the first row: perhaps in all
 
     def categorical(self, name: str) -> bool:
+        return False
+
+    def is_text(self, name: str) -> bool:
         return False
 
     @cached_property
@@ -230,6 +248,10 @@ class Row(Batch):
         except KeyError as error:
             raise errors.unknown_column(error.args[0], self.names) from None
 
+    def texts(self, name: str) -> Texts:
+        value = self._cells.get(name)
+        return [value] if type(value) is str else super().texts(name)
+
     def _number(self, name: str) -> Any:
         value = self._cell(name)
         if missing(value):
@@ -240,12 +262,22 @@ class Row(Batch):
 
 
 class Source:
-    """The batches of one table, in order. Where ``again`` holds, iterating again starts anew."""
+    """The batches of one table, in order. Where ``again`` holds, iterating again starts anew.
 
-    def __init__(self, start: Callable[[], Iterator[Batch]], name: str | None = None, again: bool = True) -> None:
+    ``target`` is the column of the classes, where the source itself says so: a folder does.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Iterator[Batch]],
+        name: str | None = None,
+        again: bool = True,
+        target: str | None = None,
+    ) -> None:
         self._start = start
         self.name = name
         self.again = again
+        self.target = target
 
     def __iter__(self) -> Iterator[Batch]:
         return self._start()

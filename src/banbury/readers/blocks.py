@@ -5,6 +5,7 @@ Arrow's own streaming reader parses on one core; cutting here and parsing blocks
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,7 @@ BLOCK = 4 << 20
 LONGEST_RECORD = 64 << 20
 HEAD = 1 << 20
 MOST_THREADS = 8
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class Block:
 
     data: memoryview
     offset: int
+
+
+def ending(path: str) -> str:
+    """The ending of a file's name in lower case; if that says how the file is compressed, the one before it."""
+    stem, last = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] if last in COMPRESSED else last
 
 
 def opened(path: str) -> Any:
@@ -74,6 +82,15 @@ def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True) -> I
                 offset += end
         if rest:
             yield Block(memoryview(rest), offset)
+
+
+def share(block: Block, path: str) -> float | None:
+    """How much of the file ends with this block; None if it is compressed, or gone."""
+    try:
+        size = 0 if path.lower().endswith(COMPRESSED) else os.path.getsize(path)
+    except OSError:
+        return None
+    return min((block.offset + len(block.data)) / size, 1.0) if size else None
 
 
 def line_end(data: bytes, newline: bytes, quoted: bool) -> int:

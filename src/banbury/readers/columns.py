@@ -20,6 +20,8 @@ from banbury import _core, errors
 Kind = Literal["boolean", "integer", "float", "string", "date", "empty", "other"]
 Wanted = Literal["boolean", "integer", "float", "string"]
 Scalar = bool | int | float | str
+# Texts as the kernels take them: a list, or offsets, bytes, validity bitmap and its offset as Arrow keeps them.
+Texts = list[str | None] | tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]
 
 SMALL_SPAN = 65536
 PARALLEL_ROWS = 65536
@@ -48,14 +50,19 @@ class Unfit(Exception):
 
 
 class Column(Protocol):
-    """What every kind of column can do. ``categorical``: its maker declared it a choice among values."""
+    """What every kind of column can do.
+
+    ``categorical``: its maker declared it a choice among values. ``text``: it was given as texts, not as words.
+    """
 
     categorical: bool
+    text: bool
 
     def __len__(self) -> int: ...
     def kind(self) -> Kind: ...
     def numbers(self) -> NDArray[Any]: ...
     def codes(self, wanted: Wanted | None, threads: int) -> Codes: ...
+    def texts(self) -> Texts: ...
     def head(self, n: int) -> list[Scalar]: ...
     def cut(self, start: int, stop: int) -> Column: ...
 
@@ -85,6 +92,7 @@ class Numbers:
     """A NumPy array of booleans, integers or floats, kept as it is."""
 
     categorical = False
+    text = False
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
@@ -109,6 +117,9 @@ class Numbers:
             return converted(_float_codes(self.array, threads), "float", wanted)
         return converted(integer_codes(ready(self.array), threads, wanted), "integer", wanted)
 
+    def texts(self) -> Texts:
+        return [None if value != value else to_string(value) for value in self.array.tolist()]
+
     def head(self, n: int) -> list[Scalar]:
         def present(start: int, stop: int) -> list[Scalar]:
             part = self.array[start:stop]
@@ -121,13 +132,14 @@ class Numbers:
         return Numbers(self.array[start:stop])
 
 
-class Texts:
+class FixedWidth:
     """A NumPy array of fixed-width strings or bytes."""
 
     categorical = False
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: NDArray[Any], text: bool = False) -> None:
         self.array = array
+        self.text = text
 
     def __len__(self) -> int:
         return len(self.array)
@@ -143,7 +155,10 @@ class Texts:
         found = Codes(codes, 0, [])
         return converted(regrouped(found, self._natural(self.array[first])), "string", wanted)
 
-    def _natural(self, array: NDArray[Any]) -> list[Scalar]:
+    def texts(self) -> Texts:
+        return self._natural(self.array)
+
+    def _natural(self, array: NDArray[Any]) -> list[Any]:
         texts: list[Any] = array.tolist()
         return texts if array.dtype.kind == "U" else [decoded(text) for text in texts]
 
@@ -151,13 +166,14 @@ class Texts:
         return self._natural(self.array[:n])
 
     def cut(self, start: int, stop: int) -> Column:
-        return Texts(self.array[start:stop])
+        return FixedWidth(self.array[start:stop], self.text)
 
 
 class Dates:
     """A NumPy array of instants or durations. Its values, where they are wanted, are ISO texts."""
 
     categorical = False
+    text = False
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
@@ -176,6 +192,9 @@ class Dates:
         values = [None if np.isnat(value) else str(value) for value in self.array[first]]
         return converted(regrouped(Codes(codes, 0, []), values), "string", wanted)
 
+    def texts(self) -> Texts:
+        return [None if np.isnat(value) else str(value) for value in self.array]
+
     def head(self, n: int) -> list[Scalar]:
         def present(start: int, stop: int) -> list[Scalar]:
             return [str(value) for value in self.array[start:stop] if not np.isnat(value)]
@@ -187,12 +206,13 @@ class Dates:
 
 
 class Objects:
-    """A list of Python objects: what a table holds when its cells are not of one type."""
+    """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
 
     categorical = False
 
-    def __init__(self, values: list[Any]) -> None:
+    def __init__(self, values: list[Any], text: bool = False) -> None:
         self.values = values
+        self.text = text
         self._kind: Kind | None = None
 
     def __len__(self) -> int:
@@ -216,6 +236,13 @@ class Objects:
             return converted(Codes(codes, 0, values), None, wanted)
         return converted(Codes(found[0], 0, [str(self.values[row]) for row in found[1].tolist()]), "string", wanted)
 
+    def texts(self) -> Texts:
+        """The list itself where it holds texts, None and NaN only."""
+        types = set(map(type, self.values))
+        if types <= PLAIN_TEXTS and (float not in types or not any(map(_is_number, self.values))):
+            return self.values
+        return [_text(value, row) for row, value in enumerate(self.values)]
+
     def head(self, n: int) -> list[Scalar]:
         def present(start: int, stop: int) -> list[Scalar]:
             cells = enumerate(self.values[start:stop], start)
@@ -226,15 +253,29 @@ class Objects:
         return [to_string(value) for value in found] if self.kind() == "string" else found
 
     def cut(self, start: int, stop: int) -> Column:
-        return Objects(self.values[start:stop])
+        return Objects(self.values[start:stop], self.text)
+
+
+PLAIN_TEXTS = {str, float, type(None)}
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float and value == value
+
+
+def _text(value: Any, row: int) -> str | None:
+    if value is None or type(value) is str:
+        return value
+    return None if missing(value) else to_string(natural(value, row))
 
 
 class Coded:
     """A column that came as codes already: a categorical, a dictionary array."""
 
-    def __init__(self, codes: Codes, categorical: bool = True) -> None:
+    def __init__(self, codes: Codes, categorical: bool = True, text: bool = False) -> None:
         self.coded = codes
         self.categorical = categorical
+        self.text = text
 
     def __len__(self) -> int:
         return len(self.coded.codes)
@@ -253,6 +294,10 @@ class Coded:
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         return converted(self.coded, None, wanted)
 
+    def texts(self) -> Texts:
+        values = [*map(to_string, self.coded.values), None]
+        return [values[k] for k in _positions(self.coded).tolist()]
+
     def head(self, n: int) -> list[Scalar]:
         def present(start: int, stop: int) -> list[Scalar]:
             part = self.coded.codes[start:stop]
@@ -261,7 +306,8 @@ class Coded:
         return first_present(present, len(self), n)
 
     def cut(self, start: int, stop: int) -> Column:
-        return Coded(Codes(self.coded.codes[start:stop], self.coded.low, self.coded.values), self.categorical)
+        part = Codes(self.coded.codes[start:stop], self.coded.low, self.coded.values)
+        return Coded(part, self.categorical, self.text)
 
 
 class Empty:
@@ -269,8 +315,9 @@ class Empty:
 
     categorical = False
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, text: bool = False) -> None:
         self.n_rows = n_rows
+        self.text = text
 
     def __len__(self) -> int:
         return self.n_rows
@@ -284,11 +331,14 @@ class Empty:
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         return Codes(np.full(self.n_rows, -1, dtype=np.int32), 0, [])
 
+    def texts(self) -> Texts:
+        return [None] * self.n_rows
+
     def head(self, n: int) -> list[Scalar]:
         return []
 
     def cut(self, start: int, stop: int) -> Column:
-        return Empty(len(range(self.n_rows)[start:stop]))
+        return Empty(len(range(self.n_rows)[start:stop]), self.text)
 
 
 def from_array(array: NDArray[Any]) -> Column:
@@ -297,7 +347,7 @@ def from_array(array: NDArray[Any]) -> Column:
     if kind in "biuf":
         return Numbers(array)
     if kind in "US":
-        return Texts(array)
+        return FixedWidth(array)
     if kind in "Mm":
         return Dates(array)
     if kind == "c":

@@ -13,7 +13,7 @@ from typing import Any
 from banbury import errors
 from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
-from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason
+from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason, share
 from banbury.readers.columns import Empty
 from banbury.readers.tables import given_names
 
@@ -105,7 +105,7 @@ class _File:
         first = next(blocks, None)
         if first is not None:
             batch = self._inferred(first)
-            first_row = batch.n_rows
+            first_row, batch.share = batch.n_rows, share(first, self.path)
             yield batch
             yield from self._following(blocks, first_row)
         else:
@@ -126,7 +126,7 @@ class _File:
                 batch = future.result()
             except arrow().ArrowException as error:
                 raise self._explained(error, block) from None
-            batch.first_row = first_row
+            batch.first_row, batch.share = first_row, share(block, self.path)
             first_row += batch.n_rows
             yield batch
 
@@ -136,8 +136,8 @@ class _File:
             name: from_arrow(column, True, self.missing_values)
             for name, column in zip(self.names, table.columns, strict=True)
         }
-        for column in columns.values():
-            if isinstance(column, Strings):
+        for name, column in columns.items():
+            if isinstance(column, Strings) and self.kinds.get(name) != "text":
                 column.encode()
         return Batch(self.names, table.num_rows, columns, True, self.path)
 
@@ -175,7 +175,7 @@ class _File:
 
     def _column_types(self) -> dict[str, Any]:
         pa = arrow()
-        forced = {"number": pa.float64(), "string": pa.string()}
+        forced = {"number": pa.float64(), "string": pa.string(), "text": pa.string()}
         return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in self.names}
 
     def _explained(self, error: Exception, block: Block) -> Exception:

@@ -1,25 +1,32 @@
-"""Files by their endings: delimited text, Parquet, newline-delimited JSON. The content is checked against the name."""
+"""Files by their endings: delimited text, Parquet, newline-delimited JSON, documents; folders and patterns of files.
+
+The content is checked against the name.
+"""
 
 from __future__ import annotations
 
 import difflib
+import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Source
-from banbury.readers.blocks import head_of, reason
+from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
 from banbury.readers.delimited import from_delimited
+from banbury.readers.documents import HTML, MAIL, File, beginning, form_of, from_files, from_folder
 from banbury.readers.lines import from_lines
+from banbury.readers.options import Format, Options
 from banbury.readers.tables import from_arrow_batches
 
 DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
 PARQUET = (".parquet", ".pq")
 LINES = (".ndjson", ".jsonl", ".json")
-COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 PARQUET_ROWS = 131072
+LONGEST_PATH = 4096
+SNIFFED = 65536
 
 CONTENTS = (
     (b"PAR1", "Parquet", "Rename it to end in .parquet."),
@@ -32,42 +39,81 @@ CONTENTS = (
 
 def known_ending(path: str) -> bool:
     """Whether the name says what the file holds."""
-    return _ending(path) in DELIMITED + PARQUET + LINES or path.lower().endswith(COMPRESSED)
+    return ending(path) in DELIMITED + PARQUET + LINES + MAIL + HTML or path.lower().endswith(COMPRESSED)
 
 
-def _ending(path: str) -> str:
-    stem, ending = os.path.splitext(path.lower())
-    return os.path.splitext(stem)[1] if ending in COMPRESSED else ending
+def are_paths(texts: Sequence[Any]) -> bool:
+    """Whether a list names files or folders rather than being one of texts.
+
+    Each entry must be a single word that ends as files do (so that one that is not there is missed), or the path of a file
+    that is there and ends so or has a folder in it, or that of a folder with a slash at the end.
+    """
+    return all(map(_is_path, texts))
 
 
-def from_path(
-    path: str | os.PathLike[str],
-    names: Sequence[str] | None,
-    delimiter: str | None,
-    missing_values: Sequence[str],
-    kinds: Mapping[str, str] | None,
-    batch_rows: int | None,
-) -> Source:
-    """The table in a file."""
+def _is_path(text: Any) -> bool:
+    if not isinstance(text, str) or len(text) > LONGEST_PATH or "\n" in text:
+        return isinstance(text, os.PathLike)
+    if text.endswith(os.sep):
+        return os.path.isdir(os.path.expanduser(text))
+    if known_ending(text) and len(text.split()) == 1:
+        return True
+    return (known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text))
+
+
+def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[str]:
+    """What is in a file, in a folder, or in the files that a pattern matches; the paths if that is a table in parts."""
     path = os.path.expanduser(os.fspath(path))
-    _check_readable(path)
+    if os.path.isdir(path):
+        return from_folder(path, options)
+    if glob.has_magic(path) and not os.path.exists(path):
+        return from_paths(_matches(path), path, options)
+    _check_readable(path, options.format)
+    if options.format != "auto" or _is_document(path):
+        return from_files([File(path)], path, options)
     kind = _kind(path)
     if kind == "Parquet":
-        return from_parquet(path, names, batch_rows)
+        return from_parquet(path, options)
     _check_text(path, kind)
     if kind == "JSON":
-        return from_lines(path, names, kinds)
-    return from_delimited(path, names, delimiter, missing_values, kinds)
+        return from_lines(path, options.names, options.kinds)
+    return from_delimited(path, options.names, options.delimiter, options.missing_values, options.kinds)
 
 
-def _check_readable(path: str) -> None:
-    if os.path.isdir(path):
-        raise errors.bad_file(path, "it is a folder. Give one of its files, or a list of them.")
+def _is_document(path: str) -> bool:
+    """Whether a file is mail or HTML, by its ending; if that says nothing, by what the file begins with."""
+    if known_ending(path):
+        return ending(path) in MAIL + HTML
+    try:
+        return form_of(path, beginning(path, SNIFFED)[0]) != "text"
+    except (OSError, errors.BanburyError):
+        return False
+
+
+def from_paths(paths: list[str], name: str | None, options: Options) -> Source | list[str]:
+    """Documents, if the first of the files is one; the paths themselves if they are tables, or folders."""
+    paths = [os.path.expanduser(path) for path in paths]
+    if os.path.isdir(paths[0]) or (options.format == "auto" and not _is_document(paths[0])):
+        return paths
+    return from_files([*map(File, paths)], name, options)
+
+
+def _matches(pattern: str) -> list[str]:
+    """The files that match, in order; folders only if nothing else does."""
+    found = sorted(glob.glob(pattern, recursive=True))
+    if not found:
+        raise errors.missing_file(pattern, [], "no file matches it")
+    return [path for path in found if not os.path.isdir(path)] or found
+
+
+def _check_readable(path: str, form: Format) -> None:
     if not os.path.exists(path):
         raise errors.missing_file(path, _near(path))
     if not os.access(path, os.R_OK):
         raise errors.bad_file(path, "you have no permission to read it.")
-    if os.path.getsize(path) == 0:
+    if not os.path.isfile(path):
+        raise errors.bad_file(path, "it is no regular file.")
+    if os.path.getsize(path) == 0 and form == "auto":
         raise errors.bad_file(path, "it is empty.")
 
 
@@ -83,9 +129,8 @@ def _near(path: str) -> list[str]:
 
 def _kind(path: str) -> str:
     """Parquet, JSON or CSV: by the ending, or for an ending that says nothing by what the file begins with."""
-    ending = _ending(path)
     for endings, kind in ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON")):
-        if ending in endings:
+        if ending(path) in endings:
             return kind
     begin = head_of(path)[:64].lstrip()
     return "Parquet" if begin.startswith(b"PAR1") else "JSON" if begin.startswith(b"{") else "CSV"
@@ -100,25 +145,33 @@ def _check_text(path: str, kind: str) -> None:
         raise errors.bad_file(path, f"it is not text (byte {head.index(0):,} is zero), so it is no {kind} file.")
 
 
-def from_parquet(path: str, names: Sequence[str] | None, batch_rows: int | None) -> Source:
-    """A Parquet file, some rows at a time. Texts are read as the codes that they are stored as."""
+def from_parquet(path: str, options: Options) -> Source:
+    """A Parquet file, some rows at a time. Strings are read as the codes that they are stored as, but for texts."""
     pq = arrow("parquet")
 
-    def reader(texts: list[str] | None = None) -> Any:
+    def reader(coded: list[str] | None = None) -> Any:
         try:
-            return pq.ParquetFile(path, read_dictionary=texts, memory_map=True)
+            return pq.ParquetFile(path, read_dictionary=coded, memory_map=True)
         except (OSError, arrow().ArrowException) as error:
             raise errors.bad_file(path, f"it is no Parquet file, or damaged ({reason(error)}).") from None
 
-    schema = reader().schema_arrow
-    texts = [field.name for field in schema if kind_of_type(field.type) == "string"]
+    with reader() as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    texts = _renamed_texts(schema.names, options)
+    coded = [field.name for field in schema if kind_of_type(field.type) == "string" and field.name not in texts]
     declared = [j for j, field in enumerate(schema) if arrow("types").is_dictionary(field.type)]
 
     def start() -> Iterator[Any]:
         try:
-            with reader(texts) as file:
-                yield from file.iter_batches(batch_size=batch_rows or PARQUET_ROWS)
+            with reader(coded) as file:
+                yield from file.iter_batches(batch_size=options.batch_rows or PARQUET_ROWS)
         except (OSError, arrow().ArrowException) as error:
             raise errors.bad_file(path, f"it is damaged ({reason(error)}).") from None
 
-    return from_arrow_batches(schema, start, names, source=path, declared=declared)
+    return from_arrow_batches(schema, start, options.names, source=path, declared=declared, n_rows=n_rows)
+
+
+def _renamed_texts(own: Sequence[str], options: Options) -> set[str]:
+    """The columns to be read as texts, by the names that they have in the file."""
+    given = own if options.names is None or len(options.names) != len(own) else options.names
+    return {name for name, known in zip(own, given, strict=True) if (options.kinds or {}).get(known) == "text"}

@@ -11,7 +11,7 @@ from typing import Any
 from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened
-from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason
+from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason, share
 from banbury.readers.tables import arrow_batch, given_names
 
 _CHANGED = re.compile(r"Column\(/(.*?)\) changed from (\w+) to (\w+) in row (\d+)")
@@ -35,6 +35,7 @@ class _File:
         self.path = path
         self.given = names
         self.numbers = frozenset(name for name, kind in kinds.items() if kind == "number")
+        self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")
         self.types: dict[str, Any] = {}
 
     def batches(self) -> Iterator[Batch]:
@@ -43,11 +44,14 @@ class _File:
         table = self._tried(lambda: self._parse(first), first)
         for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             self.types.setdefault(name, self._fixed(name, data_type, table, first))
+        if any(kind_of_type(table[name].type) == "date" for name in self.texts.intersection(table.column_names)):
+            table = self._tried(lambda: self._parse(first), first)
         batch = self._batch(table, first, 0)
-        first_row = batch.n_rows
+        first_row, batch.share = batch.n_rows, share(first, self.path)
         yield batch
         for block, future in parsed(blocks, self._parse):
             batch = self._batch(self._tried(future.result, block), block, first_row)
+            batch.share = share(block, self.path)
             first_row += batch.n_rows
             yield batch
 
@@ -80,7 +84,9 @@ class _File:
         return column.cast(pa.float64()) if self.types[name] == pa.float64() else column
 
     def _fixed(self, name: str, found: Any, table: Any, block: Block) -> Any:
-        """The type a column is read as: floats where numbers are demanded."""
+        """The type a column is read as: floats where numbers are demanded, and no dates where texts are."""
+        if name in self.texts and kind_of_type(found) == "date":
+            return arrow().string()
         if name not in self.numbers:
             return found
         if kind_of_type(found) in ("integer", "float", "empty"):

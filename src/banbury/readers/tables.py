@@ -16,6 +16,7 @@ from banbury.readers.encoding import column, from_pandas
 
 SMALL_CHUNK = 16384
 SMALL_FRAME = 16384
+TEXT = "text"
 
 Names = Sequence[str] | None
 
@@ -130,12 +131,34 @@ def _ragged(rows: Sequence[Any]) -> Exception:
     return errors.ragged_rows(0, lengths[0], lengths[0])
 
 
-def from_arrow_table(table: Any, names: Names, batch_rows: int | None) -> Source:
+def from_texts(values: Any, names: Names, batch_rows: int | None) -> Source:
+    """Plain texts: a table of one column, "text", which has no name of its own.
+
+    >>> [batch] = from_texts(["cheap meds", None], None, None)
+    >>> batch.names, batch.named, batch.texts("text")
+    (('text',), False, ['cheap meds', None])
+    """
+    given = (TEXT,) if names is None else given_names(names, 1)
+    cells = column(values)
+    cells.text = True
+    return single(Batch(given, len(cells), {given[0]: cells}, names is not None), batch_rows)
+
+
+def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: bool = False) -> Source:
     """An Arrow table, chunk by chunk; many small chunks are joined first."""
     n_chunks = table.column(0).num_chunks if table.num_columns else 1
     if n_chunks > 1 and table.num_rows < SMALL_CHUNK * n_chunks:
         table = table.combine_chunks()
-    return from_arrow_batches(table.schema, lambda: iter(table.to_batches(max_chunksize=batch_rows)), names)
+    batches = from_arrow_batches(
+        table.schema, lambda: iter(table.to_batches(max_chunksize=batch_rows)), names, n_rows=table.num_rows
+    )
+    return Source(lambda: (_as_texts(batch, names) for batch in batches)) if text else batches
+
+
+def _as_texts(batch: Batch, names: Names) -> Batch:
+    batch.named = names is not None
+    batch.column(batch.names[0]).text = True
+    return batch
 
 
 def from_arrow_batches(
@@ -145,10 +168,12 @@ def from_arrow_batches(
     again: bool = True,
     source: str | None = None,
     declared: Collection[int] | None = None,
+    n_rows: int | None = None,
 ) -> Source:
     """Arrow record batches, as ``start`` gives them; without any, one batch of no rows.
 
-    ``declared`` are the positions of the dictionary columns that were declared categorical; None means all.
+    ``declared`` are the positions of the dictionary columns that were declared categorical; None means all. ``n_rows`` are
+    the rows of all batches together, where that is known.
     """
     labels = distinct(schema.names, source)
     given = labels if names is None else given_names(names, len(labels))
@@ -158,6 +183,7 @@ def from_arrow_batches(
         for record_batch in start():
             batch = arrow_batch(given, record_batch, source, declared)
             batch.first_row, first_row = first_row, first_row + batch.n_rows
+            batch.share = first_row / n_rows if n_rows else None
             yield batch
         if first_row == 0:
             yield Batch(given, 0, {name: Empty(0) for name in given}, True, source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,23 @@ from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind, side_by_side
 from banbury.distributions.poisson import Poisson, check_counts
-from banbury.readers import MISSING_VALUES, Batch, Codes, Source, Widened, encode, n_threads, read
+from banbury.progress import watched
+from banbury.readers import (
+    MISSING_VALUES,
+    SUBJECT,
+    Batch,
+    Codes,
+    Format,
+    Headers,
+    Source,
+    Widened,
+    encode,
+    n_threads,
+    read,
+)
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import Counts, Keys, Moments, Rows, in_order, plus, total
+from banbury.tally.growing import Assigned, Growing, Part
 from banbury.tally.tally import Label, Tally, within_bins
 
 LARGEST_WEIGHT = 2.0**500
@@ -37,13 +51,16 @@ def count(
     names: Sequence[str] | None = None,
     delimiter: str | None = None,
     missing_values: Sequence[str] = MISSING_VALUES,
+    format: Format = "auto",
+    headers: Headers = SUBJECT,
     threads: int | None = None,
 ) -> Tally:
     """Counts a table into a tally, in one pass.
 
     ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array; a list
-    of records; an iterable of batches of these. ``target`` is a column's name or one label per row; rows whose label is
-    missing are skipped and counted in ``skipped``.
+    of records; a list of texts; a folder with a sub-folder per class; an iterable of batches of these. ``target`` is a
+    column's name or one label per row (of a folder, if not given, the names of the sub-folders); rows whose label is missing
+    are skipped and counted in ``skipped``.
 
     What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
     a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
@@ -52,7 +69,8 @@ def count(
     names.
 
     How it is read: ``names`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
-    if not given, ``missing_values`` are the texts that mean missing in a text file. ``threads``: BANBURY_THREADS or all
+    if not given, ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all
+    "text", "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names. ``threads``: BANBURY_THREADS or all
     processors if not given; the answer does not depend on it.
 
     >>> import banbury as bb
@@ -65,8 +83,10 @@ def count(
     if schema is not None and not isinstance(schema, Schema):
         raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
     kinds = schema.kinds() if schema is not None and not isinstance(data, Batch) else None
-    source = read(data, names=names, delimiter=delimiter, missing_values=missing_values, kinds=kinds)
-    labels = _Labels.of(target, weights, classes, n_threads(threads))
+    reading = {"names": names, "delimiter": delimiter, "missing_values": missing_values, "format": format, "headers": headers}
+    source = read(data, kinds=kinds, **reading)  # type: ignore[arg-type]
+    target = source.target if target is None and classes is None and np.ndim(weights) < 2 else target
+    labels = Labels.of(target, weights, classes, n_threads(threads))
     while True:
         try:
             return _counted(source, labels, schema, features, missing)
@@ -81,9 +101,9 @@ def count(
             )
 
 
-def _counted(source: Source, labels: _Labels, schema: Schema | None, features: Features, missing: Missing) -> Tally:
-    tally, seen = None, 0
-    for batch in source:
+def _counted(source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing) -> Tally:
+    growing, seen = None, 0
+    for batch in watched(source, "counting", source.name):
         batch.threads = labels.threads
         seen += batch.n_rows
         if schema is None:
@@ -92,12 +112,13 @@ def _counted(source: Source, labels: _Labels, schema: Schema | None, features: F
             known = labels.column in batch.names and labels.column not in labels.reserved()
             leaked = [labels.column] if known and labels.column is not None else []
             schema = infer(batch, [*labels.reserved(), *leaked], labels.name, features, missing)
-        part = _count_batch(aligned(batch, schema, labels.reserved()), schema, labels)
-        tally = part if tally is None else tally + part
-        schema = tally.schema
+        growing = growing or Growing(schema)
+        for part in parts(aligned(batch, growing.schema, labels.reserved()), growing.schema, labels):
+            growing.add(part)
     labels.check_length(seen)
-    if tally is None or seen == 0:
+    if growing is None or seen == 0:
         raise errors.empty_data(source.name)
+    tally = growing.frozen()
     if not tally.classes and tally.skipped == seen:
         raise errors.no_target(seen, labels.name)
     return tally
@@ -120,7 +141,7 @@ def aligned(batch: Batch, schema: Schema, reserved: Sequence[str] = ()) -> Batch
 
 
 @dataclass(frozen=True)
-class _Labels:
+class Labels:
     """Where the labels and weights of rows come from: a column, an array, or soft labels."""
 
     name: str | None  # the target's column
@@ -132,7 +153,7 @@ class _Labels:
     threads: int
 
     @classmethod
-    def of(cls, target: Any, weights: Any, classes: Sequence[Label] | None, threads: int) -> _Labels:
+    def of(cls, target: Any, weights: Any, classes: Sequence[Label] | None, threads: int) -> Labels:
         name = target if isinstance(target, str) else None
         weight_name = weights if isinstance(weights, str) else None
         array = None if weights is None or weight_name is not None else _weights(weights)
@@ -217,38 +238,25 @@ def _weights(weights: Any, first_row: int = 0) -> NDArray[np.float64]:
     return array
 
 
-def _count_batch(batch: Batch, schema: Schema, labels: _Labels) -> Tally:
+def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
+    """The batch's rows, counted but for their texts: one part, or one for each class of soft labels."""
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if weights is None or weights.ndim == 1:
-        return _count_rows(batch, schema, codes, weights, labels.threads)
+        yield _count_rows(batch, schema, codes, weights, labels.threads)
+        return
     assert labels.classes is not None
-    parts = [
-        _count_rows(batch, schema, Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label]), column, labels.threads)
-        for label, column in zip(labels.classes, weights.T, strict=True)
-    ]
-    together = parts[0]
-    for part in parts[1:]:
-        together = together + part
-    return replace(together, skipped=0)
+    for label, column in zip(labels.classes, weights.T, strict=True):
+        every = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label])
+        part = _count_rows(batch, schema, every, column, labels.threads)
+        yield replace(part, tally=replace(part.tally, skipped=0))
 
 
-@dataclass(frozen=True)
-class _Assigned:
-    """Rows with their classes and weights, as the kernels take them."""
-
-    batch: Batch
-    classes: NDArray[np.int32]  # -1: not counted
-    n_classes: int
-    weights: NDArray[np.float64] | None
-    whole: bool
-    threads: int
-
-    def count(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
-        """Calls a counting kernel; a bad value gets its column's name and its row."""
-        try:
-            return kernel(*arguments, self.classes, self.n_classes, self.weights, self.whole, self.threads)
-        except _core.BadValue as bad:
-            raise named(bad, names, self.batch) from None
+def _kernel(rows: Assigned, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
+    """Calls a counting kernel; a bad value gets its column's name and its row."""
+    try:
+        return kernel(*arguments, rows.classes, len(rows.labels), rows.weights, rows.whole, rows.threads)
+    except _core.BadValue as bad:
+        raise named(bad, names, rows.batch) from None
 
 
 def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
@@ -256,9 +264,7 @@ def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.Bad
     return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
 
 
-def _count_rows(
-    batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int
-) -> Tally:
+def _count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int) -> Part:
     if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
@@ -272,11 +278,11 @@ def _count_rows(
         whole = bool(np.all(weights == np.rint(weights))) and float(weights.sum()) < 2.0**53
         classes = np.where(weights > 0, classes, np.int32(-1))
         weights = np.ascontiguousarray(weights)
-    rows = _Assigned(batch, classes, len(labels.values), weights, whole, threads)
-    per_class = Rows(*_core.count_classes(classes, rows.n_classes, weights, whole, threads))
+    rows = Assigned(batch, labels.values, classes, weights, whole, threads)
+    per_class = Rows(*_core.count_classes(classes, len(labels.values), weights, whole, threads))
     counts = _count_keyed(schema, rows, per_class)
-    tally = Tally(schema, tuple(labels.values), per_class, counts, _count_moments(schema, rows), skipped)
-    return within_bins(_sorted_classes(tally)._trimmed())
+    tally = Tally(schema, tuple(labels.values), per_class, counts, _count_moments(schema, rows), skipped=skipped)
+    return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
 
 
 def _dense(column: Codes, threads: int) -> Codes:
@@ -318,9 +324,9 @@ def _sorted_classes(tally: Tally) -> Tally:
     )
 
 
-def _count_moments(schema: Schema, rows: _Assigned) -> Moments:
+def _count_moments(schema: Schema, rows: Assigned) -> Moments:
     if not schema.measured:
-        return Moments.zeros(0, rows.n_classes)
+        return Moments.zeros(0, len(rows.labels))
     names = [feature.name for feature in schema.measured]
     columns = rows.batch.numbers(names)
     for feature in schema.measured:
@@ -328,7 +334,7 @@ def _count_moments(schema: Schema, rows: _Assigned) -> Moments:
             check_counts(rows.batch, feature.name, rows.threads)
     origin = np.array([feature.origin for feature in schema.measured])
     unit = np.array([feature.unit for feature in schema.measured])
-    n, weights, sums = rows.count(_core.count_moments, names, columns, origin, unit)
+    n, weights, sums = _kernel(rows, _core.count_moments, names, columns, origin, unit)
     return Moments(Rows(n, weights), sums)
 
 
@@ -342,10 +348,10 @@ def _is_flag(feature: Feature, batch: Batch) -> bool:
     )
 
 
-def _count_keyed(schema: Schema, rows: _Assigned, per_class: Rows) -> Counts:
+def _count_keyed(schema: Schema, rows: Assigned, per_class: Rows) -> Counts:
     """The keyed features: numbers meant as flags in one pass, all columns of values in another, then bins."""
     if not schema.keyed:
-        return Counts.join([], rows.n_classes)
+        return Counts.join([], len(rows.labels))
     flags = [f for f, feature in enumerate(schema.keyed) if _is_flag(feature, rows.batch)]
     found = dict(zip(flags, _count_flags([schema.keyed[f] for f in flags], rows), strict=True))
     values = [f for f, feature in enumerate(schema.keyed) if f not in found and feature.family.shape == "keys"]
@@ -353,20 +359,20 @@ def _count_keyed(schema: Schema, rows: _Assigned, per_class: Rows) -> Counts:
     for f, feature in enumerate(schema.keyed):
         if f not in found:
             found[f] = _count_codes([feature], [_bins(feature, rows)], rows)[0]
-    return Counts.join([found[f] for f in range(len(schema.keyed))], rows.n_classes)
+    return Counts.join([found[f] for f in range(len(schema.keyed))], len(rows.labels))
 
 
-def _count_flags(features: Sequence[Feature], rows: _Assigned) -> list[tuple[Keys, Rows]]:
+def _count_flags(features: Sequence[Feature], rows: Assigned) -> list[tuple[Keys, Rows]]:
     if not features:
         return []
     names = [feature.name for feature in features]
     limits = [getattr(feature.family, "threshold", None) for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
-    n, weights = rows.count(_core.count_flags, names, rows.batch.numbers(names), threshold)
+    n, weights = _kernel(rows, _core.count_flags, names, rows.batch.numbers(names), threshold)
     return [(KEYS, Rows(n[f], None if weights is None else weights[f])) for f in range(len(features))]
 
 
-def _count_values(features: Sequence[Feature], rows: _Assigned, per_class: Rows) -> list[tuple[Keys, Rows]]:
+def _count_values(features: Sequence[Feature], rows: Assigned, per_class: Rows) -> list[tuple[Keys, Rows]]:
     kinds = [feature.kind if isinstance(feature.family, Categorical) else None for feature in features]
     columns = [rows.batch.codes(feature.name, kind) for feature, kind in zip(features, kinds, strict=True)]
     counted = _count_codes(features, [_narrow(column, rows) for column in columns], rows)
@@ -375,18 +381,18 @@ def _count_values(features: Sequence[Feature], rows: _Assigned, per_class: Rows)
     ]
 
 
-def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: _Assigned) -> list[tuple[Keys, Rows]]:
+def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Assigned) -> list[tuple[Keys, Rows]]:
     """For each column the values that occur, in order, and the rows of each."""
     if not columns:
         return []
     low = np.array([column.low for column in columns], dtype=np.int64)
     size = np.array([len(column.values) for column in columns], dtype=np.int64)
-    if int(size.sum()) * rows.n_classes * (1 if rows.whole else 4) > MOST_CELLS:
+    if int(size.sum()) * len(rows.labels) * (1 if rows.whole else 4) > MOST_CELLS:
         widest = int(size.argmax())
-        raise errors.too_many_cells(features[widest].name, int(size[widest]), rows.n_classes)
+        raise errors.too_many_cells(features[widest].name, int(size[widest]), len(rows.labels))
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])
-    cells = Rows(*rows.count(_core.count_codes, names, codes, low, size))
+    cells = Rows(*_kernel(rows, _core.count_codes, names, codes, low, size))
     counted, start = [], 0
     for column in columns:
         used = np.flatnonzero(cells.rows[start : start + len(column.values)].any(axis=1))
@@ -400,14 +406,14 @@ def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: _A
     return counted
 
 
-def _narrow(column: Codes, rows: _Assigned) -> Codes:
+def _narrow(column: Codes, rows: Assigned) -> Codes:
     """Codes whose table over the classes is not much larger than the column: a wide range is numbered by what occurs."""
-    if not isinstance(column.values, range) or len(column.values) * rows.n_classes <= max(2**20, len(column.codes)):
+    if not isinstance(column.values, range) or len(column.values) * len(rows.labels) <= max(2**20, len(column.codes)):
         return column
     return _dense(column, rows.threads)
 
 
-def _bins(feature: Feature, rows: _Assigned) -> Codes:
+def _bins(feature: Feature, rows: Assigned) -> Codes:
     """The numbers of the fine bins a column's values fall into."""
     column = rows.batch.numbers([feature.name])[0].reshape(-1)
     try:

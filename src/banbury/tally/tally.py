@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.family import Family, Feature
 from banbury.distributions.histogram import MOST_BINS
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, in_order, value
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, Words, in_order, value
 
 Label = bool | int | float | str
+Sums = Counts | Moments | Words
 LARGEST_TALLY = 2.0**400
 
 
@@ -39,6 +40,7 @@ class Tally:
     rows: Rows  # (classes,)
     counts: Counts  # keyed features
     moments: Moments  # measured features
+    words: tuple[Words, ...] = ()  # features of text
     skipped: int = 0  # rows without a target
 
     @property
@@ -74,7 +76,12 @@ class Tally:
         a, b = _together(self, other)
         counts = Counts(a.counts.keys, a.counts.cells + b.counts.cells)
         summed = replace(
-            a, rows=a.rows + b.rows, counts=counts, moments=a.moments + b.moments, skipped=a.skipped + b.skipped
+            a,
+            rows=a.rows + b.rows,
+            counts=counts,
+            moments=a.moments + b.moments,
+            words=tuple(x + y for x, y in zip(a.words, b.words, strict=True)),
+            skipped=a.skipped + b.skipped,
         )
         return within_bins(summed)
 
@@ -89,7 +96,12 @@ class Tally:
         rows, cells, moments = a.rows - b.rows, a.counts.cells - b.counts.cells, a.moments - b.moments
         _refuse_negative(a, rows, cells, moments)
         left = replace(
-            a, rows=rows, counts=Counts(a.counts.keys, cells), moments=moments, skipped=max(0, a.skipped - b.skipped)
+            a,
+            rows=rows,
+            counts=Counts(a.counts.keys, cells),
+            moments=moments,
+            words=_without_words(a, b, rows),
+            skipped=max(0, a.skipped - b.skipped),
         )
         return left._trimmed()
 
@@ -103,7 +115,8 @@ class Tally:
             )
         factor = float(factor)
         counts = Counts(self.counts.keys, self.counts.cells * factor)
-        scaled = replace(self, rows=self.rows * factor, counts=counts, moments=self.moments * factor)
+        words = tuple(words * factor for words in self.words)
+        scaled = replace(self, rows=self.rows * factor, counts=counts, moments=self.moments * factor, words=words)
         return scaled._trimmed() if factor == 0 else scaled
 
     __rmul__ = __mul__
@@ -117,7 +130,8 @@ class Tally:
             return NotImplemented
         a, b = _together(self, other)
         same_rows = self.classes == other.classes and a.rows.same(b.rows)
-        return same_rows and a.counts.same(b.counts) and a.moments.same(b.moments)
+        same_words = all(x.same(y) for x, y in zip(a.words, b.words, strict=True))
+        return same_rows and a.counts.same(b.counts) and a.moments.same(b.moments) and same_words
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -146,7 +160,12 @@ class Tally:
             cells = Counts(self.counts.keys, self.counts.cells.take(kept, 1))
             names = tuple(self.classes[c] for c in kept)
             tally = replace(
-                self, classes=names, rows=self.rows.take(kept, 0), counts=cells, moments=self.moments.take(kept, 1)
+                self,
+                classes=names,
+                rows=self.rows.take(kept, 0),
+                counts=cells,
+                moments=self.moments.take(kept, 1),
+                words=tuple(words.take(kept) for words in self.words),
             )
         counts = tally.counts.without_empty(self.schema.declared)
         return tally if counts is tally.counts else replace(tally, counts=counts)
@@ -154,9 +173,9 @@ class Tally:
     # Looking
 
     @cached_property
-    def groups(self) -> list[tuple[Family, tuple[Feature, ...], Counts | Moments]]:
+    def groups(self) -> list[tuple[Family, tuple[Feature, ...], Sums]]:
         """Features of one family and settings with their sums, so that parameters are estimated together."""
-        return grouped(self.schema, self.counts, self.moments)
+        return grouped(self.schema, self.counts, self.moments, self.words)
 
     def n_parameters(self, naive: bool = True) -> int:
         """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
@@ -169,13 +188,15 @@ class Tally:
         >>> two.n_parameters(), two.n_parameters(naive=False)
         (5, 7)
         """
+        if not naive and self.words:
+            raise errors.bad_setting("naive", naive, "True for a tally with text, whose words have no joint table")
         n_classes, prior = len(self.classes), max(len(self.classes) - 1, 0)
         per_class, shared, cells = 0, 0, []
         for given, features, sums in self.groups:
             each = given.n_parameters(features, sums)
             per_class += sum(own for own, _ in each)
             shared += sum(tied for _, tied in each)
-            cells += [own + 1 for own, _ in each] if given.shape != "moments" else []
+            cells += [own + 1 for own, _ in each] if given.shape in ("keys", "bins") else []
         if naive:
             return n_classes * per_class + shared + prior
         d, table = len(self.schema.measured), prod(cells)
@@ -205,11 +226,14 @@ class Tally:
     def _feature_lines(self) -> list[str]:
         shown = self.schema.features[:20] if len(self.schema.features) > 21 else self.schema.features
         width = max((len(feature.name) for feature in shown), default=0)
-        lines, keyed, measured = [], 0, 0
+        lines, keyed, measured, texts = [], 0, 0, 0
         for feature in shown:
             if feature.family.shape == "moments":
                 text = self._measured_text(feature, measured)
                 measured += 1
+            elif feature.family.shape == "words":
+                text = self._words_text(self.words[texts])
+                texts += 1
             else:
                 text = self._keyed_text(feature, keyed)
                 keyed += 1
@@ -232,6 +256,12 @@ class Tally:
         often = [repr(keys[k]) for k in np.argsort(-each, kind="stable")]
         return f"{_many(len(keys), 'value')}{self._missing_text(float(each.sum()))}: {errors.listed(often, 6)}"
 
+    def _words_text(self, words: Words) -> str:
+        missing = self._missing_text(float(words.texts.value.sum()))
+        often = ", ".join(map(repr, words.most_frequent(5))) + (", …" if words.table.n_words > 5 else "")
+        total = float(words.occurrences.value.sum())
+        return f"{_many(words.table.n_words, 'word')}, {total:,.12g} occurrences{missing}: {often}"
+
     def _missing_text(self, present: float) -> str:
         missing = float(self.n_rows) - present
         return f", {missing:,.6g} missing" if missing > IMPOSSIBLE * float(self.n_rows) else ""
@@ -246,17 +276,23 @@ def _hidden(n: int, what: str) -> list[str]:
 
 
 def grouped(
-    schema: Schema, counts: Counts, moments: Moments
-) -> list[tuple[Family, tuple[Feature, ...], Counts | Moments]]:
-    """Features of equal families, each group with its part of the sums."""
-    only = schema.features[0].family if schema.features else None
-    if only is not None and all(feature.family is only for feature in schema.features):
+    schema: Schema, counts: Counts, moments: Moments, words: tuple[Words, ...] = ()
+) -> list[tuple[Family, tuple[Feature, ...], Sums]]:
+    """Features of equal families, each group with its part of the sums; a column of text is a group by itself."""
+    texts: list[tuple[Family, tuple[Feature, ...], Sums]]
+    texts = [(feature.family, (feature,), sums) for feature, sums in zip(schema.texts, words, strict=True)]
+    if len(texts) == len(schema.features):
+        return texts
+    only = schema.features[0].family
+    if all(feature.family is only for feature in schema.features):
         return [(only, schema.features, moments if only.shape == "moments" else counts)]
     found: list[tuple[Family, list[Feature], list[int]]] = []
     known: dict[int, tuple[Family, list[Feature], list[int]]] = {}  # by identity: most columns share their family
     n_keyed = n_measured = 0
     for feature in schema.features:
         given = feature.family
+        if given.shape == "words":
+            continue
         group = known.get(id(given)) or next((g for g in found if type(g[0]) is type(given) and g[0] == given), None)
         if group is None:
             group = given, [], []
@@ -269,10 +305,11 @@ def grouped(
         else:
             group[2].append(n_keyed)
             n_keyed += 1
-    return [
+    rest: list[tuple[Family, tuple[Feature, ...], Sums]] = [
         (given, tuple(features), moments.select(index) if given.shape == "moments" else counts.select(index))
         for given, features, index in found
     ]
+    return rest + texts
 
 
 def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
@@ -296,9 +333,9 @@ def _with_classes(tally: Tally, classes: Any) -> Tally:
     index = np.array([classes.index(name) for name in tally.classes], dtype=np.int64)
     counts = Counts(tally.counts.keys, tally.counts.cells.place(index, len(classes), 1))
     moments = tally.moments.place(index, len(classes), 1)
-    return replace(
-        tally, classes=classes, rows=tally.rows.place(index, len(classes), 0), counts=counts, moments=moments
-    )
+    words = tuple(words.place(index, len(classes)) for words in tally.words)
+    rows = tally.rows.place(index, len(classes), 0)
+    return replace(tally, classes=classes, rows=rows, counts=counts, moments=moments, words=words)
 
 
 def _same_scale(a: Feature, b: Feature) -> Feature:
@@ -354,6 +391,26 @@ def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -
         raise errors.impossible_sums(names[label], before.schema.measured[f].name)
     for f, label in np.argwhere(_overfull(per_feature(cells.value, offsets), rows)):
         raise errors.impossible_sums(names[label], before.schema.keyed[f].name)
+
+
+def _without_words(a: Tally, b: Tally, rows: Rows) -> tuple[Words, ...]:
+    """The words of ``a`` without those of ``b``; raises if they cannot be those of any texts in these rows."""
+    left = []
+    for feature, x, y in zip(a.schema.texts, a.words, b.words, strict=True):
+        try:
+            words = x - y
+        except _core.NotThere as absent:
+            raise not_there(absent, feature.name, a.classes) from None
+        for (label,) in np.argwhere(_overfull(words.texts.value, rows)):
+            raise errors.impossible_sums(a.classes[label], feature.name)
+        left.append(words)
+    return tuple(left)
+
+
+def not_there(absent: _core.NotThere, feature: str, classes: tuple[Label, ...]) -> Exception:
+    """The core's finding in a user's words."""
+    word, label, left = absent.args
+    return errors.negative_count(left, classes[label], feature, word)
 
 
 def _overfull(n: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:

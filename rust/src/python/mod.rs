@@ -2,6 +2,10 @@
 //!
 //! `src/banbury/_core.pyi` says what each function means.
 
+mod text;
+mod weights;
+mod words;
+
 use crate::classes::{ClassCounts, Rows, Weights};
 use crate::columns::{Block, Columns};
 use crate::encode::{Encoded, Index, Key, Strings};
@@ -19,6 +23,7 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
+use weights::HeldWords;
 
 pyo3::create_exception!(
     _core,
@@ -51,6 +56,16 @@ impl From<Error> for PyErr {
             } => Python::attach(|py| match value.into_pyobject(py) {
                 Ok(value) => BadValue::new_err((fault.name(), feature, row, value.unbind())),
                 Err(error) => error,
+            }),
+            Error::NotThere { word, class, left } => Python::attach(|py| {
+                let word = word.map(|word| words::string(py, &word)).transpose();
+                match (word, left.into_pyobject(py)) {
+                    (Ok(word), Ok(left)) => {
+                        let word = word.map(Bound::unbind);
+                        words::NotThere::new_err((word, class, left.unbind()))
+                    }
+                    (Err(error), _) | (_, Err(error)) => error,
+                }
             }),
             Error::Malformed(sentence) => PyValueError::new_err(sentence.into_owned()),
         }
@@ -584,6 +599,7 @@ enum HeldPart<'py> {
         constant: Held<'py, f64>,
         floor: [f64; 2],
     },
+    Words(HeldWords<'py>),
 }
 
 impl<'py> HeldPart<'py> {
@@ -627,6 +643,7 @@ impl<'py> HeldPart<'py> {
                 table: Held::new(table, "table", 2)?,
             }),
             ("kernel", [column, rest @ ..]) if rest.len() == 8 => HeldPart::kernel(column, rest),
+            ("words", rest) if rest.len() == 8 => HeldWords::new(rest).map(HeldPart::Words),
             (name, rest) => Err(malformed(format!(
                 "there is no part {name:?} with {} arguments",
                 rest.len()
@@ -763,6 +780,7 @@ impl<'py> HeldPart<'py> {
                     *floor,
                 )?)
             }
+            HeldPart::Words(held) => Part::Words(held.part(c)?),
         })
     }
 }
@@ -806,6 +824,12 @@ fn score<'py>(
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::text::Tokeniser;
+    #[pymodule_export]
+    use super::weights::Weights;
+    #[pymodule_export]
+    use super::words::{NotThere, Words};
     #[pymodule_export]
     use super::{
         BadValue, bins_of, count_classes, count_codes, count_flags, count_moments, encode_objects,

@@ -1,0 +1,170 @@
+//! Rows of weights, and the part of a score that reads them.
+
+use super::text::Tokeniser;
+use super::words::{HeldTexts, Words, optional};
+use super::{Held, malformed, shaped, size};
+use crate::error::Error;
+use crate::score::words::{self, Counting};
+use crate::words::weights::{self, Given};
+use ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1, PyArray2};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+type Rows<'py> = (
+    Bound<'py, PyArray1<bool>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
+/// A row of numbers per class for each word id; copied when one of several owners changes it.
+#[pyclass(module = "banbury._core", frozen)]
+pub(super) struct Weights(Mutex<Arc<weights::Weights>>);
+
+impl Weights {
+    fn lock(&self) -> MutexGuard<'_, Arc<weights::Weights>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rows as they are now. If another thread is changing them, waits for it without the GIL.
+    fn get(&self, py: Python<'_>) -> Arc<weights::Weights> {
+        match self.0.try_lock() {
+            Ok(weights) => weights.clone(),
+            Err(TryLockError::Poisoned(weights)) => weights.into_inner().clone(),
+            Err(TryLockError::WouldBlock) => py.detach(|| self.lock().clone()),
+        }
+    }
+
+    /// Changes the rows, without the GIL.
+    fn change(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut weights::Weights) -> Result<(), Error> + Send,
+    ) -> PyResult<()> {
+        Ok(py.detach(|| f(Arc::make_mut(&mut self.lock())))?)
+    }
+}
+
+#[pymethods]
+impl Weights {
+    #[new]
+    fn new(n_classes: i64, default: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let default = Held::<f64>::new(default, "default", 1)?;
+        if default.slice().len() != size(n_classes, "n_classes")? {
+            return Err(malformed("default must have one number per class"));
+        }
+        let weights = weights::Weights::new(default.slice())?;
+        Ok(Weights(Mutex::new(Arc::new(weights))))
+    }
+
+    #[pyo3(signature = (ids, common, scale, starts, classes, values))]
+    #[allow(clippy::too_many_arguments)]
+    fn set(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        common: &Bound<'_, PyAny>,
+        scale: Option<&Bound<'_, PyAny>>,
+        starts: &Bound<'_, PyAny>,
+        classes: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (ids, common) = (Held::new(ids, "ids", 1)?, Held::new(common, "common", 1)?);
+        let scale = scale
+            .map(|scale| Held::new(scale, "scale", 1))
+            .transpose()?;
+        let starts = Held::new(starts, "starts", 1)?;
+        let classes = Held::new(classes, "classes", 1)?;
+        let values = Held::new(values, "values", 1)?;
+        let given = Given {
+            ids: ids.slice(),
+            common: common.slice(),
+            scale: scale.as_ref().map(Held::slice),
+            starts: starts.slice(),
+            classes: classes.slice(),
+            values: values.slice(),
+        };
+        self.change(py, |weights| weights.set(&given))
+    }
+
+    fn skip(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<()> {
+        let ids = Held::<u32>::new(ids, "ids", 1)?;
+        let ids = ids.slice();
+        self.change(py, |weights| {
+            weights.skip(ids);
+            Ok(())
+        })
+    }
+
+    fn rows<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Rows<'py>> {
+        let ids = Held::<u32>::new(ids, "ids", 1)?;
+        let ids = ids.slice();
+        let weights = self.get(py);
+        let n_classes = weights.n_classes();
+        let (set, rows, scale) = py.detach(|| {
+            let mut rows = vec![0.0; ids.len() * n_classes];
+            let found = ids.iter().zip(rows.chunks_exact_mut(n_classes));
+            let (set, scale): (Vec<_>, Vec<_>) = found
+                .map(|(&id, row)| weights.read(id, row))
+                .map(|scale| (scale.is_some(), scale.unwrap_or(0.0)))
+                .unzip();
+            (set, rows, scale)
+        });
+        let shape = (ids.len(), n_classes);
+        let rows = shaped(py, rows, |rows| Array2::from_shape_vec(shape, rows))?;
+        Ok((set.into_pyarray(py), rows, scale.into_pyarray(py)))
+    }
+
+    fn copy(&self, py: Python<'_>) -> Self {
+        Weights(Mutex::new(self.get(py)))
+    }
+}
+
+/// A column of texts and what its words weigh, held while it is scored.
+pub(super) struct HeldWords<'py> {
+    texts: HeldTexts<'py>,
+    tokeniser: Arc<crate::text::Tokeniser>,
+    words: Arc<crate::words::Words>,
+    weights: Arc<weights::Weights>,
+    base: Option<Held<'py, f64>>,
+    constant: Held<'py, f64>,
+    once: bool,
+    polya: Option<Held<'py, f64>>,
+}
+
+impl<'py> HeldWords<'py> {
+    /// Texts, tokeniser, words, weights, base, constant, once and polya.
+    pub(super) fn new(rest: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+        Ok(HeldWords {
+            texts: HeldTexts::new(&rest[0])?,
+            tokeniser: rest[1].cast::<Tokeniser>()?.get().get(),
+            words: rest[2].cast::<Words>()?.get().get(rest[2].py()),
+            weights: rest[3].cast::<Weights>()?.get().get(rest[3].py()),
+            base: optional(&rest[4], "base")?,
+            constant: Held::new(&rest[5], "constant", 1)?,
+            once: rest[6].extract()?,
+            polya: optional(&rest[7], "polya")?,
+        })
+    }
+
+    pub(super) fn part(&self, n_classes: usize) -> PyResult<words::Words<'_>> {
+        let counting = match &self.polya {
+            Some(balls) => Counting::Polya {
+                balls: balls.slice(),
+                once: self.once,
+            },
+            None if self.once => Counting::Once,
+            None => Counting::Often,
+        };
+        Ok(words::Words::new(
+            self.texts.texts()?,
+            &self.tokeniser,
+            &self.words,
+            &self.weights,
+            self.base.as_ref().map(Held::slice),
+            self.constant.slice(),
+            counting,
+            n_classes,
+        )?)
+    }
+}

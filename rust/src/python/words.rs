@@ -1,0 +1,616 @@
+//! Sums of text: a store that grows, copied when one of several owners changes it.
+
+use super::text::Tokeniser;
+use super::{Held, HeldRows, Int1, at_least_one, malformed, shaped, size};
+use crate::classes::Rows;
+use crate::encode::Strings;
+use crate::error::Error;
+use crate::expansion::Expansion;
+use crate::words::{self, Batch, Given, Numbers, State, Texts, Total};
+use ndarray::{Array2, Array3};
+use numpy::{Element, IntoPyArray, PyArray1};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+pyo3::create_exception!(
+    _core,
+    NotThere,
+    PyValueError,
+    "``args`` is (word or None, class number, what is left, below zero)."
+);
+
+/// A str as bytes. Its own UTF-8 is borrowed; lone surrogates, which have none, are encoded by Python.
+pub(super) enum HeldText<'py> {
+    Missing,
+    Str(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyBytes>),
+}
+
+impl<'py> HeldText<'py> {
+    fn new(string: Bound<'py, PyString>) -> PyResult<Self> {
+        if string.to_str().is_ok() {
+            return Ok(HeldText::Str(string));
+        }
+        let bytes = string.call_method1("encode", ("utf-8", "surrogatepass"))?;
+        Ok(HeldText::Bytes(bytes.cast_into()?))
+    }
+
+    fn bytes(&self) -> PyResult<Option<&[u8]>> {
+        Ok(match self {
+            HeldText::Missing => None,
+            HeldText::Str(string) => Some(string.to_str()?.as_bytes()),
+            HeldText::Bytes(bytes) => Some(bytes.as_bytes()),
+        })
+    }
+}
+
+/// The strings of a list. None and NaN may be missing ones, if so said.
+pub(super) struct HeldList<'py>(Vec<HeldText<'py>>);
+
+impl<'py> HeldList<'py> {
+    pub(super) fn new(list: &Bound<'py, PyAny>, what: &str, missing: bool) -> PyResult<Self> {
+        let list = list
+            .cast::<PyList>()
+            .map_err(|_| PyTypeError::new_err(format!("{what} must be a list of str")))?;
+        let is_missing = |value: &Bound<'py, PyAny>| {
+            let number = value.cast::<PyFloat>();
+            missing && (value.is_none() || number.is_ok_and(|number| number.value().is_nan()))
+        };
+        let mut held = Vec::with_capacity(list.len());
+        for (row, value) in list.iter().enumerate() {
+            held.push(match value.cast_into::<PyString>() {
+                Ok(string) => HeldText::new(string)?,
+                Err(error) => {
+                    let value = error.into_inner();
+                    if !is_missing(&value) {
+                        let name = value.get_type().name()?;
+                        return Err(PyTypeError::new_err(format!(
+                            "{what} must be str, got {name} in row {row}"
+                        )));
+                    }
+                    HeldText::Missing
+                }
+            });
+        }
+        Ok(HeldList(held))
+    }
+
+    fn texts(&self) -> PyResult<Vec<Option<&[u8]>>> {
+        self.0.iter().map(HeldText::bytes).collect()
+    }
+
+    pub(super) fn bytes(&self) -> PyResult<Vec<&[u8]>> {
+        let texts = self.0.iter();
+        texts.map(|text| Ok(text.bytes()?.unwrap_or(&[]))).collect()
+    }
+}
+
+/// Offsets, as Arrow has them.
+pub(super) enum HeldOffsets<'py> {
+    Narrow(Held<'py, i32>),
+    Wide(Held<'py, i64>),
+}
+
+/// Texts, held while they are read.
+pub(super) enum HeldTexts<'py> {
+    List(HeldList<'py>),
+    Arrow {
+        offsets: HeldOffsets<'py>,
+        data: Held<'py, u8>,
+        valid: Option<Held<'py, u8>>,
+        first: usize,
+    },
+    Given {
+        tokens: HeldList<'py>,
+        offsets: Held<'py, i64>,
+        missing: Option<Held<'py, bool>>,
+    },
+}
+
+impl<'py> HeldTexts<'py> {
+    pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let Ok(tuple) = any.cast::<PyTuple>() else {
+            return Ok(HeldTexts::List(HeldList::new(any, "texts", true)?));
+        };
+        let items: Vec<_> = tuple.iter().collect();
+        match items.as_slice() {
+            [offsets, data, valid, first] => Ok(HeldTexts::Arrow {
+                offsets: match Held::new(offsets, "offsets", 1) {
+                    Ok(offsets) => HeldOffsets::Narrow(offsets),
+                    Err(_) => HeldOffsets::Wide(Held::new(offsets, "offsets", 1)?),
+                },
+                data: Held::new(data, "data", 1)?,
+                valid: optional(valid, "valid")?,
+                first: size(first.extract()?, "valid_offset")?,
+            }),
+            [tokens, offsets, missing] => Ok(HeldTexts::Given {
+                tokens: HeldList::new(tokens, "tokens", false)?,
+                offsets: Held::new(offsets, "offsets", 1)?,
+                missing: optional(missing, "missing")?,
+            }),
+            _ => Err(malformed(
+                "texts must be a list, or (offsets, data, valid, valid_offset), or (tokens, offsets, missing)",
+            )),
+        }
+    }
+
+    pub(super) fn texts(&self) -> PyResult<Texts<'_>> {
+        Ok(match self {
+            HeldTexts::List(list) => Texts::Borrowed(list.texts()?),
+            HeldTexts::Arrow {
+                offsets,
+                data,
+                valid,
+                first,
+            } => {
+                let valid = valid.as_ref().map(|valid| (valid.slice(), *first));
+                let data = data.slice();
+                match offsets {
+                    HeldOffsets::Narrow(offsets) => {
+                        Texts::Narrow(Strings::new(offsets.slice(), data, valid)?)
+                    }
+                    HeldOffsets::Wide(offsets) => {
+                        Texts::Wide(Strings::new(offsets.slice(), data, valid)?)
+                    }
+                }
+            }
+            HeldTexts::Given {
+                tokens,
+                offsets,
+                missing,
+            } => {
+                let missing = missing.as_ref().map(Held::slice);
+                Texts::Given(Given::new(tokens.bytes()?, offsets.slice(), missing)?)
+            }
+        })
+    }
+}
+
+pub(super) fn optional<'py, T: Element + Copy>(
+    any: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Option<Held<'py, T>>> {
+    (!any.is_none())
+        .then(|| Held::new(any, name, 1))
+        .transpose()
+}
+
+/// Bytes as a str; lone surrogates come back as they went in.
+pub(super) fn string<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(PyString::new(py, text).into_any()),
+        Err(_) => {
+            let bytes = PyBytes::new(py, bytes);
+            bytes.call_method1("decode", ("utf-8", "surrogatepass"))
+        }
+    }
+}
+
+/// Numbers of words, all of them below `n`.
+fn ids<'a>(held: &'a Held<'_, u32>, n: usize) -> PyResult<&'a [u32]> {
+    match held.slice().iter().find(|&&id| id as usize >= n) {
+        None => Ok(held.slice()),
+        Some(id) => Err(malformed(format!("there are {n} ids, and {id} is none"))),
+    }
+}
+
+fn parts<'a>(sums: impl Iterator<Item = &'a Expansion>) -> Vec<f64> {
+    sums.flat_map(|sum| sum.parts()).collect()
+}
+
+type Totals<'py> = (Int1<'py>, Option<Bound<'py, PyAny>>);
+type Pairs<'py> = (
+    Int1<'py>,
+    Bound<'py, PyArray1<i32>>,
+    Int1<'py>,
+    Int1<'py>,
+    Option<Bound<'py, PyAny>>,
+);
+
+fn totals<'py>(py: Python<'py>, totals: &[Total], real: bool) -> PyResult<Totals<'py>> {
+    let rows: Vec<i64> = totals.iter().map(|total| total.rows as i64).collect();
+    let weights = real.then(|| {
+        let weights = parts(totals.iter().map(|total| &total.weight));
+        shaped(py, weights, |w| Array2::from_shape_vec((rows.len(), 3), w))
+    });
+    let weights = weights.transpose()?.map(Bound::into_any);
+    Ok((rows.into_pyarray(py), weights))
+}
+
+#[pyclass(module = "banbury._core", frozen)]
+pub(super) struct Words(Mutex<Arc<words::Words>>);
+
+impl Words {
+    fn of(words: words::Words) -> Self {
+        Words(Mutex::new(Arc::new(words)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<words::Words>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The sums as they are now. If another thread is changing them, waits for it without the GIL, which that one may need.
+    pub(super) fn get(&self, py: Python<'_>) -> Arc<words::Words> {
+        match self.0.try_lock() {
+            Ok(words) => words.clone(),
+            Err(TryLockError::Poisoned(words)) => words.into_inner().clone(),
+            Err(TryLockError::WouldBlock) => py.detach(|| self.lock().clone()),
+        }
+    }
+
+    /// Changes the sums, without the GIL.
+    fn change<R: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut words::Words) -> Result<R, Error> + Send,
+    ) -> Result<R, Error> {
+        py.detach(|| f(Arc::make_mut(&mut self.lock())))
+    }
+
+    /// Makes others of them, without the GIL.
+    fn made(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&words::Words) -> Result<words::Words, Error> + Send,
+    ) -> PyResult<Words> {
+        let words = self.get(py);
+        Ok(Words::of(py.detach(|| f(&words))?))
+    }
+}
+
+/// Texts and their classes, held while they are counted.
+struct HeldBatch<'py> {
+    tokeniser: Arc<crate::text::Tokeniser>,
+    texts: HeldTexts<'py>,
+    rows: HeldRows<'py>,
+    threads: usize,
+}
+
+impl<'py> HeldBatch<'py> {
+    fn new(
+        tokeniser: &Tokeniser,
+        texts: &Bound<'py, PyAny>,
+        rows: HeldRows<'py>,
+        threads: i64,
+    ) -> PyResult<Self> {
+        Ok(HeldBatch {
+            tokeniser: tokeniser.get(),
+            texts: HeldTexts::new(texts)?,
+            rows,
+            threads: at_least_one(threads)?,
+        })
+    }
+
+    /// Calls `f` without the GIL.
+    fn with<R: Send>(
+        &self,
+        words: &Words,
+        py: Python<'py>,
+        f: impl FnOnce(&mut words::Words, Batch, usize) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
+        let texts = self.texts.texts()?;
+        let (tokeniser, real, threads) = (&*self.tokeniser, !self.rows.whole, self.threads);
+        let (classes, n_classes, weights) = self.rows.sides();
+        let found = words.change(py, |words| {
+            let batch = Batch {
+                tokeniser,
+                texts: &texts,
+                rows: Rows::new(classes, n_classes, weights)?,
+                real,
+            };
+            f(words, batch, threads)
+        });
+        Ok(found?)
+    }
+}
+
+#[pymethods]
+impl Words {
+    #[new]
+    fn new(n_classes: i64, buckets: i64) -> PyResult<Self> {
+        let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
+        Ok(Words::of(words::Words::new(n_classes, buckets)?))
+    }
+
+    #[getter]
+    fn n_classes(&self, py: Python<'_>) -> usize {
+        self.get(py).n_classes()
+    }
+
+    #[getter]
+    fn n_words(&self, py: Python<'_>) -> usize {
+        self.get(py).n_words()
+    }
+
+    #[getter]
+    fn n_ids(&self, py: Python<'_>) -> usize {
+        self.get(py).n_ids()
+    }
+
+    #[getter]
+    fn buckets(&self, py: Python<'_>) -> usize {
+        self.get(py).buckets()
+    }
+
+    #[pyo3(signature = (tokeniser, texts, classes, weights, whole, threads))]
+    #[allow(clippy::too_many_arguments)]
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        tokeniser: &Tokeniser,
+        texts: &Bound<'py, PyAny>,
+        classes: &Bound<'py, PyAny>,
+        weights: Option<&Bound<'py, PyAny>>,
+        whole: bool,
+        threads: i64,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let n_classes = self.get(py).n_classes() as i64;
+        let rows = HeldRows::new(classes, n_classes, weights, whole)?;
+        let batch = HeldBatch::new(tokeniser, texts, rows, threads)?;
+        let found = batch.with(self, py, words::Words::count)?;
+        Ok(found.into_pyarray(py))
+    }
+
+    #[pyo3(signature = (tokeniser, texts, classes, weights, whole, threads))]
+    #[allow(clippy::too_many_arguments)]
+    fn forget<'py>(
+        &self,
+        py: Python<'py>,
+        tokeniser: &Tokeniser,
+        texts: &Bound<'py, PyAny>,
+        classes: &Bound<'py, PyAny>,
+        weights: Option<&Bound<'py, PyAny>>,
+        whole: bool,
+        threads: i64,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let n_classes = self.get(py).n_classes() as i64;
+        let rows = HeldRows::new(classes, n_classes, weights, whole)?;
+        let batch = HeldBatch::new(tokeniser, texts, rows, threads)?;
+        let found = batch.with(self, py, words::Words::forget)?;
+        Ok(found.into_pyarray(py))
+    }
+
+    fn copy(&self, py: Python<'_>) -> Words {
+        Words(Mutex::new(self.get(py)))
+    }
+
+    fn plus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
+        let other = other.get(py);
+        self.made(py, |words| words.plus(&other))
+    }
+
+    fn minus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
+        let other = other.get(py);
+        self.made(py, |words| words.minus(&other))
+    }
+
+    fn times(&self, py: Python<'_>, factor: f64) -> PyResult<Words> {
+        self.made(py, |words| words.times(factor))
+    }
+
+    fn same(&self, py: Python<'_>, other: &Words) -> bool {
+        let (words, other) = (self.get(py), other.get(py));
+        py.detach(|| Arc::ptr_eq(&words, &other) || words.same(&other))
+    }
+
+    fn place(&self, py: Python<'_>, index: &Bound<'_, PyAny>, n_classes: i64) -> PyResult<Words> {
+        let index = Held::<i64>::new(index, "index", 1)?;
+        let (index, n_classes) = (index.slice(), size(n_classes, "n_classes")?);
+        self.made(py, |words| words.place(index, n_classes))
+    }
+
+    fn take(&self, py: Python<'_>, index: &Bound<'_, PyAny>) -> PyResult<Words> {
+        let index = Held::<i64>::new(index, "index", 1)?;
+        let index = index.slice();
+        self.made(py, |words| words.take(index))
+    }
+
+    #[pyo3(signature = (ids))]
+    fn pairs<'py>(&self, py: Python<'py>, ids: Option<&Bound<'py, PyAny>>) -> PyResult<Pairs<'py>> {
+        let words = self.get(py);
+        let held = ids.map(|ids| Held::new(ids, "ids", 1)).transpose()?;
+        let chosen = held
+            .as_ref()
+            .map(|held| self::ids(held, words.n_ids()))
+            .transpose()?;
+        let found = py.detach(|| match chosen {
+            Some(ids) => words.pairs(ids.iter().copied()),
+            None => words.pairs(0..words.n_ids() as u32),
+        });
+        let n = found.classes.len();
+        let sums = found
+            .sums
+            .map(|w| shaped(py, w, |w| Array3::from_shape_vec((n, 2, 3), w)))
+            .transpose()?;
+        Ok((
+            found.starts.into_pyarray(py),
+            found.classes.into_pyarray(py),
+            found.occurrences.into_pyarray(py),
+            found.documents.into_pyarray(py),
+            sums.map(Bound::into_any),
+        ))
+    }
+
+    fn texts<'py>(&self, py: Python<'py>) -> PyResult<Totals<'py>> {
+        let words = self.get(py);
+        totals(py, words.texts(), words.is_real())
+    }
+
+    fn occurrences<'py>(&self, py: Python<'py>) -> PyResult<Totals<'py>> {
+        let words = self.get(py);
+        let each: Vec<Total> = words.totals().iter().map(|totals| totals[0]).collect();
+        totals(py, &each, words.is_real())
+    }
+
+    fn documents<'py>(&self, py: Python<'py>) -> PyResult<Totals<'py>> {
+        let words = self.get(py);
+        let each: Vec<Total> = words.totals().iter().map(|totals| totals[1]).collect();
+        totals(py, &each, words.is_real())
+    }
+
+    #[pyo3(signature = (ids))]
+    fn words<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let words = self.get(py);
+        let name = |id: u32| words.with_name(id, |name| string(py, name));
+        let names: Vec<_> = match ids {
+            None => (0..words.n_ids() as u32)
+                .map(name)
+                .collect::<PyResult<_>>()?,
+            Some(any) => {
+                let held = Held::new(any, "ids", 1)?;
+                let ids = self::ids(&held, words.n_ids())?.iter();
+                ids.map(|&id| name(id)).collect::<PyResult<_>>()?
+            }
+        };
+        PyList::new(py, names)
+    }
+
+    fn find<'py>(&self, py: Python<'py>, words: &Bound<'py, PyAny>) -> PyResult<Int1<'py>> {
+        let held = HeldList::new(words, "words", false)?;
+        let (names, words) = (held.bytes()?, self.get(py));
+        let number = |name: &&[u8]| words.find_name(name).map_or(-1, i64::from);
+        let found: Vec<i64> = py.detach(|| names.iter().map(number).collect());
+        Ok(found.into_pyarray(py))
+    }
+
+    fn with_words(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> PyResult<Words> {
+        let held = HeldList::new(words, "words", false)?;
+        let names = held.bytes()?;
+        self.made(py, |words| {
+            let mut more = words.clone();
+            more.add_names(names.into_iter())?;
+            Ok(more)
+        })
+    }
+
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        tokeniser: &Tokeniser,
+        texts: &Bound<'py, PyAny>,
+        threads: i64,
+    ) -> PyResult<(Int1<'py>, Bound<'py, PyArray1<i32>>)> {
+        let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
+        let (texts, tokeniser, words) = (held.texts()?, tokeniser.get(), self.get(py));
+        let (offsets, codes) = py.detach(|| words.encode(&tokeniser, &texts, threads))?;
+        Ok((offsets.into_pyarray(py), codes.into_pyarray(py)))
+    }
+
+    fn in_order<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        let words = self.get(py);
+        py.detach(|| words.in_order()).into_pyarray(py)
+    }
+
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let words = self.get(py);
+        let state = py.detach(|| words.state());
+        let (n, c) = (state.classes.len(), state.texts.len());
+        let dict = PyDict::new(py);
+        dict.set_item("bytes", state.bytes.into_pyarray(py))?;
+        dict.set_item("ends", state.ends.into_pyarray(py))?;
+        dict.set_item("starts", state.starts.into_pyarray(py))?;
+        dict.set_item("classes", state.classes.into_pyarray(py))?;
+        match state.counts {
+            Numbers::Narrow(occurrences, documents) => {
+                dict.set_item("occurrences", occurrences.into_pyarray(py))?;
+                dict.set_item("documents", documents.into_pyarray(py))?;
+            }
+            Numbers::Wide(occurrences, documents) => {
+                dict.set_item("occurrences", occurrences.into_pyarray(py))?;
+                dict.set_item("documents", documents.into_pyarray(py))?;
+            }
+        }
+        if let Some(sums) = state.sums {
+            let sums = shaped(py, sums, |w| Array3::from_shape_vec((n, 2, 3), w))?;
+            dict.set_item("weights", sums)?;
+        }
+        dict.set_item("texts", state.texts.into_pyarray(py))?;
+        if let Some(weights) = state.text_weights {
+            let weights = shaped(py, weights, |w| Array2::from_shape_vec((c, 3), w))?;
+            dict.set_item("texts.weights", weights)?;
+        }
+        if let Some(slots) = state.slots {
+            dict.set_item("slots", slots.into_pyarray(py))?;
+        }
+        Ok(dict)
+    }
+
+    #[staticmethod]
+    fn from_state(
+        py: Python<'_>,
+        n_classes: i64,
+        buckets: i64,
+        state: &Bound<'_, PyMapping>,
+    ) -> PyResult<Words> {
+        let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
+        let state = read_state(state)?;
+        let words = py.detach(|| words::Words::from_state(n_classes, buckets, &state))?;
+        Ok(Words::of(words))
+    }
+}
+
+const ARRAYS: [&str; 10] = [
+    "bytes",
+    "ends",
+    "starts",
+    "classes",
+    "occurrences",
+    "documents",
+    "weights",
+    "texts",
+    "texts.weights",
+    "slots",
+];
+
+/// One of the arrays; none if it is not there.
+fn array<'py, T: Element + Copy>(
+    state: &Bound<'py, PyMapping>,
+    name: &str,
+    dimensions: usize,
+) -> PyResult<Option<Vec<T>>> {
+    if !state.contains(name)? {
+        return Ok(None);
+    }
+    let held = Held::<T>::new(&state.get_item(name)?, name, dimensions)?;
+    Ok(Some(held.slice().to_vec()))
+}
+
+fn read_state(state: &Bound<'_, PyMapping>) -> PyResult<State> {
+    for key in state.keys()?.iter() {
+        let known = key
+            .extract::<String>()
+            .is_ok_and(|key| ARRAYS.contains(&key.as_str()));
+        if !known {
+            return Err(malformed(format!(
+                "there is no array {} of words",
+                key.repr()?
+            )));
+        }
+    }
+    let must = |name: &str| malformed(format!("the array {name:?} is missing"));
+    let numbers = |name: &str| array::<i64>(state, name, 1)?.ok_or_else(|| must(name));
+    let counts = match array::<u32>(state, "occurrences", 1) {
+        Ok(Some(occurrences)) => {
+            let documents = array(state, "documents", 1)?.ok_or_else(|| must("documents"))?;
+            Numbers::Narrow(occurrences, documents)
+        }
+        _ => Numbers::Wide(numbers("occurrences")?, numbers("documents")?),
+    };
+    Ok(State {
+        bytes: array(state, "bytes", 1)?.ok_or_else(|| must("bytes"))?,
+        ends: numbers("ends")?,
+        starts: numbers("starts")?,
+        classes: array(state, "classes", 1)?.ok_or_else(|| must("classes"))?,
+        counts,
+        sums: array(state, "weights", 3)?,
+        texts: numbers("texts")?,
+        text_weights: array(state, "texts.weights", 2)?,
+        slots: array(state, "slots", 1)?,
+    })
+}

@@ -1,0 +1,130 @@
+//! Draws from urns that get another ball of the same colour for each one drawn: a word that came once comes easier.
+
+/// Factors from `1 / RANGE` to `RANGE` can be multiplied, `MOST` of them, before a logarithm is taken.
+const RANGE: f64 = (1_u64 << 60) as f64;
+const MOST: u32 = 16;
+
+/// Sums of logarithms of draws, per class; logarithms are taken of products.
+#[derive(Default)]
+pub(super) struct Urn {
+    products: Vec<f64>,
+    factors: u32,
+}
+
+impl Urn {
+    pub(super) fn begin(&mut self, n_classes: usize) {
+        self.products.clear();
+        self.products.resize(n_classes, 1.0);
+        self.factors = 0;
+    }
+
+    /// Draws a colour n times of which each class has so many balls; they are not negative.
+    pub(super) fn draw(&mut self, balls: &[f64], n: u32, totals: &mut [f64]) {
+        let last = f64::from(n) - 1.0;
+        let moderate = |x: &f64| *x >= 1.0 / RANGE && x + last <= RANGE;
+        if n > MOST || !balls.iter().all(moderate) {
+            for (total, &balls) in totals.iter_mut().zip(balls) {
+                *total += log_rising(balls, n.into());
+            }
+            return;
+        }
+        for drawn in 0..n {
+            if self.factors == MOST {
+                self.end(totals);
+            }
+            self.factors += 1;
+            for (product, balls) in self.products.iter_mut().zip(balls) {
+                *product *= balls + f64::from(drawn);
+            }
+        }
+    }
+
+    /// Adds what has been multiplied.
+    pub(super) fn end(&mut self, totals: &mut [f64]) {
+        for (total, product) in totals.iter_mut().zip(&mut self.products) {
+            *total += product.ln();
+            *product = 1.0;
+        }
+        self.factors = 0;
+    }
+}
+
+/// log(x (x + 1) ... (x + n - 1)) for x that are not negative.
+pub(super) fn log_rising(x: f64, n: u64) -> f64 {
+    // Stirling's series is exact to the last bits from here on.
+    const FAR: f64 = 16.0;
+    let mut total = 0.0;
+    let mut near = 1.0;
+    let mut done = 0;
+    while done < n && x + (done as f64) < FAR {
+        near *= x + done as f64;
+        done += 1;
+    }
+    if done > 0 {
+        total += f64::ln(near);
+    }
+    if done < n {
+        let (x, n) = (x + done as f64, (n - done) as f64);
+        let end = x + n;
+        total += n * end.ln() + ((x - 0.5) * (n / x).ln_1p() - n) + (stirling(end) - stirling(x));
+    }
+    total
+}
+
+/// What log Γ(x) has beyond (x - 1/2) log x - x + log(2π) / 2.
+fn stirling(x: f64) -> f64 {
+    let y = 1.0 / (x * x);
+    (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y / 1188.0)))) / x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slow(x: f64, n: u64) -> f64 {
+        (0..n).map(|j| (x + j as f64).ln()).sum()
+    }
+
+    #[test]
+    fn rising_factorials() {
+        for x in [
+            1e-300, 1e-9, 0.01, 0.5, 1.0, 3.7, 15.9, 16.0, 1e3, 1e9, 1e100,
+        ] {
+            for n in [0, 1, 2, 3, 15, 16, 17, 40, 1000, 12_345] {
+                let (found, expected) = (log_rising(x, n), slow(x, n));
+                assert!(
+                    (found - expected).abs() <= 1e-13 * (1.0 + expected.abs()),
+                    "{x} {n}: {found} {expected}"
+                );
+            }
+        }
+        assert_eq!(log_rising(0.0, 2), f64::NEG_INFINITY);
+        assert_eq!(log_rising(0.0, 0), 0.0);
+    }
+
+    #[test]
+    fn draws_in_products() {
+        let rows = [
+            [0.5, 2.0],
+            [1e-30, 7.0],
+            [1e200, 0.0],
+            [3.0, 4.0],
+            [1e-18, 1e18],
+        ];
+        let mut urn = Urn::default();
+        let (mut found, mut expected) = ([0.0; 2], [0.0; 2]);
+        urn.begin(2);
+        for n in [1, 2, 16, 17, 300, 1, 5, 16, 16] {
+            for row in &rows {
+                urn.draw(row, n, &mut found);
+                expected
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(total, &x)| *total += slow(x, n.into()));
+            }
+        }
+        urn.end(&mut found);
+        assert!((found[0] - expected[0]).abs() <= 1e-13 * expected[0].abs());
+        assert_eq!(found[1], f64::NEG_INFINITY);
+    }
+}

@@ -1,0 +1,367 @@
+//! Texts: the rows of their words, added up.
+
+use super::Sums;
+use super::occurrences::{Occurrences, count_unknown};
+use super::urn::{Urn, log_rising};
+use crate::error::{Error, demand};
+use crate::simd::{Loop, wide};
+use crate::text::{Tokeniser, Tokens};
+use crate::words::weights::{LANES, Line, Pairs, Row, Weights, demand_weights};
+use crate::words::{self, Damping, Texts};
+
+/// How often a word counts that occurs n times in a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Counting<'a> {
+    /// As the tokeniser says: n, damped or not.
+    Often,
+    Once,
+    /// As n draws, or one, from an urn; `balls` are those of all words together, per class.
+    Polya {
+        balls: &'a [f64],
+        once: bool,
+    },
+}
+
+/// For a text in which word w counts `x[w]` times, words that are not set passed over, adds
+/// `constant[c] + sum of x[w] * scale[w] * (row[w][c] + base[c])`, or the logarithms of the draws. A missing text adds nothing.
+#[derive(Debug)]
+pub struct Words<'a> {
+    pub(super) texts: Texts<'a>,
+    tokeniser: &'a Tokeniser,
+    words: &'a words::Words,
+    weights: &'a Weights,
+    base: Option<&'a [f64]>,
+    constant: &'a [f64],
+    counting: Counting<'a>,
+}
+
+/// Room for what becomes of a text.
+#[derive(Default)]
+pub(super) struct Room {
+    tokens: Tokens,
+    ids: Vec<u32>,
+    occurrences: Occurrences,
+    /// Ids and how often each counts.
+    counted: Vec<(u32, f64)>,
+    /// How often distinct tokens occur.
+    times: Vec<u32>,
+    row: Vec<f64>,
+    urn: Urn,
+    totals: Totals,
+}
+
+/// What the words of a text add.
+#[derive(Default)]
+struct Totals {
+    /// By class, filled up to whole cache lines.
+    values: Vec<f64>,
+    /// How often all words counted.
+    times: f64,
+    /// How often those counted that are kept by pairs, and the sum of their common numbers.
+    pairs: f64,
+    common: f64,
+    never: Never,
+}
+
+/// Which classes are at -inf for want of a pair: sums of differences to -inf could not say it.
+#[derive(Default)]
+struct Never {
+    /// Words kept by pairs, and those among them whose common number is -inf.
+    words: usize,
+    barred: usize,
+    /// By class, the words that are not at -inf only because they have a pair.
+    saved: Vec<usize>,
+}
+
+impl<'a> Words<'a> {
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        texts: Texts<'a>,
+        tokeniser: &'a Tokeniser,
+        words: &'a words::Words,
+        weights: &'a Weights,
+        base: Option<&'a [f64]>,
+        constant: &'a [f64],
+        counting: Counting<'a>,
+        n_classes: usize,
+    ) -> Result<Self, Error> {
+        demand(
+            weights.n_classes() == n_classes,
+            "weights must have one number per class",
+        )?;
+        for numbers in base.into_iter().chain([constant]) {
+            demand_weights(numbers, n_classes)?;
+        }
+        if let Counting::Polya { balls, .. } = counting {
+            demand(
+                base.is_none(),
+                "polya stands instead of base, not beside it",
+            )?;
+            demand_weights(balls, n_classes)?;
+            demand(balls.iter().all(|&x| x > 0.0), "polya must be positive")?;
+        }
+        Ok(Words {
+            texts,
+            tokeniser,
+            words,
+            weights,
+            base,
+            constant,
+            counting,
+        })
+    }
+
+    pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
+        for (at, row) in sums.rows.clone().enumerate() {
+            if self.texts.read(row, self.tokeniser, &mut room.tokens)? {
+                self.words.find_all(&room.tokens, &mut room.ids);
+                room.totals.clear(self.weights);
+                self.add_text(room)?;
+                self.finish(&room.totals, &mut sums.values[at..], sums.height);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_text(&self, room: &mut Room) -> Result<(), Error> {
+        let damped = self.tokeniser.log() || self.tokeniser.length();
+        if self.counting == Counting::Often && !damped {
+            let tokens = room.ids.iter().map(|&id| (id, 1.0));
+            self.add_rows(tokens, &mut room.totals);
+            return Ok(());
+        }
+        room.occurrences.count(&room.ids);
+        match self.counting {
+            Counting::Polya { balls, once } => return self.add_draws(balls, once, room),
+            Counting::Once => {
+                let once = room.occurrences.iter().map(|(id, _)| (id, 1.0));
+                room.counted.clear();
+                room.counted.extend(once);
+            }
+            Counting::Often => self.damp(room),
+        }
+        self.add_rows(room.counted.iter().copied(), &mut room.totals);
+        Ok(())
+    }
+
+    /// Counts each word log(1 + n) or n times, over the Euclidean length or not.
+    fn damp(&self, room: &mut Room) {
+        let damping = Damping::of(self.tokeniser);
+        room.times.clear();
+        if self.tokeniser.length() {
+            room.times.extend(room.occurrences.iter().map(|(_, n)| n));
+            count_unknown(self.words, &room.tokens, &room.ids, &mut room.times);
+        }
+        let length = damping.length(&mut room.times);
+        let words = room.occurrences.iter();
+        room.counted.clear();
+        room.counted
+            .extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
+    }
+
+    /// Adds the rows of words, each so many times.
+    fn add_rows(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
+        let rows = words.map(|(id, times)| (self.weights.place(id), times));
+        match (self.weights.all_whole(), self.weights.lines()) {
+            (Some(table), 1) => wide(AddWhole::<1, _>(table, rows, totals)),
+            (Some(table), 2) => wide(AddWhole::<2, _>(table, rows, totals)),
+            (Some(table), 3) => wide(AddWhole::<3, _>(table, rows, totals)),
+            (Some(table), 4) => wide(AddWhole::<4, _>(table, rows, totals)),
+            (Some(table), 5) => wide(AddWhole::<5, _>(table, rows, totals)),
+            _ => wide(AddAny(self.weights, rows, totals)),
+        }
+    }
+
+    /// Adds the logarithms of drawing each word, and takes off those of drawing any.
+    fn add_draws(&self, balls: &[f64], once: bool, room: &mut Room) -> Result<(), Error> {
+        let Room {
+            occurrences,
+            row,
+            urn,
+            totals,
+            ..
+        } = room;
+        row.resize(balls.len(), 0.0);
+        urn.begin(balls.len());
+        let mut all = 0;
+        for (id, n) in occurrences.iter() {
+            if self.weights.read(id, row).is_some() {
+                demand(
+                    row.iter().all(|&x| x >= 0.0),
+                    "weights must not be negative where polya is given",
+                )?;
+                let n = if once { 1 } else { n };
+                urn.draw(row, n, &mut totals.values);
+                all += u64::from(n);
+            }
+        }
+        urn.end(&mut totals.values);
+        for (total, &balls) in totals.values.iter_mut().zip(balls) {
+            *total -= log_rising(balls, all);
+        }
+        Ok(())
+    }
+
+    /// Adds a text's totals to its sums, which stand `height` apart.
+    fn finish(&self, totals: &Totals, sums: &mut [f64], height: usize) {
+        let sums = sums.iter_mut().step_by(height);
+        for (class, (sum, &constant)) in sums.zip(self.constant).enumerate() {
+            let mut total = totals.values[class] + constant;
+            if totals.pairs > 0.0 {
+                let default = self.weights.default()[class];
+                total += totals.common + totals.pairs * finite(default);
+                if totals.never.is_so(class, default) {
+                    total = f64::NEG_INFINITY;
+                }
+            }
+            if let Some(base) = self.base
+                && totals.times > 0.0
+            {
+                total += totals.times * base[class];
+            }
+            *sum += total;
+        }
+    }
+}
+
+/// x, or 0 for -inf.
+#[inline(always)]
+fn finite(x: f64) -> f64 {
+    if x == f64::NEG_INFINITY { 0.0 } else { x }
+}
+
+impl Totals {
+    fn clear(&mut self, weights: &Weights) {
+        self.values.clear();
+        self.values.resize(weights.lines() * LANES, 0.0);
+        (self.times, self.pairs, self.common) = (0.0, 0.0, 0.0);
+        (self.never.words, self.never.barred) = (0, 0);
+        self.never.saved.clear();
+    }
+
+    #[inline(always)]
+    fn add_whole(&mut self, row: &[Line], times: f64) {
+        let scale = row.last().map_or(0.0, |line| line.0[LANES - 1]);
+        let times = times * scale;
+        if times > 0.0 {
+            self.times += times;
+            let (totals, _) = self.values.as_chunks_mut::<LANES>();
+            for (totals, line) in totals.iter_mut().zip(row) {
+                for (total, x) in totals.iter_mut().zip(&line.0) {
+                    *total += times * x;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_pairs(&mut self, row: &Pairs, times: f64, default: &[f64]) {
+        let times = times * row.scale;
+        if times > 0.0 {
+            self.times += times;
+            self.pairs += times;
+            self.common += times * row.common;
+            for (&class, value) in row.classes.iter().zip(row.values) {
+                let class = class as usize;
+                self.values[class] += times * (value - (row.common + default[class]));
+            }
+        }
+    }
+
+    /// The same where the word or a class may be at -inf without a pair.
+    fn add_pairs_or_never(&mut self, row: &Pairs, times: f64, default: &[f64]) {
+        let times = times * row.scale;
+        if times > 0.0 {
+            let common = finite(row.common);
+            self.times += times;
+            self.pairs += times;
+            self.common += times * common;
+            self.never.words += 1;
+            self.never.barred += usize::from(row.common < common);
+            self.never.saved.resize(default.len(), 0);
+            for (&class, value) in row.classes.iter().zip(row.values) {
+                let class = class as usize;
+                let without = row.common + default[class];
+                self.never.saved[class] += usize::from(without == f64::NEG_INFINITY);
+                self.values[class] += times * (value - (common + finite(default[class])));
+            }
+        }
+    }
+}
+
+impl Never {
+    fn is_so(&self, class: usize, default: f64) -> bool {
+        let barred = if default == f64::NEG_INFINITY {
+            self.words
+        } else {
+            self.barred
+        };
+        self.saved.get(class).is_some_and(|&saved| saved < barred)
+    }
+}
+
+/// Adds rows of one number of cache lines, with the totals in registers. Rows that do not exist add nothing.
+struct AddWhole<'a, const LINES: usize, I>(&'a [Line], I, &'a mut Totals);
+
+impl<const LINES: usize, I: Iterator<Item = (u32, f64)>> Loop for AddWhole<'_, LINES, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let AddWhole(table, rows, out) = self;
+        let (table, _) = table.as_chunks::<LINES>();
+        let mut totals = [[0.0; LANES]; LINES];
+        let mut all = 0.0;
+        for (place, times) in rows {
+            let Some(row) = table.get(place as usize) else {
+                continue;
+            };
+            let times = times * row[LINES - 1].0[LANES - 1];
+            if times > 0.0 {
+                all += times;
+                for (totals, line) in totals.iter_mut().zip(row) {
+                    for (total, x) in totals.iter_mut().zip(&line.0) {
+                        *total += times * x;
+                    }
+                }
+            }
+        }
+        out.times = all;
+        out.values.copy_from_slice(totals.as_flattened());
+    }
+}
+
+/// Adds rows of any kind.
+struct AddAny<'a, I>(&'a Weights, I, &'a mut Totals);
+
+impl<I: Iterator<Item = (u32, f64)>> Loop for AddAny<'_, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let AddAny(weights, rows, totals) = self;
+        let default = weights.default();
+        let never = default.contains(&f64::NEG_INFINITY);
+        for (place, times) in rows {
+            match weights.row(place) {
+                None => {}
+                Some(Row::Whole(row)) => totals.add_whole(row, times),
+                Some(Row::Pairs(row)) if never || row.common == f64::NEG_INFINITY => {
+                    totals.add_pairs_or_never(&row, times, default);
+                }
+                Some(Row::Pairs(row)) => totals.add_pairs(&row, times, default),
+            }
+        }
+    }
+}
+pub fn rows_only(weights: &Weights, ids: &[u32]) -> f64 {
+    let mut totals = Totals::default();
+    totals.clear(weights);
+    let rows = ids.iter().map(|&id| (weights.place(id), 1.0));
+    if let Some(table) = weights.all_whole() {
+        wide(AddWhole::<3, _>(table, rows, &mut totals));
+    } else {
+        wide(AddAny(weights, rows, &mut totals));
+    }
+    totals.values[0]
+}

@@ -1,0 +1,305 @@
+//! What a character is: a word character, white space, cased; and its lower case.
+//!
+//! The tables are the running interpreter's, which a [`Source`] hands over when they are first needed; without one (in
+//! tests of the kernels alone) they are made from Rust's own, which may be of another version of Unicode.
+
+use crate::error::{Error, demand};
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// How many code points there are.
+pub const CODES: usize = 0x11_0000;
+
+/// The capital I with a dot, the one character whose lower case has two: `i` and [`DOT_ABOVE`].
+pub const DOTTED_I: u32 = 0x0130;
+pub const DOT_ABOVE: u32 = 0x0307;
+/// The capital sigma, whose lower case depends on where it stands; see [`lower_sigma`].
+pub const CAPITAL_SIGMA: u32 = 0x03A3;
+
+const CODE: u32 = 0x1F_FFFF;
+const WORD: u32 = 1 << 21;
+const SPACE: u32 = 1 << 22;
+
+/// What is known about a character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind(u32);
+
+impl Kind {
+    /// `\w`
+    #[inline(always)]
+    pub fn is_word(self) -> bool {
+        self.0 & WORD != 0
+    }
+
+    /// `\s`
+    #[inline(always)]
+    pub fn is_space(self) -> bool {
+        self.0 & SPACE != 0
+    }
+}
+
+/// A value per code point, kept as pages of 256 of which equal ones are kept once.
+#[derive(Debug)]
+struct Pages<T> {
+    index: Vec<u16>,
+    pages: Vec<[T; 256]>,
+}
+
+impl<T: Copy + Default + Eq + std::hash::Hash> Pages<T> {
+    fn new(value: impl Fn(usize) -> T) -> Self {
+        let mut places: HashMap<[T; 256], u16> = HashMap::new();
+        let mut pages = vec![];
+        let index = (0..CODES / 256).map(|page| {
+            let page = std::array::from_fn(|i| value(page * 256 + i));
+            *places.entry(page).or_insert_with(|| {
+                pages.push(page);
+                pages.len() as u16 - 1
+            })
+        });
+        Pages {
+            index: index.collect(),
+            pages,
+        }
+    }
+
+    /// The value of a code point; that of U+0000 for what is none.
+    #[inline(always)]
+    fn get(&self, code: u32) -> T {
+        let page = self.index.get(code as usize / 256).copied().unwrap_or(0);
+        self.pages[page as usize][code as usize % 256]
+    }
+}
+
+/// Kinds and lower cases of all characters.
+#[derive(Debug)]
+pub struct Characters {
+    /// As the table of [`Source`], but the distance to the lower case instead of the lower case.
+    pages: Pages<u32>,
+}
+
+impl Characters {
+    fn new(table: &[u32]) -> Result<Self, Error> {
+        demand(
+            table.len() == CODES,
+            "a character table has 0x110000 entries",
+        )?;
+        demand(
+            table.iter().all(|&entry| entry & CODE < CODES as u32),
+            "a character table maps to characters",
+        )?;
+        let pages = Pages::new(|code| {
+            let entry = table[code];
+            entry & !CODE | (entry & CODE).wrapping_sub(code as u32) & CODE
+        });
+        Ok(Characters { pages })
+    }
+
+    #[inline(always)]
+    pub fn kind(&self, code: u32) -> Kind {
+        Kind(self.pages.get(code))
+    }
+
+    /// The lower case of a character by itself; that of [`DOTTED_I`] is only `i`.
+    #[inline(always)]
+    pub fn lower(&self, code: u32) -> u32 {
+        code.wrapping_add(self.pages.get(code)) & CODE
+    }
+}
+
+/// How a character bears on a capital sigma next to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Bearing {
+    /// Neither cased nor ignorable.
+    #[default]
+    None,
+    /// A letter with a case.
+    Cased,
+    /// Looked through: accents, apostrophes and the like.
+    Ignorable,
+}
+
+/// [`Bearing`]s of all characters.
+#[derive(Debug)]
+pub struct Bearings {
+    pages: Pages<Bearing>,
+}
+
+impl Bearings {
+    fn new(table: &[u8]) -> Result<Self, Error> {
+        demand(
+            table.len() == CODES,
+            "a character table has 0x110000 entries",
+        )?;
+        let pages = Pages::new(|code| match table[code] {
+            1 => Bearing::Cased,
+            2 => Bearing::Ignorable,
+            _ => Bearing::None,
+        });
+        Ok(Bearings { pages })
+    }
+
+    #[inline(always)]
+    pub fn get(&self, code: u32) -> Bearing {
+        self.pages.get(code)
+    }
+}
+
+/// Where the tables come from. Each function makes one and hands it to [`set_characters`] or [`set_bearings`].
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    pub characters: fn() -> Result<(), Error>,
+    pub bearings: fn() -> Result<(), Error>,
+}
+
+static SOURCE: OnceLock<Source> = OnceLock::new();
+static CHARACTERS: OnceLock<Characters> = OnceLock::new();
+static BEARINGS: OnceLock<Bearings> = OnceLock::new();
+
+/// Says where the tables come from; the first to say so is heard.
+pub fn register(source: Source) {
+    let _ = SOURCE.set(source);
+}
+
+fn source() -> Source {
+    *SOURCE.get_or_init(|| Source {
+        characters: rust::characters,
+        bearings: rust::bearings,
+    })
+}
+
+/// Takes a table: per code point the lower case in the low 21 bits, bit 21 if it is a word character, bit 22 if white space.
+pub fn set_characters(table: &[u32]) -> Result<(), Error> {
+    let made = Characters::new(table)?;
+    CHARACTERS.get_or_init(|| made);
+    Ok(())
+}
+
+/// Takes a table: per code point 1 if it is cased and not ignorable, 2 if it is ignorable to case, else 0.
+pub fn set_bearings(table: &[u8]) -> Result<(), Error> {
+    let made = Bearings::new(table)?;
+    BEARINGS.get_or_init(|| made);
+    Ok(())
+}
+
+/// The table if it is there already.
+pub fn have_characters() -> Option<&'static Characters> {
+    CHARACTERS.get()
+}
+
+/// The table if it is there already.
+pub fn have_bearings() -> Option<&'static Bearings> {
+    BEARINGS.get()
+}
+
+/// The characters, fetched at the first call. Fetching may wait for the GIL.
+#[inline(always)]
+pub fn characters() -> Result<&'static Characters, Error> {
+    match CHARACTERS.get() {
+        Some(found) => Ok(found),
+        None => fetch(source().characters, have_characters),
+    }
+}
+
+/// The bearings, fetched at the first call. Fetching may wait for the GIL.
+pub fn bearings() -> Result<&'static Bearings, Error> {
+    match BEARINGS.get() {
+        Some(found) => Ok(found),
+        None => fetch(source().bearings, have_bearings),
+    }
+}
+
+#[cold]
+fn fetch<T>(
+    source: fn() -> Result<(), Error>,
+    have: fn() -> Option<&'static T>,
+) -> Result<&'static T, Error> {
+    source()?;
+    have().ok_or_else(|| Error::malformed("the source of characters gave none"))
+}
+
+/// Tables from Rust's own.
+mod rust {
+    use super::{CAPITAL_SIGMA, CODES, DOTTED_I, Error, SPACE, WORD, set_bearings, set_characters};
+
+    fn entry(code: u32) -> u32 {
+        let Some(char) = char::from_u32(code) else {
+            return code;
+        };
+        let lower = match code {
+            DOTTED_I => u32::from(b'i'),
+            _ => char.to_lowercase().next().unwrap_or(char) as u32,
+        };
+        let word = char.is_alphanumeric() && !is_mark(code) || char == '_';
+        // Python counts the four separators of ASCII as white space too.
+        let space = char.is_whitespace() || (0x1C..=0x1F).contains(&code);
+        lower | if word { WORD } else { 0 } | if space { SPACE } else { 0 }
+    }
+
+    /// The combining marks that Rust calls alphabetic and Python does not; enough of them for tests.
+    fn is_mark(code: u32) -> bool {
+        (0x0300..=0x036F).contains(&code)
+    }
+
+    pub fn characters() -> Result<(), Error> {
+        set_characters(&(0..CODES as u32).map(entry).collect::<Vec<_>>())
+    }
+
+    /// A capital sigma between two characters, as Rust lower-cases it.
+    fn is_final(before: &str) -> bool {
+        let sigma = char::from_u32(CAPITAL_SIGMA).unwrap_or_default();
+        format!("{before}{sigma}").to_lowercase().ends_with('ς')
+    }
+
+    fn bearing(code: u32) -> u8 {
+        let Some(char) = char::from_u32(code) else {
+            return 0;
+        };
+        match (is_final(&char.to_string()), is_final(&format!("A{char}"))) {
+            (true, _) => 1,
+            (false, true) => 2,
+            (false, false) => 0,
+        }
+    }
+
+    pub fn bearings() -> Result<(), Error> {
+        set_bearings(&(0..CODES as u32).map(bearing).collect::<Vec<_>>())
+    }
+}
+
+/// The lower case of the capital sigma that starts at byte `at`, two bytes wide: ς after a cased letter unless one
+/// follows, looking through what is ignorable; else σ.
+#[cold]
+pub fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
+    let bearings = bearings()?;
+    let (before, after) = (&text[..at], &text[at + 2..]);
+    let follows_cased = cased(bearings, before, super::utf8::last, |text, width| {
+        &text[..text.len() - width]
+    });
+    let precedes_cased = || {
+        cased(bearings, after, super::utf8::first, |text, width| {
+            &text[width..]
+        })
+    };
+    Ok(if follows_cased && !precedes_cased() {
+        0x03C2
+    } else {
+        0x03C3
+    })
+}
+
+/// Whether the nearest character that is not ignorable is cased.
+fn cased(
+    bearings: &Bearings,
+    mut text: &[u8],
+    nearest: fn(&[u8]) -> super::utf8::Character,
+    without: fn(&[u8], usize) -> &[u8],
+) -> bool {
+    while !text.is_empty() {
+        let found = nearest(text);
+        match bearings.get(found.code) {
+            Bearing::Ignorable => text = without(text, found.width),
+            bearing => return bearing == Bearing::Cased,
+        }
+    }
+    false
+}

@@ -1,0 +1,173 @@
+//! Text to tokens: what a word is, and which slices of a text are counted.
+//!
+//! Bytes are UTF-8. Lone surrogates come as the three bytes Python's `surrogatepass` makes of them and are characters
+//! that belong to no word; bytes that are no UTF-8 at all are characters of their own, each by itself, that belong to no
+//! word either. No bytes make any of this panic.
+//!
+//! What is a letter, and what its lower case is, comes from the running interpreter's tables ([`characters`]), so that
+//! tokens are those of Python's `re` and `str.lower`. They are fetched when the first byte beyond ASCII is met, and
+//! fetching takes the GIL: **whoever runs a tokeniser on other threads and waits for them must have released the GIL.**
+
+pub mod characters;
+mod letters;
+mod runs;
+mod tokens;
+mod utf8;
+
+pub use tokens::{Span, Tokens};
+
+use crate::error::{Error, demand};
+use std::collections::HashSet;
+
+/// Where a text is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// Runs of two or more word characters: `\b\w\w+\b`.
+    Word,
+    /// Runs of one or more word characters: `\w+`.
+    Word1,
+    /// Words of two or more characters that may be joined by one of `-.@'+&`: `\w+(?:[-.@'+&]\w+)*`. Host names,
+    /// addresses and IP numbers stay whole.
+    Mail,
+    /// Tokens come ready; see [`Tokeniser::gather`].
+    Given,
+}
+
+/// How a text becomes tokens, and how much each counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub pattern: Pattern,
+    /// Lower-case the text first. Given tokens are left as they are.
+    pub lowercase: bool,
+    /// Count n-grams of characters instead of words.
+    pub characters: bool,
+    pub shortest: u8,
+    pub longest: u8,
+    /// Tokens left out before n-grams are made; compared with the lower-cased token if `lowercase`.
+    pub stop_words: Vec<Vec<u8>>,
+    /// A word that occurs n times counts log(1 + n).
+    pub log: bool,
+    /// Divide the counts of a text by their Euclidean length.
+    pub length: bool,
+}
+
+/// The longest n-gram there is.
+pub const LONGEST: u8 = 5;
+
+/// Cuts texts into tokens. Immutable, shared by threads.
+#[derive(Clone, Debug)]
+pub struct Tokeniser {
+    settings: Settings,
+    stop_words: HashSet<Box<[u8]>>,
+}
+
+impl Tokeniser {
+    /// Refuses settings that contradict each other.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let Settings {
+            pattern,
+            characters,
+            shortest,
+            longest,
+            ..
+        } = settings;
+        if shortest < 1 || shortest > longest || longest > LONGEST {
+            return Err(Error::malformed(format!(
+                "n-grams must run from 1 or more to {LONGEST} or less, shortest first; got {shortest} to {longest}"
+            )));
+        }
+        demand(
+            !characters || pattern != Pattern::Given,
+            "tokens that come ready are words; n-grams of characters are made of texts",
+        )?;
+        demand(
+            !characters || settings.stop_words.is_empty(),
+            "stop words are words, so n-grams of characters cannot leave them out",
+        )?;
+        let stop_words = settings
+            .stop_words
+            .iter()
+            .map(|word| word.clone().into_boxed_slice())
+            .collect();
+        Ok(Tokeniser {
+            settings,
+            stop_words,
+        })
+    }
+
+    /// The tokens of one text: words (or characters) in text order, then 2-grams, and so on. `tokens` is cleared first.
+    ///
+    /// Refuses a text of 4 GB or more, and, for [`Pattern::Given`], every text.
+    pub fn read(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
+        let Settings {
+            pattern,
+            lowercase,
+            characters,
+            shortest,
+            longest,
+            ..
+        } = self.settings;
+        tokens.clear();
+        demand(text.len() < u32::MAX as usize, TOO_LONG)?;
+        if characters {
+            letters::read(text, lowercase, tokens)?;
+        } else {
+            demand(
+                pattern != Pattern::Given,
+                "this tokeniser takes tokens that come ready, not texts",
+            )?;
+            runs::read(text, pattern, lowercase, tokens)?;
+            if !self.stop_words.is_empty() {
+                tokens.retain(|token| !self.stop_words.contains(token));
+            }
+            if longest > 1 {
+                tokens.join();
+            }
+        }
+        demand(tokens.text.len() <= u32::MAX as usize, TOO_LONG)?;
+        tokens.grams(shortest, longest);
+        tokens.pad();
+        Ok(())
+    }
+
+    /// The same for a text that was cut into words elsewhere. Words are taken as they come.
+    pub fn gather<'t>(
+        &self,
+        given: impl Iterator<Item = &'t [u8]>,
+        tokens: &mut Tokens,
+    ) -> Result<(), Error> {
+        tokens.clear();
+        demand(
+            self.settings.pattern == Pattern::Given,
+            "this tokeniser takes texts, not tokens that come ready",
+        )?;
+        for word in given {
+            if !self.stop_words.contains(word) {
+                demand(tokens.text.len() + word.len() < u32::MAX as usize, TOO_LONG)?;
+                tokens.push(word);
+            }
+        }
+        tokens.grams(self.settings.shortest, self.settings.longest);
+        tokens.pad();
+        Ok(())
+    }
+
+    /// Whether a word that occurs n times counts log(1 + n).
+    pub fn log(&self) -> bool {
+        self.settings.log
+    }
+
+    /// Whether the counts of a text are divided by their Euclidean length.
+    pub fn length(&self) -> bool {
+        self.settings.length
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+const TOO_LONG: &str = "a text has 4 GB or more; cut it into smaller ones";
+
+#[cfg(test)]
+mod tests;

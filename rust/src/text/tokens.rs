@@ -1,0 +1,110 @@
+//! The tokens of one text, as slices of a text that is reused.
+
+/// Where a token stands in its text, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// The tokens of one text: slices of `text`, in the order of `spans`. Reused from text to text.
+///
+/// Where there are word n-grams the words stand joined by one space, so that a word n-gram is a longer slice; between
+/// tokens that are single words anything may stand. At least [`Tokens::PADDING`] bytes follow the last token, so that a
+/// reader may take whole machine words.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    pub text: Vec<u8>,
+    pub spans: Vec<Span>,
+    /// The text before its words were joined.
+    unjoined: Vec<u8>,
+}
+
+impl Tokens {
+    /// How many bytes of `text` follow the last token at least.
+    pub const PADDING: usize = 32;
+
+    /// The bytes of token `i`.
+    #[inline(always)]
+    pub fn get(&self, i: usize) -> &[u8] {
+        self.slice(self.spans[i])
+    }
+
+    #[inline(always)]
+    fn slice(&self, span: Span) -> &[u8] {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.spans.iter().map(|&span| self.slice(span))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.spans.clear();
+    }
+
+    /// Adds a word, a space before it unless it is the first.
+    pub(super) fn push(&mut self, word: &[u8]) {
+        if !self.spans.is_empty() {
+            self.text.push(b' ');
+        }
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(word);
+        self.spans.push(Span {
+            start,
+            end: self.text.len() as u32,
+        });
+    }
+
+    /// Keeps the tokens that `keep` holds for.
+    pub(super) fn retain(&mut self, keep: impl Fn(&[u8]) -> bool) {
+        let text = &self.text;
+        self.spans
+            .retain(|span| keep(&text[span.start as usize..span.end as usize]));
+    }
+
+    /// Moves the words together, one space between them.
+    pub(super) fn join(&mut self) {
+        std::mem::swap(&mut self.text, &mut self.unjoined);
+        self.text.clear();
+        for span in &mut self.spans {
+            let word = &self.unjoined[span.start as usize..span.end as usize];
+            let start = self.text.len() as u32;
+            self.text.extend_from_slice(word);
+            *span = Span {
+                start,
+                end: self.text.len() as u32,
+            };
+            self.text.push(b' ');
+        }
+    }
+
+    /// Makes of tokens that follow each other the n-grams of these lengths, shorter ones first.
+    pub(super) fn grams(&mut self, shortest: u8, longest: u8) {
+        let words = self.spans.len();
+        for n in usize::from(shortest.max(2))..=usize::from(longest) {
+            for first in 0..(words + 1).saturating_sub(n) {
+                self.spans.push(Span {
+                    start: self.spans[first].start,
+                    end: self.spans[first + n - 1].end,
+                });
+            }
+        }
+        if shortest > 1 {
+            self.spans.drain(..words);
+        }
+    }
+
+    pub(super) fn pad(&mut self) {
+        self.text.extend_from_slice(&[0; Tokens::PADDING]);
+    }
+}

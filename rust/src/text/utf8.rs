@@ -1,0 +1,138 @@
+//! Characters from bytes and back: UTF-8, lone surrogates included, and bytes that are neither.
+
+/// A code point, and how many bytes it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Character {
+    pub code: u32,
+    pub width: usize,
+}
+
+/// What Python's `surrogateescape` makes of a byte that is no UTF-8.
+#[inline(always)]
+fn stray(byte: u8) -> Character {
+    Character {
+        code: 0xDC00 + u32::from(byte),
+        width: 1,
+    }
+}
+
+/// The first character of bytes that are not empty.
+///
+/// A byte that starts no well-formed sequence is a character by itself, one of U+DC80 to U+DCFF.
+#[inline(always)]
+pub fn first(bytes: &[u8]) -> Character {
+    let tail = |byte: u8| u32::from(byte) & 0x3F;
+    match *bytes {
+        [a @ ..0x80, ..] => Character {
+            code: u32::from(a),
+            width: 1,
+        },
+        [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => Character {
+            code: (u32::from(a) & 0x1F) << 6 | tail(b),
+            width: 2,
+        },
+        [a @ 0xE0..=0xEF, b @ 0x80..=0xBF, c @ 0x80..=0xBF, ..] if a > 0xE0 || b >= 0xA0 => {
+            Character {
+                code: (u32::from(a) & 0x0F) << 12 | tail(b) << 6 | tail(c),
+                width: 3,
+            }
+        }
+        [
+            a @ 0xF0..=0xF4,
+            b @ 0x80..=0xBF,
+            c @ 0x80..=0xBF,
+            d @ 0x80..=0xBF,
+            ..,
+        ] if (a > 0xF0 || b >= 0x90) && (a < 0xF4 || b < 0x90) => Character {
+            code: (u32::from(a) & 0x07) << 18 | tail(b) << 12 | tail(c) << 6 | tail(d),
+            width: 4,
+        },
+        [a, ..] => stray(a),
+        [] => Character { code: 0, width: 0 },
+    }
+}
+
+/// The last character of bytes that are not empty: what reading from the front would end with.
+pub fn last(bytes: &[u8]) -> Character {
+    let end = bytes.len();
+    let lead = (1..=end.min(4)).find(|&width| bytes[end - width] & 0xC0 != 0x80);
+    match lead.map(|width| (width, first(&bytes[end - width..]))) {
+        Some((width, found)) if found.width == width => found,
+        _ => bytes.last().map_or(first(bytes), |&byte| stray(byte)),
+    }
+}
+
+/// Appends a code point. Surrogates get the three bytes that their number has in the scheme.
+#[inline(always)]
+pub fn push(text: &mut Vec<u8>, code: u32) {
+    let tail = |shift: u32| 0x80 | (code >> shift) as u8 & 0x3F;
+    match code {
+        0..0x80 => text.push(code as u8),
+        0x80..0x800 => text.extend_from_slice(&[0xC0 | (code >> 6) as u8, tail(0)]),
+        0x800..0x1_0000 => {
+            text.extend_from_slice(&[0xE0 | (code >> 12) as u8, tail(6), tail(0)]);
+        }
+        _ => text.extend_from_slice(&[0xF0 | (code >> 18) as u8, tail(12), tail(6), tail(0)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_point_there_and_back() {
+        for code in 0..0x11_0000 {
+            let mut bytes = vec![];
+            push(&mut bytes, code);
+            let width = bytes.len();
+            assert_eq!(first(&bytes), Character { code, width });
+            assert_eq!(last(&bytes), Character { code, width });
+            if let Some(char) = char::from_u32(code) {
+                assert_eq!(bytes, char.to_string().as_bytes());
+            }
+        }
+    }
+
+    /// All sequences of up to four bytes that matter: each byte at an edge of a range.
+    fn edges(mut check: impl FnMut(&[u8])) {
+        let edge = [
+            0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1,
+            0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF,
+        ];
+        for a in edge {
+            for b in edge {
+                for c in edge {
+                    for d in edge {
+                        check(&[a, b, c, d]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_well_formed_agrees_with_std_but_for_surrogates() {
+        edges(|bytes| {
+            let found = first(bytes);
+            let std = (1..=4).find_map(|n| std::str::from_utf8(&bytes[..n]).ok());
+            match std.and_then(|text| text.chars().next()) {
+                Some(char) => assert_eq!(found.code, char as u32, "{bytes:x?}"),
+                None if found.width == 1 => assert_eq!(found, stray(bytes[0])),
+                None => assert!((0xD800..0xE000).contains(&found.code), "{bytes:x?}"),
+            }
+        });
+    }
+
+    #[test]
+    fn the_last_one_is_where_the_first_ones_end() {
+        edges(|bytes| {
+            let mut at = 0;
+            while at < bytes.len() {
+                let found = first(&bytes[at..]);
+                at += found.width;
+                assert_eq!(last(&bytes[..at]), found, "{bytes:x?}");
+            }
+        });
+    }
+}

@@ -1,0 +1,256 @@
+//! Sums of a column of text: per (word, class) occurrences and documents, per class texts and occurrences.
+//!
+//! A store grows as texts are counted; the numbers of words are those of first occurrence, whatever the threads. Whole numbers are
+//! exact. Once a weight is fractional or counts are damped, sums are expansions beside numbers of tokens and texts, which say when
+//! a cell is empty again.
+
+mod algebra;
+mod count;
+mod index;
+mod state;
+mod store;
+mod texts;
+pub mod weights;
+
+pub use count::{Batch, Damping};
+pub use index::UNKNOWN;
+pub use state::{Numbers, State};
+pub use store::{Cell, Counts, Sums};
+pub use texts::{Given, Texts};
+
+use crate::error::{Error, demand};
+use crate::expansion::Expansion;
+use crate::text::{Tokeniser, Tokens};
+use crate::threads;
+use index::Vocabulary;
+use store::Cells;
+
+/// How many, and the sum of their weights; the sum is zero while all are whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    pub rows: u64,
+    pub weight: Expansion,
+}
+
+/// The sums of one column of text.
+#[derive(Clone, Debug)]
+pub struct Words {
+    vocabulary: Vocabulary,
+    cells: Cells,
+    /// Per class.
+    texts: Vec<Total>,
+    /// Per class, over all words: occurrences and documents.
+    totals: Vec<[Total; 2]>,
+}
+
+/// Cells side by side; those of the i-th word are `starts[i]` to `starts[i + 1]`.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    pub starts: Vec<i64>,
+    pub classes: Vec<i32>,
+    pub occurrences: Vec<i64>,
+    pub documents: Vec<i64>,
+    /// Six numbers per cell: the parts of both sums.
+    pub sums: Option<Vec<f64>>,
+}
+
+/// Texts that a thread encodes at a time.
+const PIECE: usize = 256;
+
+/// No sum of whole numbers may reach this.
+const TOO_LARGE: u64 = 1 << 63;
+
+impl Words {
+    /// `buckets` is 0, or the number of buckets that tokens are hashed into, a power of two.
+    pub fn new(n_classes: usize, buckets: usize) -> Result<Self, Error> {
+        demand(
+            n_classes <= i32::MAX as usize,
+            "there are more classes than an int32 can number",
+        )?;
+        demand(
+            buckets == 0 || (buckets.is_power_of_two() && buckets <= 1 << 30),
+            "buckets must be 0 or a power of two up to 2**30",
+        )?;
+        Ok(Words {
+            vocabulary: Vocabulary::new(buckets),
+            cells: Cells::default(),
+            texts: vec![Total::default(); n_classes],
+            totals: vec![Default::default(); n_classes],
+        })
+    }
+
+    pub fn n_classes(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Words that some text has.
+    pub fn n_words(&self) -> usize {
+        self.cells.live()
+    }
+
+    /// Numbers given out, those of forgotten words included.
+    pub fn n_ids(&self) -> usize {
+        self.vocabulary.len()
+    }
+
+    pub fn buckets(&self) -> usize {
+        self.vocabulary.buckets()
+    }
+
+    /// Whether sums are real beside the whole numbers.
+    pub fn is_real(&self) -> bool {
+        self.cells.is_real()
+    }
+
+    /// Per class: texts.
+    pub fn texts(&self) -> &[Total] {
+        &self.texts
+    }
+
+    /// Per class, over all words: occurrences and documents.
+    pub fn totals(&self) -> &[[Total; 2]] {
+        &self.totals
+    }
+
+    /// The number of the word that a token is.
+    pub fn find(&self, token: &[u8]) -> Option<u32> {
+        Some(self.vocabulary.find(token)).filter(|&id| id != UNKNOWN)
+    }
+
+    /// The bucket that a token is hashed into, if tokens are.
+    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
+        self.vocabulary.bucket(token)
+    }
+
+    /// The number of the word of this name; a bucket is called `#17`.
+    pub fn find_name(&self, name: &[u8]) -> Option<u32> {
+        Some(self.vocabulary.find_name(name)).filter(|&id| id != UNKNOWN)
+    }
+
+    /// The number of each token's word, or [`UNKNOWN`].
+    pub fn find_all(&self, tokens: &Tokens, ids: &mut Vec<u32>) {
+        ids.clear();
+        self.vocabulary.find_each(tokens, ids);
+    }
+
+    /// Calls `f` with the name of a word.
+    pub fn with_name<R>(&self, id: u32, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.vocabulary.with_name(id as usize, f)
+    }
+
+    /// The name of a word.
+    pub fn name(&self, id: u32) -> Vec<u8> {
+        self.with_name(id, <[u8]>::to_vec)
+    }
+
+    /// A word's cells, in the order of their classes.
+    pub fn cells(&self, id: u32) -> impl ExactSizeIterator<Item = Cell> + '_ {
+        self.cells.of(id as usize)
+    }
+
+    /// The cells of these words, side by side.
+    pub fn pairs(&self, ids: impl Iterator<Item = u32>) -> Pairs {
+        let mut pairs = Pairs {
+            starts: vec![0],
+            sums: self.is_real().then(Vec::new),
+            ..Pairs::default()
+        };
+        for id in ids {
+            for cell in self.cells(id) {
+                pairs.classes.push(cell.class as i32);
+                pairs.occurrences.push(cell.counts[0] as i64);
+                pairs.documents.push(cell.counts[1] as i64);
+                if let Some(sums) = &mut pairs.sums {
+                    sums.extend(cell.sums.iter().flat_map(|sum| sum.parts()));
+                }
+            }
+            pairs.starts.push(pairs.classes.len() as i64);
+        }
+        pairs
+    }
+
+    /// The tokens of each text as numbers of words, -1 for words that are not there, and where each text's end.
+    pub fn encode(
+        &self,
+        tokeniser: &Tokeniser,
+        texts: &Texts,
+        threads: usize,
+    ) -> Result<(Vec<i64>, Vec<i32>), Error> {
+        let threads = threads::worth(threads, texts.bytes());
+        let pieces = texts.len().div_ceil(PIECE);
+        let found = threads::try_map(threads, pieces, |i| {
+            let rows = i * PIECE..texts.len().min((i + 1) * PIECE);
+            let (mut tokens, mut ids, mut ends) = (Tokens::default(), vec![], vec![]);
+            for row in rows {
+                if texts.read(row, tokeniser, &mut tokens)? {
+                    self.vocabulary.find_each(&tokens, &mut ids);
+                }
+                ends.push(ids.len());
+            }
+            Ok((ids, ends))
+        })?;
+        let (mut offsets, mut codes) = (vec![0], vec![]);
+        for (ids, ends) in found {
+            let start = codes.len();
+            // UNKNOWN is -1 in two's complement.
+            codes.extend(ids.iter().map(|&id| id as i32));
+            offsets.extend(ends.iter().map(|&end| (start + end) as i64));
+        }
+        Ok((offsets, codes))
+    }
+
+    /// Has numbers for words of these names too.
+    pub fn add_names<'n>(&mut self, names: impl Iterator<Item = &'n [u8]>) -> Result<(), Error> {
+        for name in names {
+            self.vocabulary.add_name(name)?;
+        }
+        self.cells.grow(self.vocabulary.len());
+        Ok(())
+    }
+
+    /// The numbers of the words that some text has, in the order of their names' bytes.
+    pub fn in_order(&self) -> Vec<u32> {
+        let live = (0..self.n_ids()).filter(|&id| self.cells.is_live(id));
+        match &self.vocabulary {
+            Vocabulary::Named { names, .. } => {
+                // The first bytes decide nearly always; the rest is looked up when they do not.
+                let head = |id: usize| {
+                    let name = names.get(id);
+                    let mut bytes = [0; 8];
+                    let shown = name.len().min(8);
+                    bytes[..shown].copy_from_slice(&name[..shown]);
+                    (u64::from_be_bytes(bytes), id as u32)
+                };
+                let mut ids: Vec<(u64, u32)> = live.map(head).collect();
+                ids.sort_unstable_by(|a, b| {
+                    let rest = || names.get(a.1 as usize).cmp(names.get(b.1 as usize));
+                    a.0.cmp(&b.0).then_with(rest)
+                });
+                ids.into_iter().map(|(_, id)| id).collect()
+            }
+            Vocabulary::Hashed { .. } => {
+                let mut ids: Vec<u32> = live.map(|id| id as u32).collect();
+                ids.sort_by_cached_key(|&id| self.name(id));
+                ids
+            }
+        }
+    }
+
+    /// Occurrences of all words in all classes.
+    fn total(&self) -> u64 {
+        self.totals.iter().map(|totals| totals[0].rows).sum()
+    }
+
+    fn n_texts(&self) -> u64 {
+        self.texts.iter().map(|total| total.rows).sum()
+    }
+
+    fn make_real(&mut self) {
+        if !self.is_real() {
+            self.cells.make_real();
+            for total in self.texts.iter_mut().chain(self.totals.as_flattened_mut()) {
+                total.weight = Expansion::from_whole(total.rows);
+            }
+        }
+    }
+}

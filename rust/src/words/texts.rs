@@ -1,0 +1,115 @@
+//! Texts to be counted or scored, however they lie in memory.
+
+use crate::encode::Strings;
+use crate::error::{Error, demand};
+use crate::text::{Tokeniser, Tokens};
+
+/// Rows of text, each of which may be missing.
+#[derive(Debug)]
+pub enum Texts<'a> {
+    /// Strings here and there.
+    Borrowed(Vec<Option<&'a [u8]>>),
+    /// Strings one after the other, as Arrow has them.
+    Narrow(Strings<'a, i32>),
+    Wide(Strings<'a, i64>),
+    /// Texts that were cut into tokens elsewhere.
+    Given(Given<'a>),
+}
+
+/// The tokens of all texts; those of row i are `offsets[i]` to `offsets[i + 1]`.
+#[derive(Debug)]
+pub struct Given<'a> {
+    tokens: Vec<&'a [u8]>,
+    offsets: &'a [i64],
+    missing: Option<&'a [bool]>,
+}
+
+impl<'a> Given<'a> {
+    /// Checks that the offsets ascend within the tokens, and that there is one `missing` per text.
+    pub fn new(
+        tokens: Vec<&'a [u8]>,
+        offsets: &'a [i64],
+        missing: Option<&'a [bool]>,
+    ) -> Result<Self, Error> {
+        let ends = offsets.first().zip(offsets.last());
+        let inside = |(&first, &last)| first >= 0 && last as usize <= tokens.len();
+        demand(
+            ends.is_some_and(inside) && offsets.is_sorted(),
+            "offsets must ascend from 0 or more to the number of tokens or less",
+        )?;
+        demand(
+            missing.is_none_or(|missing| missing.len() == offsets.len() - 1),
+            "there must be one text fewer than offsets, and a mark for each that says whether it is missing",
+        )?;
+        Ok(Given {
+            tokens,
+            offsets,
+            missing,
+        })
+    }
+
+    fn get(&self, row: usize) -> Option<&[&'a [u8]]> {
+        let missing = self.missing.is_some_and(|missing| missing[row]);
+        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        (!missing).then(|| &self.tokens[range])
+    }
+}
+
+impl Texts<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Texts::Borrowed(texts) => texts.len(),
+            Texts::Narrow(texts) => texts.len(),
+            Texts::Wide(texts) => texts.len(),
+            Texts::Given(texts) => texts.offsets.len() - 1,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A measure of a text's size: its bytes, of given tokens one more each. It has no more words than that.
+    pub fn size(&self, row: usize) -> usize {
+        match self {
+            Texts::Borrowed(texts) => texts[row].map_or(0, <[u8]>::len),
+            Texts::Narrow(texts) => texts.get(row).map_or(0, <[u8]>::len),
+            Texts::Wide(texts) => texts.get(row).map_or(0, <[u8]>::len),
+            Texts::Given(texts) => {
+                let tokens = texts.get(row).unwrap_or(&[]);
+                tokens.iter().map(|token| token.len() + 1).sum()
+            }
+        }
+    }
+
+    /// The size of all texts together.
+    pub fn bytes(&self) -> usize {
+        (0..self.len()).map(|row| self.size(row)).sum()
+    }
+
+    /// The tokens of a text; false if it is missing.
+    pub fn read(
+        &self,
+        row: usize,
+        tokeniser: &Tokeniser,
+        tokens: &mut Tokens,
+    ) -> Result<bool, Error> {
+        let text = match self {
+            Texts::Borrowed(texts) => texts[row],
+            Texts::Narrow(texts) => texts.get(row),
+            Texts::Wide(texts) => texts.get(row),
+            Texts::Given(texts) => {
+                let Some(given) = texts.get(row) else {
+                    return Ok(false);
+                };
+                tokeniser.gather(given.iter().copied(), tokens)?;
+                return Ok(true);
+            }
+        };
+        let Some(text) = text else {
+            return Ok(false);
+        };
+        tokeniser.read(text, tokens)?;
+        Ok(true)
+    }
+}

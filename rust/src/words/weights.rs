@@ -1,0 +1,564 @@
+//! What a word says about each class: a row of numbers per word, by its id.
+//!
+//! Rows of few classes, and words that many of the classes have, are kept whole, in cache lines; the others by their pairs.
+
+use super::UNKNOWN;
+use crate::error::{Error, demand};
+use crate::scale::FARTHEST;
+
+/// Numbers of a cache line.
+pub const LANES: usize = 8;
+
+/// Rows of up to so many cache lines are always kept whole.
+pub const FEW: usize = 5;
+
+/// A word that at least one in so many classes have is kept whole.
+const SHARE: usize = 4;
+
+/// Ids and numbers of rows stay below this: one bit more tells whole rows from pairs.
+const MOST: u32 = 1 << 31;
+
+/// Fewer lost pairs than this are not worth tidying up.
+const LITTER: usize = 1 << 12;
+
+/// Eight numbers in one cache line.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(align(64))]
+pub struct Line(pub [f64; LANES]);
+
+/// Where a word's row stands: `UNKNOWN`, or the number of a whole row, or `MOST` plus the number of a row of pairs.
+type Place = u32;
+
+/// A row kept by its pairs: `values[i]` for class `classes[i]`, and `common + default[c]` for every other class c.
+#[derive(Clone, Copy, Debug, Default)]
+struct Header {
+    start: usize,
+    len: u32,
+    common: f64,
+    scale: f64,
+}
+
+/// A word's row.
+#[derive(Clone, Copy, Debug)]
+pub enum Row<'a> {
+    /// The numbers of all classes, zeros, and last of all the scale.
+    Whole(&'a [Line]),
+    Pairs(Pairs<'a>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a> {
+    pub common: f64,
+    pub scale: f64,
+    pub classes: &'a [u32],
+    pub values: &'a [f64],
+}
+
+/// Rows as they are given: word i's is `values[j]` for class `classes[j]`, `starts[i] <= j < starts[i + 1]`, and for all
+/// other classes `common[i]` plus the class's default.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    pub ids: &'a [u32],
+    pub common: &'a [f64],
+    /// What a token of the word counts; 1 if there is none.
+    pub scale: Option<&'a [f64]>,
+    pub starts: &'a [i64],
+    pub classes: &'a [i32],
+    pub values: &'a [f64],
+}
+
+/// A row of numbers for each word that is set.
+#[derive(Clone, Debug)]
+pub struct Weights {
+    default: Vec<f64>,
+    /// By id.
+    places: Vec<Place>,
+    /// Whole rows, `lines` cache lines each.
+    lines: usize,
+    whole: Vec<Line>,
+    free_whole: Vec<u32>,
+    /// Rows of pairs, and the pairs of all of them.
+    headers: Vec<Header>,
+    free_headers: Vec<u32>,
+    classes: Vec<u32>,
+    values: Vec<f64>,
+    /// Pairs that no header owns any more.
+    lost: usize,
+}
+
+impl Weights {
+    /// `default` is added to a word's common number for each class that the word has no pair in.
+    pub fn new(default: &[f64]) -> Result<Self, Error> {
+        demand(!default.is_empty(), "default must have at least one class")?;
+        demand(
+            default.len() < MOST as usize,
+            "there must be fewer than 2**31 classes",
+        )?;
+        demand(default.iter().all(is_weight), NOT_A_WEIGHT)?;
+        Ok(Weights {
+            default: default.to_vec(),
+            places: vec![],
+            lines: (default.len() + 1).div_ceil(LANES),
+            whole: vec![],
+            free_whole: vec![],
+            headers: vec![],
+            free_headers: vec![],
+            classes: vec![],
+            values: vec![],
+            lost: 0,
+        })
+    }
+
+    pub fn n_classes(&self) -> usize {
+        self.default.len()
+    }
+
+    /// What a class without a pair has beside the word's common number.
+    pub fn default(&self) -> &[f64] {
+        &self.default
+    }
+
+    /// Cache lines per whole row.
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// All whole rows, if every row is whole: rows of up to [`FEW`] lines are.
+    pub fn all_whole(&self) -> Option<&[Line]> {
+        (self.lines <= FEW).then_some(&self.whole)
+    }
+
+    /// The number of a word's row; a number that is no row's if the word is not set.
+    #[inline(always)]
+    pub fn place(&self, id: u32) -> Place {
+        self.places.get(id as usize).copied().unwrap_or(UNKNOWN)
+    }
+
+    /// The row of this number.
+    #[inline(always)]
+    pub fn row(&self, place: Place) -> Option<Row<'_>> {
+        if place < MOST {
+            let from = place as usize * self.lines;
+            self.whole.get(from..from + self.lines).map(Row::Whole)
+        } else {
+            let header = self.headers.get((place - MOST) as usize)?;
+            let pairs = header.start..header.start + header.len as usize;
+            Some(Row::Pairs(Pairs {
+                common: header.common,
+                scale: header.scale,
+                classes: self.classes.get(pairs.clone())?,
+                values: self.values.get(pairs)?,
+            }))
+        }
+    }
+
+    /// Gives words these rows, whatever they had before. An error leaves everything as it was.
+    pub fn set(&mut self, given: &Given) -> Result<(), Error> {
+        given.check(self.n_classes())?;
+        self.make_room(given)?;
+        for (i, &id) in given.ids.iter().enumerate() {
+            let pairs = given.starts[i] as usize..given.starts[i + 1] as usize;
+            let (classes, values) = (&given.classes[pairs.clone()], &given.values[pairs]);
+            let scale = given.scale.map_or(1.0, |scale| scale[i]);
+            if self.is_whole(classes.len()) {
+                self.set_whole(id, given.common[i], scale, classes, values);
+            } else {
+                self.set_pairs(id, given.common[i], scale, classes, values);
+            }
+        }
+        self.tidy();
+        Ok(())
+    }
+
+    /// Puts words outside the vocabulary.
+    pub fn skip(&mut self, ids: &[u32]) {
+        for &id in ids {
+            self.free(id);
+        }
+        self.tidy();
+    }
+
+    /// Whether a word is set, its numbers, and its scale; zeros if it is not.
+    pub fn read(&self, id: u32, row: &mut [f64]) -> Option<f64> {
+        match self.row(self.place(id))? {
+            Row::Whole(lines) => {
+                for (row, line) in row.chunks_mut(LANES).zip(lines) {
+                    row.copy_from_slice(&line.0[..row.len()]);
+                }
+                lines.last().map(|line| line.0[LANES - 1])
+            }
+            Row::Pairs(pairs) => {
+                for (x, default) in row.iter_mut().zip(&self.default) {
+                    *x = pairs.common + default;
+                }
+                for (&class, &value) in pairs.classes.iter().zip(pairs.values) {
+                    row[class as usize] = value;
+                }
+                Some(pairs.scale)
+            }
+        }
+    }
+
+    fn is_whole(&self, pairs: usize) -> bool {
+        self.lines <= FEW || pairs * SHARE >= self.n_classes()
+    }
+
+    /// Room for all of these rows, so that nothing fails half-way.
+    fn make_room(&mut self, given: &Given) -> Result<(), Error> {
+        let too_many = |_| Error::malformed("the weights do not fit into memory");
+        let ids = given.ids.iter().max().map_or(0, |&id| id as usize + 1);
+        let more = ids.saturating_sub(self.places.len());
+        self.places.try_reserve(more).map_err(too_many)?;
+        let (mut whole, mut headers, mut pairs) = (0, 0, 0);
+        for (&id, ends) in given.ids.iter().zip(given.starts.windows(2)) {
+            let (n, place) = ((ends[1] - ends[0]) as usize, self.place(id));
+            if self.is_whole(n) {
+                whole += usize::from(place >= MOST);
+            } else {
+                let header = self.headers.get(place.wrapping_sub(MOST) as usize);
+                headers += usize::from(header.is_none());
+                pairs += if header.is_some_and(|header| n <= header.len as usize) {
+                    0
+                } else {
+                    n
+                };
+            }
+        }
+        demand(
+            self.whole.len() / self.lines + whole < MOST as usize
+                && self.headers.len() + headers < MOST as usize,
+            "there must be fewer than 2**31 words",
+        )?;
+        let cells = whole.saturating_mul(self.lines);
+        self.whole.try_reserve(cells).map_err(too_many)?;
+        self.headers.try_reserve(headers).map_err(too_many)?;
+        self.classes.try_reserve(pairs).map_err(too_many)?;
+        self.values.try_reserve(pairs).map_err(too_many)?;
+        if more > 0 {
+            self.places.resize(ids, UNKNOWN);
+        }
+        Ok(())
+    }
+
+    fn set_whole(&mut self, id: u32, common: f64, scale: f64, classes: &[i32], values: &[f64]) {
+        if self.place(id) >= MOST {
+            self.free(id);
+            let number = self.free_whole.pop().unwrap_or_else(|| {
+                let number = self.whole.len() / self.lines;
+                let len = self.whole.len() + self.lines;
+                self.whole.resize(len, Line::default());
+                number as u32
+            });
+            self.places[id as usize] = number;
+        }
+        let from = self.places[id as usize] as usize * self.lines;
+        let row = &mut self.whole[from..from + self.lines];
+        for (line, default) in row.iter_mut().zip(self.default.chunks(LANES)) {
+            for (x, default) in line.0.iter_mut().zip(default) {
+                *x = common + default;
+            }
+        }
+        for (&class, &value) in classes.iter().zip(values) {
+            row[class as usize / LANES].0[class as usize % LANES] = value;
+        }
+        row[self.lines - 1].0[LANES - 1] = scale;
+    }
+
+    fn set_pairs(&mut self, id: u32, common: f64, scale: f64, classes: &[i32], values: &[f64]) {
+        if !(MOST..UNKNOWN).contains(&self.place(id)) {
+            self.free(id);
+            let number = self.free_headers.pop().unwrap_or_else(|| {
+                self.headers.push(Header::default());
+                self.headers.len() as u32 - 1
+            });
+            self.places[id as usize] = MOST + number;
+        }
+        let header = &mut self.headers[(self.places[id as usize] - MOST) as usize];
+        let classes = classes.iter().map(|&class| class as u32);
+        if values.len() <= header.len as usize {
+            self.lost += header.len as usize - values.len();
+            let places = header.start..header.start + values.len();
+            self.values[places.clone()].copy_from_slice(values);
+            let places = self.classes[places].iter_mut();
+            places
+                .zip(classes)
+                .for_each(|(place, class)| *place = class);
+        } else {
+            self.lost += header.len as usize;
+            header.start = self.values.len();
+            self.values.extend_from_slice(values);
+            self.classes.extend(classes);
+        }
+        header.len = values.len() as u32;
+        header.common = common;
+        header.scale = scale;
+    }
+
+    /// Takes a word's row away.
+    fn free(&mut self, id: u32) {
+        let Some(place) = self.places.get_mut(id as usize) else {
+            return;
+        };
+        match std::mem::replace(place, UNKNOWN) {
+            UNKNOWN => {}
+            whole if whole < MOST => self.free_whole.push(whole),
+            pairs => {
+                let header = &mut self.headers[(pairs - MOST) as usize];
+                self.lost += header.len as usize;
+                *header = Header::default();
+                self.free_headers.push(pairs - MOST);
+            }
+        }
+    }
+
+    /// Moves the pairs together once more than half of them are lost: each has then been paid for by a pair that was given.
+    fn tidy(&mut self) {
+        if self.lost < LITTER || self.lost * 2 < self.values.len() {
+            return;
+        }
+        let mut owners: Vec<usize> = (0..self.headers.len()).collect();
+        owners.retain(|&owner| self.headers[owner].len > 0);
+        owners.sort_unstable_by_key(|&owner| self.headers[owner].start);
+        let mut end = 0;
+        for owner in owners {
+            let Header { start, len, .. } = self.headers[owner];
+            let pairs = start..start + len as usize;
+            self.classes.copy_within(pairs.clone(), end);
+            self.values.copy_within(pairs, end);
+            self.headers[owner].start = end;
+            end += len as usize;
+        }
+        self.classes.truncate(end);
+        self.values.truncate(end);
+        self.lost = 0;
+    }
+}
+
+const NOT_A_WEIGHT: &str = "weights must be -inf or between -2**400 and 2**400";
+
+fn is_weight(x: &f64) -> bool {
+    *x == f64::NEG_INFINITY || x.abs() <= FARTHEST
+}
+
+/// Whether numbers can be summed as weights without becoming NaN.
+pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Error> {
+    demand(
+        numbers.len() == n_classes,
+        "weights of classes must have one number per class",
+    )?;
+    demand(numbers.iter().all(is_weight), NOT_A_WEIGHT)
+}
+
+impl Given<'_> {
+    fn check(&self, n_classes: usize) -> Result<(), Error> {
+        let n = self.ids.len();
+        demand(
+            self.common.len() == n && self.scale.is_none_or(|scale| scale.len() == n),
+            "common and scale must have one number per id",
+        )?;
+        demand(
+            self.ids.iter().all(|&id| id < MOST),
+            "ids must be below 2**31",
+        )?;
+        demand(
+            self.starts.len() == n + 1
+                && self.starts[0] >= 0
+                && self.starts.is_sorted()
+                && self.starts[n] as usize <= self.classes.len(),
+            "starts must be one more than ids, ascend, and stay within the pairs",
+        )?;
+        demand(
+            self.values.len() == self.classes.len(),
+            "values must have one number per pair",
+        )?;
+        demand(
+            self.values.iter().chain(self.common).all(is_weight),
+            NOT_A_WEIGHT,
+        )?;
+        demand(
+            self.scale
+                .is_none_or(|scale| scale.iter().all(|x| (0.0..=FARTHEST).contains(x))),
+            "scale must not be negative, nor above 2**400",
+        )?;
+        let range = 0..n_classes as i32;
+        let pairs = |ends: &[i64]| &self.classes[ends[0] as usize..ends[1] as usize];
+        demand(
+            self.classes.iter().all(|class| range.contains(class))
+                && self
+                    .starts
+                    .windows(2)
+                    .map(pairs)
+                    .all(|classes| classes.windows(2).all(|next| next[0] < next[1])),
+            "classes must ascend within a word, and be classes",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Numbers that look random and repeat.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (self.0 >> 33) as usize % n
+        }
+    }
+
+    fn read(weights: &Weights, id: u32) -> Option<(Vec<f64>, f64)> {
+        let mut row = vec![0.0; weights.n_classes()];
+        let scale = weights.read(id, &mut row)?;
+        Some((row, scale))
+    }
+
+    /// Rows set, set again and skipped, with pairs in few or in many of the classes, against a map.
+    fn history(n_classes: usize, steps: usize) {
+        let mut random = Random(n_classes as u64);
+        let default: Vec<f64> = (0..n_classes).map(|c| -(c as f64)).collect();
+        let mut weights = Weights::new(&default).unwrap();
+        let mut expected = BTreeMap::new();
+        for step in 0..steps {
+            let id = random.below(40) as u32;
+            if step % 9 == 5 {
+                weights.skip(&[id, 1 << 30]);
+                expected.remove(&id);
+                continue;
+            }
+            let most = if random.below(3) == 0 {
+                n_classes
+            } else {
+                1 + n_classes / 4
+            };
+            let few = random.below(most) + 1;
+            let classes: Vec<i32> = (0..n_classes as i32)
+                .filter(|_| random.below(n_classes) < few)
+                .collect();
+            let values: Vec<f64> = classes.iter().map(|_| random.below(99) as f64).collect();
+            let (common, scale) = (random.below(9) as f64, [0.5, 0.0, 2.0][random.below(3)]);
+            let mut row: Vec<f64> = default.iter().map(|x| common + x).collect();
+            for (&class, &value) in classes.iter().zip(&values) {
+                row[class as usize] = value;
+            }
+            expected.insert(id, (row, scale));
+            let given = Given {
+                ids: &[id],
+                common: &[common],
+                scale: Some(&[scale]),
+                starts: &[0, classes.len() as i64],
+                classes: &classes,
+                values: &values,
+            };
+            weights.set(&given).unwrap();
+        }
+        for id in 0..50 {
+            assert_eq!(read(&weights, id), expected.get(&id).cloned());
+        }
+        let live: usize = weights
+            .headers
+            .iter()
+            .map(|header| header.len as usize)
+            .sum();
+        assert_eq!(weights.values.len(), live + weights.lost);
+        assert_eq!(weights.classes.len(), weights.values.len());
+        assert!(weights.lost < LITTER || weights.lost * 2 < weights.values.len());
+        assert!(weights.whole.len() <= 40 * weights.lines && weights.headers.len() <= 40);
+        assert_eq!(n_classes >= 40, weights.headers.len() > 20);
+    }
+
+    #[test]
+    fn rows_come_and_go() {
+        for n_classes in [1, 7, 8, 39, 40, 100, 1000] {
+            history(n_classes, 2000);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_changes_nothing() {
+        let mut weights = Weights::new(&[0.0, f64::NEG_INFINITY]).unwrap();
+        let good = Given {
+            ids: &[7],
+            common: &[1.0],
+            scale: None,
+            starts: &[0, 1],
+            classes: &[1],
+            values: &[f64::NEG_INFINITY],
+        };
+        weights.set(&good).unwrap();
+        let before = (vec![1.0, f64::NEG_INFINITY], 1.0);
+        assert_eq!(read(&weights, 7), Some(before.clone()));
+        let bad = [
+            Given {
+                ids: &[7, 8],
+                ..good
+            },
+            Given {
+                ids: &[1 << 31],
+                ..good
+            },
+            Given {
+                common: &[f64::NAN],
+                ..good
+            },
+            Given {
+                common: &[f64::INFINITY],
+                ..good
+            },
+            Given {
+                scale: Some(&[-1.0]),
+                ..good
+            },
+            Given {
+                scale: Some(&[f64::NAN]),
+                ..good
+            },
+            Given {
+                starts: &[0, 2],
+                ..good
+            },
+            Given {
+                starts: &[-1, 1],
+                ..good
+            },
+            Given {
+                starts: &[1, 0],
+                ..good
+            },
+            Given {
+                starts: &[0],
+                ..good
+            },
+            Given {
+                classes: &[2],
+                ..good
+            },
+            Given {
+                classes: &[-1],
+                ..good
+            },
+            Given {
+                classes: &[1, 1],
+                values: &[1.0, 2.0],
+                starts: &[0, 2],
+                ..good
+            },
+            Given {
+                values: &[f64::NAN],
+                ..good
+            },
+            Given {
+                values: &[],
+                ..good
+            },
+        ];
+        for given in bad {
+            assert!(weights.set(&given).is_err(), "{given:?}");
+            assert_eq!(read(&weights, 7), Some(before.clone()));
+        }
+        assert!(Weights::new(&[]).is_err());
+        assert!(Weights::new(&[f64::NAN]).is_err());
+    }
+}

@@ -1,0 +1,315 @@
+"""A bag of words with what was estimated for it: it scores, explains, changes with its counts, and draws texts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions import event_models
+from banbury.distributions.dirichlet import per_feature
+from banbury.distributions.event_models import CERTAIN, Scores
+from banbury.distributions.family import Choice, Columns, Feature, by_class
+from banbury.distributions.vocabulary import CELLS, Vocabulary, every_word, pairs_of
+from banbury.sums import Rows, Words, value
+
+if TYPE_CHECKING:
+    from banbury.distributions.text import Text
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+Ids = NDArray[np.uint32]
+
+OTHERS = "(all other words absent)"
+MOST_ROWS = 1 << 26  # numbers of words × classes that texts are drawn from together
+UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and a bag that was drawn is not refreshed
+
+
+class WordEvidence(NamedTuple):
+    """What one of a text's words says of each class, all its occurrences together."""
+
+    word: str
+    log_likelihood: Real  # (classes,)
+    seen: bool
+    times: int
+
+
+@dataclass(frozen=True)
+class Bag:
+    """What every word of a column of text says of each class.
+
+    ``kept`` are the words' ids in ``table``; None: all it has. ``pseudo_count`` is what is added to their counts, where nothing
+    else than their own counts and the sums of each class makes their rows; None: that is not so.
+    """
+
+    features: tuple[Feature, ...]
+    choice: Choice
+    table: _core.Words
+    kept: Ids | None
+    n_words: int
+    scores: Scores
+    pseudo_count: float | None
+
+    @property
+    def family(self) -> Text:
+        return cast("Text", self.features[0].family)
+
+    def select(self, index: Sequence[int]) -> Bag:
+        assert list(index) == [0]
+        return self
+
+    # Scoring
+
+    @property
+    def plain(self) -> bool:
+        """Whether the kernel takes a list of texts as it is."""
+        return self.scores.certain is None and self.family.split is None
+
+    def part(self, texts: Any) -> tuple[Any, ...]:
+        """The kernel's arguments for texts as ``Text.texts`` gives them."""
+        family, scores = self.family, self.scores
+        base = scores.base if scores.polya is None else None
+        rows = self.table, scores.weights, base, scores.constant
+        return ("words", texts, family.tokeniser, *rows, family.once, scores.polya)
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        texts = self.family.texts(rows, self.features[0].name)
+        return [self.part(texts) if self.scores.certain is None else self._unsmoothed(texts)]
+
+    def _unsmoothed(self, texts: Any) -> tuple[Any, ...]:
+        """The same where every text of some class has some word: a text without it is impossible there, which no sum can say.
+
+        It happens to Bernoulli models under mle and map. A table with a row for each text then takes the sum's place.
+        """
+        offsets, ids = self.table.encode(self.family.tokeniser, texts, 1)
+        n_texts, n_classes = len(offsets) - 1, len(self.scores.base)
+        table, start = np.zeros((n_texts, n_classes)), 0
+        while start < n_texts:
+            enough = int(offsets[start]) + CELLS // n_classes
+            stop = max(start + 1, int(np.searchsorted(offsets, enough, side="right")) - 1)
+            owners = np.repeat(np.arange(stop - start), np.diff(offsets[start : stop + 1]))
+            table[start:stop] = self._exact(stop - start, owners, ids[offsets[start] : offsets[stop]])
+            start = stop
+        codes = np.where(_missing(texts, n_texts), -1, np.arange(n_texts))
+        lookup = np.arange(n_texts, dtype=np.uint32)
+        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+
+    def _exact(self, n_texts: int, owners: Int, ids: NDArray[np.int32]) -> Real:
+        """Log-likelihoods of texts, (texts, classes), from the text each token belongs to and the tokens' ids."""
+        assert self.scores.certain is not None
+        distinct = np.unique(owners[ids >= 0] << 32 | ids[ids >= 0])
+        offsets = np.searchsorted(distinct >> 32, np.arange(n_texts + 1))
+        _, rows, _ = self.scores.weights.rows((distinct & 0xFFFFFFFF).astype(np.uint32))
+        impossible = per_feature(np.isneginf(rows).astype(np.float64), offsets) > 0
+        sure = rows == CERTAIN
+        impossible |= per_feature(sure.astype(np.float64), offsets) < self.scores.certain
+        result = self.scores.constant + per_feature(np.where(sure | np.isneginf(rows), 0.0, rows), offsets)
+        return np.where(impossible, -np.inf, result)
+
+    # Growing
+
+    @property
+    def live(self) -> bool:
+        """Whether ``refreshed`` costs the words of a text only."""
+        return self.pseudo_count is not None
+
+    def refreshed(self, sums: Words, touched: Ids) -> Bag:
+        """The parameters after texts with these words were counted or forgotten in the same table.
+
+        Rows are changed in place: those of this bag are no longer to be used.
+        """
+        family, table, a = self.family, sums.table, self.pseudo_count
+        counted = Rows(*(table.documents() if family.once else table.occurrences())).value
+        some_empty = a == 0 and not (self.scores.full and counted.all())
+        if a is None or some_empty or len(counted) != len(self.scores.base):
+            return family.estimate(self.features, sums, self.choice, UNUSED)
+        pairs = pairs_of(table, touched)
+        if not pairs.sizes.all():
+            self.scores.weights.skip(touched[pairs.sizes == 0])
+            pairs = pairs.only(pairs.sizes > 0)
+        counts = pairs.documents if family.once else pairs.occurrences
+        change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
+        scores = change(self.scores, pairs, counts, counted, table.n_words, a)
+        return Bag(self.features, self.choice, table, None, table.n_words, scores, a)
+
+    # Looking
+
+    def _words_of(self, text: str) -> tuple[list[str], Int, Real, Real, Real]:
+        """The words of a text that are in the vocabulary, in order: their names, numbers, counts x, rows and scales."""
+        family = self.family
+        texts = [text] if family.split is None else family.found([text])
+        tokens = family.tokeniser.tokens(text if family.split is None else texts[0])
+        _, ids = self.table.encode(family.tokeniser, texts, 1)
+        known: dict[int, tuple[str, int]] = {}
+        for token, number in zip(tokens, ids.tolist(), strict=True):
+            if number >= 0:
+                name, times = known.get(number, (token, 0))
+                known[number] = name, times + 1
+        times = np.array([n for _, n in known.values()], dtype=np.int64)
+        x = family.damped(times, self._every(texts) if family.length else times)
+        there, rows, scale = self.scores.weights.rows(np.array(list(known), dtype=np.uint32))
+        names = [name for (name, _), inside in zip(known.values(), there.tolist(), strict=True) if inside]
+        return names, times[there], x[there], rows[there], scale[there]
+
+    def _every(self, texts: Any) -> Int:
+        """How often each of a text's words occurs, those outside the table too, which have a part in the text's length."""
+        alone = _core.Words(1, self.table.buckets)
+        alone.count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, True, 1)
+        return alone.pairs(None)[2]
+
+    def evidence(self, text: str) -> list[WordEvidence]:
+        """What each of a text's known words says of every class, in the order they first occur; the sum is the likelihood.
+
+        Under a Bernoulli model the last entry is what all the absent words say together. Under Pólya's urn each token takes an
+        equal part in what the text's length says.
+        """
+        names, times, x, rows, scale = self._words_of(text)
+        scores = self.scores
+        rest = scores.constant
+        if scores.polya is not None:
+            each = _urn(rows, x.astype(np.int64), scores.polya)
+        elif scores.certain is not None:
+            sure = rows == CERTAIN
+            each = np.where(sure, 0.0, rows)
+            rest = np.where(sure.sum(axis=0) < scores.certain, -np.inf, rest)
+        else:
+            each = (x * scale)[:, None] * (rows + scores.base)
+        found = [WordEvidence(*word) for word in zip(names, each, [True] * len(names), times.tolist(), strict=True)]
+        return [*found, WordEvidence(OTHERS, rest, True, 1)] if rest.any() else found
+
+    def log_likelihood(self, text: str) -> Real:
+        """log P(the text's words | class), in any order: with the multinomial coefficient, that of the bag of words."""
+        family = self.family
+        if family.model == "complement" or not (family.model == "bernoulli" or family.counts_tokens):
+            raise errors.bad_setting("the text's family", family, "one that gives texts a probability, not weights")
+        total = np.zeros(len(self.scores.base))
+        for word in (evidence := self.evidence(text)):
+            total = total + word.log_likelihood
+        if family.model == "bernoulli":
+            return total
+        times = [1 if family.once else word.times for word in evidence]
+        return total + math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
+
+    def linear(self) -> tuple[list[str], Real, Real]:
+        """The linear form: words in order, weights (words, classes), intercepts; a text scores intercepts + counts @ weights.
+
+        Counts are those of the text's words as they are counted: damped, or 1 for presence and Bernoulli. −inf stands where
+        a class is impossible, so add up only the words that a text has.
+        """
+        scores = self.scores
+        if scores.polya is not None or scores.certain is not None:
+            raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
+        words = self._vocabulary
+        event_models.check_size(words, self.features[0].name, "the linear form")
+        there, rows, scale = scores.weights.rows(words.ids)
+        weights = scale[:, None] * np.where((there & (scale > 0))[:, None], rows + scores.base, 0.0)
+        return words.table.words(words.ids), weights, scores.constant
+
+    @property
+    def _vocabulary(self) -> Vocabulary:
+        """The words by name."""
+        if self.kept is None:
+            return every_word(self.table, by_name=True)
+        names = self.table.words(self.kept)
+        order = sorted(range(len(names)), key=names.__getitem__)
+        return Vocabulary(self.table, self.kept[order], False)
+
+    # Drawing
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        """Texts: words drawn one by one, as many as a Poisson variate with the class's mean says, with spaces between them.
+
+        Presence draws different words, Bernoulli throws a coin for every word. Hashed words are the names of their buckets.
+        """
+        if self.family.model == "complement":
+            raise errors.bad_setting("model", "complement", "one to draw texts from, such as 'multinomial'")
+        words, texts = self._vocabulary, np.full(len(classes), "", dtype=object)
+        names = np.array(words.table.words(words.ids), dtype=object)
+        space = "" if self.family.unit == "characters" else " "
+        lengths, places = self._lengths(words), by_class(classes, words.n_classes)
+        wanted = [c for c, rows in enumerate(places) if len(rows)] if len(names) else []
+        step = max(1, MOST_ROWS // max(len(names), 1))
+        for block in (wanted[start : start + step] for start in range(0, len(wanted), step)):
+            for c, rows in zip(block, self._rows_of(words, block).T, strict=True):
+                drawn = self._drawn(c, rows, lengths[c], len(places[c]), rng)
+                for row, numbers in zip(places[c].tolist(), drawn, strict=True):
+                    texts[row] = space.join(names[numbers])
+        return [texts]
+
+    def _lengths(self, words: Vocabulary) -> Real:
+        """The mean number of a text's tokens in each class; of all classes where one has no text."""
+        family = self.family
+        real = not (family.damping or family.length) or family.once
+        total = np.zeros(words.n_classes)
+        for start in range(0, words.n_words, step := max(1, CELLS // max(words.n_classes, 1))):
+            _, classes, occurrences, documents, weights = words.table.pairs(words.ids[start : start + step])
+            counts = documents if family.once else occurrences
+            if weights is not None and real:
+                counts = value(weights[:, int(family.once)])
+            total += np.bincount(classes, weights=counts, minlength=words.n_classes)
+        n, weights = words.table.texts()
+        texts = value(weights) if weights is not None and real else n.astype(np.float64)
+        pooled = total.sum() / max(float(texts.sum()), 1e-300)
+        return np.where(texts > 0, total / np.where(texts > 0, texts, 1.0), pooled)
+
+    def _drawn(self, c: int, rows: Real, length: float, n: int, rng: np.random.Generator) -> Iterable[Int]:
+        """The numbers of the words of n texts of class c."""
+        if self.family.model == "bernoulli":
+            with np.errstate(over="ignore"):
+                share = 1.0 / (1.0 + np.exp(-rows))  # CERTAIN is 1, −inf is 0
+            return (np.flatnonzero(rng.random(len(share)) < share) for _ in range(n))
+        share = rows if self.scores.polya is not None else np.exp(rows - max(float(rows.max()), -1e300))
+        share = share / share.sum() if share.any() else np.full(len(rows), 1.0 / len(rows))
+        lengths = rng.poisson(length, n)
+        if self.family.once:
+            possible = int((share > 0).sum())
+            return (rng.choice(len(share), min(int(k), possible), replace=False, p=share) for k in lengths)
+        drawn = rng.choice(len(share), int(lengths.sum()), p=share)
+        texts = np.split(drawn, np.cumsum(lengths)[:-1])
+        if self.scores.polya is not None:
+            return (_copied(text, float(self.scores.polya[c]), rng) for text in texts)
+        return texts
+
+    def _rows_of(self, words: Vocabulary, classes: list[int]) -> Real:
+        """The rows of all words in some of the classes; words that are not set have none."""
+        result, step = np.empty((words.n_words, len(classes))), max(1, CELLS // words.n_classes)
+        for start in range(0, words.n_words, step):
+            there, rows, _ = self.scores.weights.rows(words.ids[start : start + step])
+            nothing = -np.inf if self.scores.polya is None else 0.0
+            result[start : start + step] = np.where(there[:, None], rows[:, classes], nothing)
+        return result
+
+
+def _missing(texts: Any, n_texts: int) -> NDArray[np.bool_]:
+    """Which texts there are not, of texts as the kernels take them."""
+    if isinstance(texts, list):
+        return np.array([not isinstance(text, str) for text in texts], dtype=np.bool_)
+    if len(texts) == 3:
+        return np.zeros(n_texts, dtype=np.bool_) if texts[2] is None else np.asarray(texts[2])
+    _, _, valid, valid_offset = texts
+    if valid is None:
+        return np.zeros(n_texts, dtype=np.bool_)
+    bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + n_texts]
+    return np.asarray(bits == 0)
+
+
+def _urn(rows: Real, times: Int, polya: Real) -> Real:
+    """Log-probability of words under Pólya's urn, (words, classes): a token makes its word likelier from then on."""
+    total = int(times.sum())
+    length = np.log(polya + np.arange(total)[:, None]).sum(axis=0)
+    each = [np.log(row + np.arange(n)[:, None]).sum(axis=0) for row, n in zip(rows, times.tolist(), strict=True)]
+    return np.array(each).reshape(rows.shape) - np.outer(times / max(total, 1), length)
+
+
+def _copied(fresh: Int, strength: float, rng: np.random.Generator) -> Int:
+    """A draw from Pólya's urn: token t is a copy of one of the t before it with probability t / (strength + t)."""
+    text = fresh.copy()
+    at = np.floor(rng.random(len(text)) * (strength + np.arange(len(text))) - strength).astype(np.int64)
+    for t in np.flatnonzero(at >= 0).tolist():
+        text[t] = text[min(int(at[t]), t - 1)]
+    return text

@@ -1,0 +1,313 @@
+"""How a bag of words is scored: the event models, each a row of numbers per word and a few numbers per class.
+
+Multinomial and presence share their formulas: occurrences in the one, documents in the other. A text that has word w
+x_w times adds constant[c] + Σ x_w · scale_w · (row_w[c] + base[c]) for class c, over the words of the vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions.dirichlet import log
+from banbury.distributions.family import SMALLEST_ALPHA, How
+from banbury.distributions.vocabulary import Pairs, Vocabulary
+from banbury.sums import ROUNDING, Rows
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
+TINY = np.finfo(float).tiny
+CERTAIN = 2.0**400  # the row of a word that every text of a class has; no logarithm comes near it
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the kernel adds up. ``polya`` stands for base where words are drawn from an urn.
+
+    ``certain`` is how many words every text of a class has, under a Bernoulli model without smoothing; their rows are
+    CERTAIN, and they are not in the constant. None: there is no such word.
+    """
+
+    weights: _core.Weights
+    base: Real
+    constant: Real
+    polya: Real | None = None
+    certain: Int | None = None
+    full: bool = True  # whether every class has a word
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The words kept with their counts: occurrences, or documents if ``once``; times log(N / df) if ``idf``."""
+
+    words: Vocabulary
+    once: bool
+    idf: bool
+
+    def __iter__(self) -> Iterator[tuple[Pairs, NDArray[Any], Real | None]]:
+        """Chunk by chunk the pairs, their counts, and the words' scales."""
+        n_texts = float(self.words.texts.sum())
+        for pairs in self.words:
+            counts = pairs.documents if self.once else pairs.occurrences
+            if self.idf:
+                scale = inverse_document_frequency(pairs.per_word(pairs.documents), n_texts)
+                yield pairs, counts * pairs.per_pair(scale), scale
+            else:
+                yield pairs, counts, None
+
+    @cached_property
+    def per_class(self) -> Real:
+        """The sum of all counts in each class."""
+        if self.words.complete and not self.idf:
+            table = self.words.table
+            return Rows(*(table.documents() if self.once else table.occurrences())).value
+        return self.total(0.0)
+
+    def total(self, a: float) -> Real:
+        """The sum of all counts in each class, each with ``a`` added; none below zero."""
+        n_words, n_classes = self.words.n_words, self.words.n_classes
+        if a > 0 or (a == 0 and self.words.complete and not self.idf):
+            return self.per_class + a * n_words
+        result = np.zeros(n_classes)
+        for pairs, counts, _ in self:
+            result += pairs.per_class(np.maximum(counts + a, 0.0), n_classes)
+        return result
+
+
+def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
+    """log(N / df) of each word; 0 where every text has it, and where none has."""
+    some = documents > 0
+    ratio = n_texts / np.where(some, documents, 1.0)
+    return np.where(some, np.log(np.maximum(ratio, 1.0)), 0.0)
+
+
+def pseudo_count(how: How, alpha: float) -> float:
+    """What is added to every count; below zero only under map, where what falls below zero is taken as zero."""
+    if how == "mle":
+        return 0.0
+    return alpha - 1.0 if how == "map" else max(alpha, SMALLEST_ALPHA)
+
+
+def check_size(words: Vocabulary, column: str, why: str) -> None:
+    if words.n_words * words.n_classes > MOST_CELLS:
+        raise errors.too_many_words(column, words.n_words, words.n_classes, why)
+
+
+# Multinomial and presence --------------------------------------------------------------------------------------------
+
+
+def multinomial(weighed: Weighed, how: How, alpha: float, urn: bool) -> Scores:
+    """P(word | class) = (n + a) / (N + aV); equal shares in a class without any word. ``urn``: Pólya's instead."""
+    words, a = weighed.words, pseudo_count(how, alpha)
+    total = weighed.total(a)
+    if urn:
+        weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
+        for pairs, counts, _ in weighed:
+            weights.set(pairs.ids, np.full(len(pairs.ids), a), None, pairs.starts, pairs.classes, counts + a)
+        balls = np.where(total > 0, total, 1.0)  # without a word nothing is drawn
+        return Scores(weights, np.zeros(words.n_classes), np.zeros(words.n_classes), balls)
+    empty = total <= 0
+    weights = _core.Weights(words.n_classes, unseen(a, total))
+    for pairs, counts, scale in weighed:
+        if a <= 0 and scale is not None:  # a weight of 0 times −inf would be no number
+            counts = counts[pairs.per_pair(scale > 0)]
+            pairs, scale = pairs.only(scale > 0), scale[scale > 0]
+        common, values = multinomial_rows(pairs, counts, a)
+        if a <= 0:
+            values = np.where(empty[pairs.classes], 0.0, values)
+        weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
+    base = multinomial_base(total, words.n_words)
+    return Scores(weights, base, np.zeros(words.n_classes), full=not empty.any())
+
+
+def multinomial_rows(pairs: Pairs, counts: NDArray[Any], a: float) -> tuple[Real, Real]:
+    """What all classes have that a word does not occur in, and what each of the others has."""
+    if a > 0:
+        return np.full(len(pairs.ids), np.log(a)), np.log(counts + a)
+    return np.zeros(len(pairs.ids)), log(np.maximum(counts + a, 0.0))
+
+
+def unseen(a: float, total: Real) -> Real:
+    """Added for classes that a word does not occur in: without smoothing, −inf unless the class has no word at all."""
+    return np.where(total > 0, -np.inf, 0.0) if a <= 0 else np.zeros(len(total))
+
+
+def multinomial_base(total: Real, n_words: int) -> Real:
+    return -np.log(np.where(total > 0, total, max(n_words, 1)))
+
+
+def change_multinomial(
+    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float
+) -> Scores:
+    """The scores after the counts of these words changed, and with them the sums of each class; in place."""
+    total = counted + a * n_words
+    if scores.polya is not None:
+        common, values, polya, base = np.full(len(pairs.ids), a), counts + a, np.maximum(total, TINY), scores.base
+    else:
+        common, values = multinomial_rows(pairs, counts, a)
+        polya, base = None, multinomial_base(total, n_words)
+    scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
+    return Scores(scores.weights, base, scores.constant, polya)
+
+
+def drawn_multinomial(weighed: Weighed, alpha: float, rng: np.random.Generator) -> Scores:
+    """One draw of P(word | class) from its Dirichlet posterior, for all words and classes."""
+    words, n_classes = weighed.words, weighed.words.n_classes
+    weights, total = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
+    for pairs, counts, scale in weighed:
+        drawn = _gamma(pairs.cells(counts, n_classes) + max(alpha, SMALLEST_ALPHA), rng)
+        total += drawn.sum(axis=0)
+        _set_cells(weights, pairs, np.log(drawn), scale)
+    return Scores(weights, multinomial_base(total, words.n_words), np.zeros(n_classes))
+
+
+def _gamma(shape: Real, rng: np.random.Generator) -> Real:
+    return np.maximum(rng.standard_gamma(shape), TINY)
+
+
+def _set_cells(weights: _core.Weights, pairs: Pairs, cells: Real, scale: Real | None) -> None:
+    """Rows that have a number of their own for every class."""
+    n, n_classes = cells.shape
+    starts = np.arange(0, (n + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
+    classes = np.tile(np.arange(n_classes, dtype=np.int32), n)
+    weights.set(pairs.ids, np.zeros(n), scale, starts, classes, np.ascontiguousarray(cells).ravel())
+
+
+# Complement ----------------------------------------------------------------------------------------------------------
+
+
+def complement(weighed: Weighed, how: How, alpha: float) -> Scores:
+    """−log P(word | all classes but this one). Without smoothing a zero would make a class certain: a is 1e-10 at least."""
+    words, a = weighed.words, complement_pseudo_count(how, alpha)
+    weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
+    for pairs, counts, scale in weighed:
+        common, values = complement_rows(pairs, counts, a)
+        weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
+    return Scores(weights, complement_base(weighed.per_class, words.n_words, a), np.zeros(words.n_classes))
+
+
+def complement_pseudo_count(how: How, alpha: float) -> float:
+    return max(pseudo_count(how, alpha), SMALLEST_ALPHA)
+
+
+def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float) -> tuple[Real, Real]:
+    every = pairs.per_word(counts)
+    elsewhere = np.maximum(pairs.per_pair(every) - counts, 0.0)
+    return -np.log(every + a), -np.log(elsewhere + a)
+
+
+def complement_base(per_class: Real, n_words: int, a: float) -> Real:
+    elsewhere = np.maximum(per_class.sum() - per_class, 0.0)
+    return np.asarray(np.log(elsewhere + a * max(n_words, 1)))
+
+
+def change_complement(
+    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float
+) -> Scores:
+    """The twin of ``change_multinomial``."""
+    common, values = complement_rows(pairs, counts, a)
+    scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
+    return Scores(scores.weights, complement_base(counted, n_words, a), scores.constant)
+
+
+def normalised_complement(weighed: Weighed, how: How, alpha: float) -> Scores:
+    """The same weights, divided in each class by the sum of their absolute values over the vocabulary."""
+    words, a, n_classes = weighed.words, complement_pseudo_count(how, alpha), weighed.words.n_classes
+    base = complement_base(weighed.per_class, words.n_words, a)
+    size = words.n_words * base
+    for pairs, counts, _ in weighed:
+        common, values = complement_rows(pairs, counts, a)
+        size = size + common.sum() + pairs.per_class(values - pairs.per_pair(common), n_classes)
+    size = _divisor(size, words)
+    weights = _core.Weights(n_classes, np.zeros(n_classes))
+    for pairs, counts, scale in weighed:
+        common, values = complement_rows(pairs, counts, a)
+        cells = np.broadcast_to(common[:, None], (len(common), n_classes)).copy()
+        cells[pairs.per_pair(np.arange(len(common))), pairs.classes] = values
+        _set_cells(weights, pairs, cells / size, scale)
+    return Scores(weights, base / size, np.zeros(n_classes))
+
+
+def _divisor(size: Real, words: Vocabulary) -> Real:
+    """The one word of a vocabulary is certain everywhere: its weights are 0, and so is their sum."""
+    return np.ones_like(size) if words.n_words < 2 else size
+
+
+def drawn_complement(weighed: Weighed, alpha: float, norm: bool, rng: np.random.Generator) -> Scores:
+    """One draw of P(word | all classes but this one) for every class."""
+    words, n_classes = weighed.words, weighed.words.n_classes
+    weights, total, logs = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes), np.zeros(n_classes)
+    before = rng.bit_generator.state
+    for _, drawn, _ in _elsewhere(weighed, alpha, rng):
+        total += drawn.sum(axis=0)
+        logs += np.log(drawn).sum(axis=0)
+    base = -multinomial_base(total, words.n_words)
+    size = _divisor(words.n_words * base - logs, words) if norm else np.ones(n_classes)
+    rng.bit_generator.state = before  # the same draw once more, now that its sums are known
+    for pairs, drawn, scale in _elsewhere(weighed, alpha, rng):
+        _set_cells(weights, pairs, -np.log(drawn) / size, scale)
+    return Scores(weights, base / size, np.zeros(n_classes))
+
+
+def _elsewhere(weighed: Weighed, alpha: float, rng: np.random.Generator) -> Iterator[tuple[Pairs, Real, Real | None]]:
+    """Gamma variates for what is counted in all classes but each, words × classes."""
+    for pairs, counts, scale in weighed:
+        cells = pairs.cells(counts, weighed.words.n_classes)
+        every = cells.sum(axis=1, keepdims=True)
+        yield pairs, _gamma(np.maximum(every - cells, 0.0) + max(alpha, SMALLEST_ALPHA), rng), scale
+
+
+# Bernoulli -----------------------------------------------------------------------------------------------------------
+
+
+def bernoulli(words: Vocabulary, how: How, alpha: float) -> Scores:
+    """P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half where nothing is left to divide.
+
+    The constant is that of a text without any word; a row is what a word's presence changes: log p − log(1 − p).
+    """
+    a, n_classes = pseudo_count(how, alpha), words.n_classes
+    present, absent = log_shares(np.zeros(n_classes), words.texts, a)
+    weights = _core.Weights(n_classes, present - absent)
+    constant, n_pairs, certain = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
+    for pairs in words:
+        yes, no = log_shares(pairs.documents, words.texts[pairs.classes], a)
+        sure = np.isneginf(no)
+        rows = np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no))
+        weights.set(pairs.ids, np.zeros(len(pairs.ids)), None, pairs.starts, pairs.classes, rows)
+        constant += pairs.per_class(np.where(sure, 0.0, no), n_classes)
+        n_pairs += pairs.per_class(np.ones(len(no)), n_classes)
+        certain += pairs.per_class(sure.astype(np.float64), n_classes)
+    constant += (words.n_words - n_pairs) * absent
+    whole = certain.astype(np.int64) if certain.any() else None
+    return Scores(weights, np.zeros(n_classes), constant, None, whole)
+
+
+def log_shares(documents: NDArray[Any], texts: Real, a: float) -> tuple[Real, Real]:
+    """Logarithms of the shares of texts with and without a word, both with the pseudo-count ``a``."""
+    without = texts - documents
+    without = np.where(without <= ROUNDING * texts, 0.0, without)
+    yes, no = np.maximum(documents + a, 0.0), np.maximum(without + a, 0.0)
+    nothing = yes + no <= 0
+    both = np.where(nothing, 2.0, yes + no)
+    return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
+
+
+def drawn_bernoulli(words: Vocabulary, alpha: float, rng: np.random.Generator) -> Scores:
+    """One draw of P(word in text | class) from its Beta posterior, for all words and classes."""
+    a, n_classes = max(alpha, SMALLEST_ALPHA), words.n_classes
+    weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
+    for pairs in words:
+        yes = pairs.cells(pairs.documents, n_classes)
+        no = np.maximum(words.texts - yes, 0.0)
+        drawn = np.log(_gamma(np.stack([yes, no], axis=-1) + a, rng))
+        constant += (drawn[..., 1] - np.logaddexp(drawn[..., 0], drawn[..., 1])).sum(axis=0)
+        _set_cells(weights, pairs, drawn[..., 0] - drawn[..., 1], None)
+    return Scores(weights, np.zeros(n_classes), constant)

@@ -1,0 +1,206 @@
+"""The words of a column of text that an estimate uses, and their counts, some words at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.sums import Rows, value
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+Ids = NDArray[np.uint32]
+
+CELLS = 1 << 21  # of words × classes that are looked at together, so that millions of pairs need no large temporaries
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Some words and the classes they occur in: word i has the pairs ``starts[i]`` to ``starts[i + 1]``.
+
+    Occurrences and documents are whole numbers, or float64 where weights or damping made the sums real.
+    """
+
+    ids: Ids
+    starts: Int
+    classes: NDArray[np.int32]
+    occurrences: NDArray[Any]
+    documents: NDArray[Any]
+
+    @cached_property
+    def sizes(self) -> Int:
+        return self.starts[1:] - self.starts[:-1]  # np.diff takes longer than one text's other steps
+
+    def per_word(self, each: NDArray[Any]) -> NDArray[Any]:
+        """Sums over each word's pairs."""
+        if self.sizes.all():
+            return np.add.reduceat(each, self.starts[:-1]) if len(each) else each
+        result = np.zeros(len(self.ids), dtype=each.dtype)
+        filled = self.sizes > 0  # reduceat would give an empty word its neighbour's first pair
+        if len(each):
+            result[filled] = np.add.reduceat(each, self.starts[:-1][filled])
+        return result
+
+    def per_pair(self, each: NDArray[Any]) -> NDArray[Any]:
+        """A word's number for each of its pairs."""
+        return np.repeat(each, self.sizes)
+
+    def per_class(self, each: NDArray[Any], n_classes: int) -> Real:
+        sums: Real = np.bincount(self.classes, weights=each, minlength=n_classes).astype(np.float64, copy=False)
+        return sums
+
+    def cells(self, each: NDArray[Any], n_classes: int) -> Real:
+        """A table of words × classes."""
+        result = np.zeros((len(self.ids), n_classes))
+        result[self.per_pair(np.arange(len(self.ids))), self.classes] = each
+        return result
+
+    def only(self, kept: NDArray[np.bool_]) -> Pairs:
+        """The pairs of some of the words."""
+        if kept.all():
+            return self
+        starts = np.concatenate([[0], np.cumsum(self.sizes[kept])])
+        pairs = self.per_pair(kept)
+        return Pairs(self.ids[kept], starts, self.classes[pairs], self.occurrences[pairs], self.documents[pairs])
+
+
+def pairs_of(table: _core.Words, ids: Ids) -> Pairs:
+    starts, classes, occurrences, documents, weights = table.pairs(ids)
+    if weights is None:
+        return Pairs(ids, starts, classes, occurrences, documents)
+    return Pairs(ids, starts, classes, value(weights[:, 0]), value(weights[:, 1]))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words kept, by their ids in a table. ``complete``: they are all that the table has."""
+
+    table: _core.Words
+    ids: Ids
+    complete: bool
+
+    @property
+    def n_words(self) -> int:
+        return len(self.ids)
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.table.n_classes)
+
+    @cached_property
+    def texts(self) -> Real:
+        """Texts per class."""
+        return Rows(*self.table.texts()).value
+
+    def __iter__(self) -> Iterator[Pairs]:
+        """The words' pairs, chunk by chunk, in the order of ``ids``."""
+        size = max(1, CELLS // max(self.n_classes, 1))
+        for start in range(0, len(self.ids), size):
+            yield pairs_of(self.table, self.ids[start : start + size])
+
+    def keep(self, kept: NDArray[np.bool_]) -> Vocabulary:
+        return self if kept.all() else Vocabulary(self.table, self.ids[kept], False)
+
+
+def every_word(table: _core.Words, by_name: bool) -> Vocabulary:
+    """All words that some text has; ``by_name``: in an order that does not depend on where they were met."""
+    if by_name:
+        return Vocabulary(table, table.in_order(), True)
+    if table.n_ids == table.n_words:
+        return Vocabulary(table, np.arange(table.n_ids, dtype=np.uint32), True)
+    return Vocabulary(table, np.sort(table.in_order()), True)
+
+
+def given_words(table: _core.Words, words: Iterable[str]) -> Vocabulary:
+    """These words, whether any text has them or not, by name."""
+    names = sorted(set(words))
+    table = table.with_words(names)
+    return Vocabulary(table, table.find(names).astype(np.uint32), False)
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What makes a word too rare, too common or not telling enough; it costs a pass over the counts, none over the texts."""
+
+    min_count: float
+    min_share: float
+    max_share: float
+    drop_most_frequent: int
+    max_words: int | None
+    choose_by: Literal["count", "mutual_information"]
+
+    @property
+    def ranks(self) -> bool:
+        """Whether words are ranked, so that equals must be told apart by name."""
+        return self.drop_most_frequent > 0 or self.max_words is not None
+
+    @property
+    def any(self) -> bool:
+        return self.ranks or self.min_count > 0 or self.min_share > 0 or self.max_share < 1
+
+    def of(self, words: Vocabulary) -> Vocabulary:
+        """The most frequent of all words are dropped first, then the rare and the common; of the rest the best are kept."""
+        if not self.any:
+            return words
+        occurrences, documents, information = self._totals(words)
+        n_texts = float(words.texts.sum())
+        kept = (occurrences >= self.min_count) & (documents >= self.min_share * n_texts)
+        if self.max_share < 1:
+            kept &= documents <= self.max_share * n_texts
+        if self.drop_most_frequent:
+            kept[_best(occurrences, self.drop_most_frequent)] = False
+        if self.max_words is not None:
+            score = np.where(kept, occurrences if self.choose_by == "count" else information, -np.inf)
+            best = np.zeros(len(kept), dtype=np.bool_)
+            best[_best(score, self.max_words)] = True
+            kept &= best
+        return words.keep(kept)
+
+    def _totals(self, words: Vocabulary) -> tuple[Real, Real, Real]:
+        """Occurrences, documents and mutual information of every word."""
+        occurrences, documents, information = np.zeros((3, words.n_words))
+        asked = self.max_words is not None and self.choose_by == "mutual_information"
+        start = 0
+        for pairs in words:
+            at = slice(start, start + len(pairs.ids))
+            occurrences[at] = pairs.per_word(pairs.occurrences)
+            documents[at] = pairs.per_word(pairs.documents)
+            if asked:
+                information[at] = mutual_information(pairs, words.texts)
+            start = at.stop
+        return occurrences, documents, information
+
+
+def _best(score: Real, n: int) -> Int:
+    """The places of the n highest; of equals the first."""
+    return np.argsort(-score, kind="stable")[:n]
+
+
+def mutual_information(pairs: Pairs, texts: Real) -> Real:
+    """Between a word's presence in a text and the text's class, in nats; ``texts`` per class."""
+    n_texts = float(texts.sum())
+    if n_texts <= 0:
+        return np.zeros(len(pairs.ids))
+    with_word, of_class = pairs.documents.astype(np.float64), texts[pairs.classes]
+    # H(presence) − H(presence | class); classes without the word add nothing to either sum.
+    given_class = pairs.per_word(_entropy_terms(with_word, of_class))
+    all_classes = _entropy_terms(pairs.per_word(with_word), np.full(len(pairs.ids), n_texts))
+    return np.maximum((given_class - all_classes) / n_texts, 0.0)
+
+
+def _entropy_terms(part: Real, whole: Real) -> Real:
+    """part · log(part / whole) + the same for the rest."""
+    rest = np.maximum(whole - part, 0.0)
+    return _times_log(part, whole) + _times_log(rest, whole)
+
+
+def _times_log(part: Real, whole: Real) -> Real:
+    """part · log(part / whole), 0 where there is none."""
+    some = part > 0
+    return np.where(some, part * np.log(np.where(some, part, 1.0) / np.where(whole > 0, whole, 1.0)), 0.0)

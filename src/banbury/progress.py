@@ -1,0 +1,108 @@
+"""Progress on stderr: a line that says how far long work has come, and is gone when the work is done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+FIRST = 1.0  # seconds before anything is written
+EVERY = 0.2
+FEW_ROWS = 1000
+
+
+class Counted(Protocol):
+    """A batch of rows; ``share`` is how much of the whole is read with it, or None."""
+
+    n_rows: int
+    share: float | None
+
+
+B = TypeVar("B", bound=Counted)
+
+
+def watched(batches: Iterable[B], what: str, name: str | None = None) -> Iterator[B]:
+    """The batches, while a line on stderr says how many rows are done: ``counting mail/: 12,345 rows, 41%, 3 s``.
+
+    The line appears after a second, where stderr is a terminal or BANBURY_PROGRESS is 1; with BANBURY_PROGRESS=0 never.
+    ``name`` is the file or folder that is read; without it the rows are in memory already.
+    """
+    return _told(batches, what, name) if _wanted() else iter(batches)
+
+
+def _wanted() -> bool:
+    given = os.environ.get("BANBURY_PROGRESS", "")
+    if given:
+        return given != "0"
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
+
+
+def _told(batches: Iterable[B], what: str, name: str | None) -> Iterator[B]:
+    line = _Line(what, name)
+    try:
+        if name is not None:
+            line.begin()
+        for batch in batches:
+            if batch.n_rows >= FEW_ROWS or line.n_rows:
+                line.begin()
+            yield batch
+            line.n_rows, line.share = line.n_rows + batch.n_rows, batch.share
+    finally:
+        line.end()
+
+
+class _Line:
+    """The line, written by a thread of its own: a single batch may take long, too."""
+
+    def __init__(self, what: str, name: str | None) -> None:
+        self.title = what if name is None else f"{what} {''.join(c if c.isprintable() else '?' for c in name)}"
+        self.n_rows = 0
+        self.share: float | None = None
+        self._start = time.monotonic()
+        self._width = 0
+        self._done = threading.Event()
+        self._writing = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="banbury progress", daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        with self._writing:
+            self._done.set()
+            if self._width:
+                self._write(" " * self._width + "\r")
+
+    def _run(self) -> None:
+        waiting = FIRST
+        while not self._done.wait(waiting):
+            with self._writing:
+                if self._done.is_set() or not self._tell():
+                    return
+            waiting = EVERY
+
+    def _tell(self) -> bool:
+        text = self._text()[: max(shutil.get_terminal_size().columns - 1, 20)]
+        padding, self._width = " " * (self._width - len(text)), len(text)
+        return self._write(text + padding)
+
+    def _text(self) -> str:
+        share = "" if self.share is None else f", {self.share:.0%}"
+        return f"{self.title}: {self.n_rows:,} rows{share}, {time.monotonic() - self._start:.0f} s"
+
+    def _write(self, text: str) -> bool:
+        try:
+            sys.stderr.write("\r" + text)
+            sys.stderr.flush()
+        except (AttributeError, OSError, ValueError):  # stderr was closed
+            return False
+        return True

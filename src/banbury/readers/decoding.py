@@ -1,0 +1,73 @@
+"""Bytes → text: UTF-8, then the encoding that is declared, then Latin-1, in which every byte is a character."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import lru_cache
+
+# Python has codecs that are no character sets: slow on long texts, or with escapes of their own.
+NO_CHARSETS = frozenset({"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
+
+# Texts in these may be valid UTF-8 by chance, so they are believed before it.
+AMBIGUOUS = re.compile(r"utf-?(7|16|32)|iso-?2022|hz", re.IGNORECASE)
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+_META = re.compile(rb"<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+META_WITHIN = 4096
+LONGEST_NAME = 64
+
+
+@lru_cache(maxsize=256)
+def charset(declared: str) -> str | None:
+    """The codec of a declared character set; None if there is none of that name."""
+    try:
+        name = codecs.lookup(declared.strip(" \t\"'")[:LONGEST_NAME]).name
+    except (LookupError, ValueError):
+        return None
+    return None if name.replace("-", "_") in NO_CHARSETS else name
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """The text of some bytes; none are an error.
+
+    >>> decode("Grün".encode()), decode("Grün".encode("latin-1")), decode("Žižek".encode("cp1250"), "windows-1250")
+    ('Grün', 'Grün', 'Žižek')
+    """
+    name = charset(declared) if declared else None
+    order = [name, "utf-8"] if name and AMBIGUOUS.match(name) else ["utf-8", name]
+    for each in order:
+        try:
+            if each is not None:
+                return data.decode(each)
+        except (LookupError, ValueError):
+            pass
+    return data.decode("latin-1")
+
+
+def decode_file(data: bytes, declared: str | None = None) -> str:
+    """The text of a whole file, which may begin with a byte order mark."""
+    for mark, name in MARKS:
+        if data.startswith(mark):
+            if name == "utf-8":
+                return decode(data[len(mark) :], declared)
+            try:
+                return data.decode(name)
+            except UnicodeDecodeError:
+                if name == "utf-16":
+                    return data.decode(name, "replace")
+    return decode(data, declared)
+
+
+def declared_in_html(data: bytes) -> str | None:
+    """The encoding that a page names for itself. What can be read so is not in 16 or 32 bits, whatever it says."""
+    found = _META.search(data, 0, META_WITHIN)
+    name = found[1].decode("ascii", "replace") if found else ""
+    return None if AMBIGUOUS.match(name) and "utf" in name.lower() else name or None

@@ -1,0 +1,380 @@
+"""Documents → rows: one text a file, one row a message; a folder with a sub-folder per class.
+
+Files that cannot be read are named, skipped and counted; so are broken messages, of which what can be read is taken.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from banbury import errors
+from banbury.readers.batches import Batch, Source
+from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
+from banbury.readers.columns import Coded, Codes, Column, Objects, decoded, missing, n_threads
+from banbury.readers.decoding import declared_in_html, decode_file
+from banbury.readers.mail import begins_as_mail, begins_as_mbox, message_text, messages
+from banbury.readers.markup import html_text
+from banbury.readers.options import Options
+from banbury.readers.tables import TEXT, given_names
+
+Form = Literal["text", "mail", "html"]
+
+MAILBOXES = (".mbox", ".mbx")
+MAIL = (".eml", *MAILBOXES)
+HTML = (".html", ".htm", ".xhtml")
+TEXT_ENDINGS = (".txt", ".text", ".md", ".rst", ".log")
+TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq", ".ndjson", ".jsonl")  # in a folder of nothing else
+EMPTY_FOLDER = "there is no file in it. Give a folder with a sub-folder of files per class, or a folder of files"
+CLASS = "class"
+
+BATCH_ROWS = 4096
+BATCH_CHARACTERS = 16 << 20
+LARGE = 16 << 20  # bytes: a mailbox above this is read message by message
+
+# What no text begins with.
+_BINARY = (
+    (b"PAR1\x15", "Parquet"),
+    (b"\x1f\x8b", "gzip"),
+    (b"PK\x03\x04", "a zip archive or an office document"),
+    (b"%PDF-", "a PDF"),
+    (b"\x89PNG\r\n", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"\xd0\xcf\x11\xe0", "an office document"),
+    (b"\x7fELF", "a program"),
+)
+
+
+def form_of(path: str, begin: bytes) -> Form:
+    """What a document is: by its ending, or for one that says nothing by what the file begins with."""
+    last = ending(path)
+    if last in MAIL:
+        return "mail"
+    if last in HTML:
+        return "html"
+    if last not in TEXT_ENDINGS:
+        if begins_as_mail(begin):
+            return "mail"
+        if begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html")):
+            return "html"
+    return "text"
+
+
+def text_of(data: bytes, form: Form, options: Options) -> tuple[str, bool]:
+    """The text of one document, and whether it is broken."""
+    if form == "mail":
+        return message_text(data, options.headers)
+    if form == "html":
+        return html_text(decode_file(data, declared_in_html(data))), False
+    return decode_file(data), False
+
+
+def _is_mailbox(path: str, begin: bytes) -> bool:
+    """Whether a file of mail may hold several messages."""
+    last = ending(path)
+    return last in MAILBOXES or (last not in MAIL and begins_as_mbox(begin))
+
+
+def as_texts(values: list[Any], options: Options) -> list[str | None]:
+    """Messages or pages that are in memory already, as texts."""
+    texts: list[str | None] = []
+    broken: list[str] = []
+    for row, value in enumerate(values):
+        if missing(value):
+            texts.append(None)
+        elif isinstance(value, str) and options.format == "html":
+            texts.append(html_text(value))
+        else:
+            data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+            text, is_broken = text_of(data, "html" if options.format == "html" else "mail", options)
+            broken += [f"row {row:,}"] * is_broken
+            texts.append(text)
+    if broken:
+        warnings.warn(errors.broken_messages(None, broken, len(values)), stacklevel=5)
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of documents, and the class that they are of."""
+
+    path: str
+    label: str | None = None
+
+
+@dataclass(slots=True)
+class Losses:
+    """What could not be read: files with the reason, and broken messages among all of them."""
+
+    files: list[tuple[str, str]] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    n_messages: int = 0
+
+
+def from_files(
+    files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]] = ()
+) -> Source:
+    """The documents in some files, in their order; with a column for the class where files have labels."""
+    documents = _Documents(files, name, options, unreadable)
+    return Source(documents.batches, name, target=documents.names[0] if len(documents.names) > 1 else None)
+
+
+class _Documents:
+    """The documents in some files; ``name`` is the folder, pattern or file that they were given as."""
+
+    def __init__(
+        self, files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]]
+    ) -> None:
+        self.files = files
+        self.name = name
+        self.options = options
+        self.unreadable = unreadable
+        self.warned = False
+        own = (CLASS, TEXT) if any(file.label is not None for file in files) else (TEXT,)
+        self.names = own if options.names is None else given_names(options.names, len(own))
+
+    def batches(self) -> Iterator[Batch]:
+        losses = Losses(list(self.unreadable))
+        first_row = 0
+        for rows in _ahead(self._gathered(losses)):
+            batch = rows.batch(self.names, self.name)
+            batch.first_row, first_row = first_row, first_row + batch.n_rows
+            yield batch
+        self._tell(losses, first_row)
+        if first_row == 0:
+            yield _Rows().batch(self.names, self.name)
+
+    def _gathered(self, losses: Losses) -> Iterator[_Rows]:
+        """The rows in batches of bounded size."""
+        most = self.options.batch_rows or BATCH_ROWS
+        rows = _Rows()
+        for number, file in enumerate(self.files):
+            for name, text, within in self._documents(file, losses):
+                rows.add(file.label, name, text)
+                if len(rows.texts) == most or rows.size >= BATCH_CHARACTERS:
+                    rows.share = (number + within) / len(self.files)
+                    yield rows
+                    rows = _Rows()
+        if rows.texts:
+            rows.share = 1.0
+            yield rows
+
+    def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, str, float]]:
+        """Name and text of each document of a file, and how much of the file is read with it."""
+        shown = shown_path(file.path)
+        try:
+            data, whole = beginning(file.path)
+            form = form_of(file.path, data) if self.options.format == "auto" else self.options.format
+            if form == "mail" and _is_mailbox(file.path, data):
+                yield from self._messages(file.path, shown, data if whole else None, losses)
+                return
+            if not whole:
+                with _stream(file.path) as stream:
+                    data = stream.read()
+            for begin, what in _BINARY:
+                if data.startswith(begin):
+                    losses.files.append((shown, f"it holds {what}, not text"))
+                    return
+            yield shown, self._text(data, form, shown, losses), 1.0
+        except (OSError, errors.BanburyError) as problem:
+            losses.files.append((shown, _why(problem, file.path)))
+
+    def _text(self, data: bytes, form: Form, name: str, losses: Losses) -> str:
+        text, broken = text_of(data, form, self.options)
+        losses.n_messages += form == "mail"
+        if broken:
+            losses.broken.append(name)
+        return text
+
+    def _messages(self, path: str, shown: str, data: bytes | None, losses: Losses) -> Iterator[tuple[str, str, float]]:
+        """The messages of a mailbox: ``data``, or else the file, which is never held whole."""
+        if data is not None:
+            alone = b"\nFrom " not in data and data.strip()
+            found = iter([(data, False)]) if alone else messages(io.BytesIO(data))
+            for name, text in self._numbered(found, shown, losses):
+                yield name, text, 0.0
+            return
+        size = 0 if path.lower().endswith(COMPRESSED) else os.path.getsize(path)
+        with _stream(path) as stream:
+            for name, text in self._numbered(messages(stream), shown, losses):
+                yield name, text, min(stream.tell() / size, 1.0) if size else 0.0
+
+    def _numbered(self, found: Iterator[tuple[bytes, bool]], shown: str, losses: Losses) -> Iterator[tuple[str, str]]:
+        """The messages with their numbers; one that is alone has none."""
+        one, another = next(found, None), next(found, None)
+        number = 0 if another is None else 1
+        while one is not None:
+            name = f"{shown}, message {number:,}" if number else shown
+            text = self._text(one[0], "mail", name, losses)
+            if one[1] and losses.broken[-1:] != [name]:
+                losses.broken.append(name)
+            yield name, text
+            one, another, number = another, next(found, None), number + 1
+
+    def _tell(self, losses: Losses, n_rows: int) -> None:
+        if losses.files and n_rows == 0:
+            raise errors.nothing_readable(self.name, losses.files)
+        if self.warned:
+            return
+        self.warned = True
+        if losses.files:
+            n_files = len(self.files) + len(self.unreadable)
+            warnings.warn(errors.unreadable_files(self.name, losses.files, n_files), stacklevel=3)
+        if losses.broken:
+            warnings.warn(errors.broken_messages(self.name, losses.broken, losses.n_messages), stacklevel=3)
+
+
+class _Rows:
+    """Documents on their way into a batch."""
+
+    def __init__(self) -> None:
+        self.labels: list[str | None] = []
+        self.names: list[str] = []
+        self.texts: list[str] = []
+        self.size = 0
+        self.share: float | None = None
+
+    def add(self, label: str | None, name: str, text: str) -> None:
+        self.labels.append(label)
+        self.names.append(name)
+        self.texts.append(text)
+        self.size += len(text)
+
+    def batch(self, names: tuple[str, ...], source: str | None) -> Batch:
+        columns: dict[str, Column] = {names[-1]: Objects(self.texts, text=True)}
+        if len(names) == 2:
+            columns[names[0]] = _choices(self.labels)
+        batch = Batch(names, len(self.texts), columns, True, source)
+        batch.row_names, batch.share = self.names, self.share
+        return batch
+
+
+def _choices(labels: list[Any]) -> Column:
+    numbering = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    codes = np.array([numbering[label] for label in labels], dtype=np.int32)
+    return Coded(Codes(codes, 0, list(numbering)), categorical=False)
+
+
+def _ahead(items: Iterator[_Rows]) -> Iterator[_Rows]:
+    """The items, each made while the one before is worked on."""
+    if n_threads(None) == 1:
+        yield from items
+        return
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = pool.submit(next, items, None)
+            yield item
+
+
+def _why(problem: Exception, path: str) -> str:
+    """Why a file could not be read, without its name."""
+    said = problem.strerror if isinstance(problem, OSError) else None
+    return said or str(problem).removeprefix(f"cannot read {path}: ").rstrip(".")
+
+
+def shown_path(path: str) -> str:
+    """The path as text that can be printed, whatever bytes are in it."""
+    return decoded(os.fsencode(path))
+
+
+def beginning(path: str, most: int = LARGE) -> tuple[bytes, bool]:
+    """The first bytes of a document, and whether they are all of it. Does not wait for what is no regular file."""
+    if path.lower().endswith(COMPRESSED):
+        with opened(path) as stream:
+            data = fetched(stream, most + 1, path)
+        return data, len(data) <= most
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is no regular file")
+        wanted = min(status.st_size, most) + 1
+        data = os.read(handle, wanted)
+        while 0 < len(data) < wanted - 1 and (more := os.read(handle, wanted - len(data))):
+            data += more
+        return data, len(data) <= most
+    finally:
+        os.close(handle)
+
+
+def _stream(path: str) -> io.BufferedReader:
+    return io.BufferedReader(opened(path)) if path.lower().endswith(COMPRESSED) else open(path, "rb")
+
+
+# Folders
+
+
+def from_folder(path: str, options: Options) -> Source | list[str]:
+    """The documents in a folder, each of the class that its sub-folder is named for, or of none without sub-folders.
+
+    Of a folder with nothing but tables in it, a table in parts, the paths are given back.
+    """
+    unreadable: list[tuple[str, str]] = []
+    try:
+        entries = _visible(path)
+    except OSError as problem:
+        raise errors.bad_file(path, f"{_why(problem, path)}.") from None
+    seen = {_identity(path)}
+    files = []
+    for name, is_folder in entries:
+        if is_folder:
+            label = decoded(os.fsencode(name))
+            files += [File(each, label) for each in _below(os.path.join(path, name), seen.copy(), unreadable)]
+    beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
+    if files or unreadable:
+        if beside:
+            warnings.warn(errors.files_beside_folders(path, len(beside)), stacklevel=5)
+        return from_files(files, path, options, unreadable)
+    if not beside:
+        raise errors.empty_data(path, EMPTY_FOLDER)
+    parts = [each for each in beside if not os.path.basename(each).startswith("_")]  # Spark leaves _SUCCESS beside them
+    if options.format == "auto" and parts and all(ending(part) in TABLES for part in parts):
+        return parts
+    return from_files([*map(File, beside)], path, options)
+
+
+def _visible(folder: str) -> list[tuple[str, bool]]:
+    """Names in a folder in order, hidden ones left out, and whether each is a folder itself."""
+    with os.scandir(folder) as entries:
+        return sorted((entry.name, _is_folder(entry)) for entry in entries if not entry.name.startswith("."))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself, for instance
+        return False
+
+
+def _identity(folder: str) -> tuple[int, int]:
+    status = os.stat(folder)
+    return status.st_dev, status.st_ino
+
+
+def _below(folder: str, seen: set[tuple[int, int]], unreadable: list[tuple[str, str]]) -> list[str]:
+    """All files below a folder, in order. No folder is looked into twice, so links that lead back end."""
+    found: list[str] = []
+    waiting = [(folder, True)]
+    while waiting:
+        path, is_folder = waiting.pop()
+        if not is_folder:
+            found.append(path)
+            continue
+        try:
+            identity = _identity(path)
+            entries = _visible(path) if identity not in seen else []
+        except OSError as problem:
+            unreadable.append((shown_path(path), _why(problem, path)))
+            continue
+        seen.add(identity)
+        waiting += [(os.path.join(path, name), inner) for name, inner in reversed(entries)]
+    return found

@@ -1,0 +1,163 @@
+"""Growing: a tally that rows are added to and taken from in place, so that one text costs its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions import Text
+from banbury.readers import Batch
+from banbury.schema import Schema
+from banbury.sums import IMPOSSIBLE, Words
+from banbury.tally.tally import Label, Tally, not_there
+
+Touched = list[NDArray[np.uint32]]  # for each column of text the ids of its words
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Rows with their classes and weights, as the kernels take them."""
+
+    batch: Batch
+    labels: Sequence[Label]  # what the class numbers stand for
+    classes: NDArray[np.int32]  # -1: not counted
+    weights: NDArray[np.float64] | None
+    whole: bool
+    threads: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows: the tally of all but their texts, and the rows, whose texts are still to be counted."""
+
+    tally: Tally
+    rows: Assigned
+
+
+class Growing:
+    """The sums of all rows so far. Words grow in place; all other sums are small, and are added as tallies are."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._rest: Tally | None = None  # all but the words
+        self._words: list[_core.Words] = []
+
+    @classmethod
+    def of(cls, tally: Tally) -> Growing:
+        """One that begins with these sums."""
+        growing = cls(tally.schema)
+        growing._rest = replace(tally, words=())
+        growing._words = [words.table.copy() for words in tally.words]
+        return growing
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema if self._rest is None else self._rest.schema
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        return () if self._rest is None else self._rest.classes
+
+    @property
+    def seen(self) -> Tally:
+        """The tally as it stands, for looking only: its words go on growing."""
+        assert self._rest is not None
+        return replace(self._rest, words=tuple(map(Words, self._words)))
+
+    def frozen(self) -> Tally:
+        """The tally as it stands, for keeping."""
+        seen = self.seen
+        return replace(seen, words=tuple(words.frozen() for words in seen.words))
+
+    def add(self, part: Part) -> Touched:
+        """Adds rows; the ids of the words that they have. If it raises, nothing was changed."""
+        rest = part.tally if self._rest is None else self._rest + part.tally
+        if not self.schema.texts:
+            self._rest = rest
+            return []
+        touched = self._each_text(rest, part.rows, _core.Words.count, _core.Words.forget)
+        self._rest = rest
+        return touched
+
+    def forget(self, part: Part) -> Touched:
+        """Takes rows out again. If they were never added, or nothing would be left, it raises and changes nothing."""
+        assert self._rest is not None
+        rest = self._rest - part.tally
+        if not rest.classes:
+            raise errors.empty_data(None, "forgetting these rows would leave no row at all")
+        if not self.schema.texts:
+            self._rest = rest
+            return []
+        touched = self._each_text(self._rest, part.rows, _core.Words.forget, _core.Words.count)
+        self._check_texts(part.rows, rest)
+        if rest.classes != self._rest.classes:
+            kept = np.array([self._rest.classes.index(name) for name in rest.classes], dtype=np.int64)
+            self._words = [words.take(kept) for words in self._words]
+        self._rest = rest
+        return touched
+
+    def _each_text(self, tally: Tally, rows: Assigned, change: Any, undo: Any) -> Touched:
+        """Counts or forgets the texts of every column, or of none."""
+        texts = [_given(feature.family, rows.batch, feature.name) for feature in self.schema.texts]
+        words = self._with_classes(tally.classes)
+        numbers = _numbers(rows, tally.classes)
+        settings = numbers, rows.weights, rows.whole, rows.threads
+        touched: Touched = []
+        for feature, table, column in zip(self.schema.texts, words, texts, strict=True):
+            try:
+                touched.append(change(table, feature.family.tokeniser, column, *settings))  # type: ignore[attr-defined]
+            except BaseException as problem:
+                done = zip(self.schema.texts[: len(touched)], words, texts, strict=False)
+                for other, counted, its_texts in done:
+                    undo(counted, other.family.tokeniser, its_texts, *settings)  # type: ignore[attr-defined]
+                if isinstance(problem, _core.NotThere):
+                    raise not_there(problem, feature.name, tally.classes) from None
+                raise
+        self._words = words
+        return touched
+
+    def _check_texts(self, rows: Assigned, left: Tally) -> None:
+        """Raises, after putting all back, if more texts are left than rows: some that were forgotten had none."""
+        assert self._rest is not None
+        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
+        for feature, table in zip(self.schema.texts, self._words, strict=True):
+            for name, texts in zip(self._rest.classes, Words(table).texts.value.tolist(), strict=True):
+                if texts > rows_left.get(name, 0.0) * (1.0 + IMPOSSIBLE) + IMPOSSIBLE:
+                    self._each_text(self._rest, rows, _core.Words.count, _core.Words.forget)
+                    raise errors.impossible_sums(name, feature.name)
+
+    def _with_classes(self, classes: tuple[Any, ...]) -> list[_core.Words]:
+        """The words with room for these classes."""
+        old = () if self._rest is None else self._rest.classes
+        if not self._words:
+            return [_core.Words(len(classes), feature.family.buckets or 0) for feature in self.schema.texts]  # type: ignore[attr-defined]
+        if classes == old:
+            return self._words
+        index = np.array([classes.index(name) for name in old], dtype=np.int64)
+        return [words.place(index, len(classes)) for words in self._words]
+
+    def __getstate__(self) -> Tally:
+        return self.frozen()
+
+    def __setstate__(self, tally: Tally) -> None:
+        self.__dict__ = Growing.of(tally).__dict__
+
+
+def _given(family: Any, batch: Batch, name: str) -> Any:
+    """A column's texts as the kernel takes them."""
+    assert isinstance(family, Text)
+    return family.texts(batch, name)
+
+
+def _numbers(rows: Assigned, classes: tuple[Any, ...]) -> NDArray[np.int32]:
+    """The rows' classes by their place in ``classes``."""
+    if tuple(rows.labels) == classes:
+        return rows.classes
+    place = {name: c for c, name in enumerate(classes)}
+    lookup = np.array([*(place.get(name, -1) for name in rows.labels), -1], dtype=np.int32)
+    return lookup[rows.classes]
