@@ -406,7 +406,25 @@ def tokens(family: Any, text: str) -> list[str]:
         pattern = {"word": r"\b\w\w+\b", "word1": r"\b\w+\b"}.get(family.tokens, family.tokens)
         units, between = [word for word in re.findall(pattern, text) if word not in (family.stop_words or ())], " "
     shortest, longest = family.ngrams
-    return [between.join(units[i : i + n]) for n in range(shortest, longest + 1) for i in range(len(units) - n + 1)]
+    found = [between.join(units[i : i + n]) for n in range(shortest, longest + 1) for i in range(len(units) - n + 1)]
+    return found if family.buckets is None else [f"#{bucket(word, family.buckets)}" for word in found]
+
+
+def bucket(word: str, n: int) -> int:
+    """The one of n buckets that a word is hashed into: fixed for good, since files of tallies hold them."""
+    seed, step, content = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, word.encode("utf-8", "surrogatepass")
+    key = int.from_bytes(content, "little")
+    if len(content) > 8:
+        key = seed ^ len(content)
+        for start in range(0, len(content), 16):
+            low, high = (int.from_bytes(content[at : at + 8], "little") for at in (start, start + 8))
+            key = folded(low ^ step, high ^ key)
+    return folded(key ^ seed, step ^ len(content)) % n
+
+
+def folded(a: int, b: int) -> int:
+    """The product of two 64-bit numbers, its upper half folded onto its lower one."""
+    return a * b % 2**64 ^ a * b >> 64
 
 
 def weighed(family: Any, text: str) -> dict[str, float]:

@@ -404,10 +404,14 @@ class Moments:
         return cls(Rows.zeros((n_features, n_classes)), np.zeros((n_features, n_classes, 2, 3)))
 
     def __add__(self, other: Moments) -> Moments:
+        if not self.sums.size:
+            return self
         return Moments(self.n + other.n, plus(self.sums, other.sums))
 
     def __sub__(self, other: Moments) -> Moments:
         """The difference; ``below_zero`` finds what cannot be."""
+        if not self.sums.size:
+            return self
         n = self.n - other.n
         sums = plus(self.sums, -other.sums)
         slack = IMPOSSIBLE * (np.abs(value(self.sums)) + np.abs(value(other.sums)))
@@ -416,6 +420,8 @@ class Moments:
         return Moments(n, sums)
 
     def below_zero(self, before: Moments) -> NDArray[np.bool_]:
+        if not self.sums.size:
+            return np.zeros(self.n.rows.shape, dtype=np.bool_)
         squares, was = value(self.sums[..., 1, :]), value(before.sums[..., 1, :])
         spread = self.spread
         impossible: NDArray[np.bool_] = (

@@ -13,7 +13,7 @@ from banbury import _core, errors
 from banbury.distributions import Text
 from banbury.readers import Batch
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Words
+from banbury.sums import IMPOSSIBLE, Rows, Words
 from banbury.tally.tally import Label, Tally, not_there
 
 Touched = list[NDArray[np.uint32]]  # for each column of text the ids of its words
@@ -76,13 +76,28 @@ class Growing:
 
     def add(self, part: Part) -> Touched:
         """Adds rows; the ids of the words that they have. If it raises, nothing was changed."""
-        rest = part.tally if self._rest is None else self._rest + part.tally
+        rest = self._plus(part.tally)
         if not self.schema.texts:
             self._rest = rest
             return []
         touched = self._each_text(rest, part.rows, _core.Words.count, _core.Words.forget)
         self._rest = rest
         return touched
+
+    def _plus(self, more: Tally) -> Tally:
+        """All but the words, together; where there is nothing but texts, only rows are to be added, and at once."""
+        rest = self._rest
+        if rest is None:
+            return more
+        plain = rest.rows.weights is None and more.rows.weights is None and len(self.schema.texts) == len(self.schema.features)
+        if not plain or not set(rest.classes).issuperset(more.classes):
+            return rest + more
+        rows = rest.rows.rows.copy()
+        for label, n in zip(more.classes, more.rows.rows.tolist(), strict=True):
+            rows[rest.classes.index(label)] += n
+        if rows.min() < 0:
+            return rest + more  # too many: it says so
+        return replace(rest, rows=Rows(rows), skipped=rest.skipped + more.skipped)
 
     def forget(self, part: Part) -> Touched:
         """Takes rows out again. If they were never added, or nothing would be left, it raises and changes nothing."""

@@ -396,7 +396,7 @@ def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -
 def _without_words(a: Tally, b: Tally, rows: Rows) -> tuple[Words, ...]:
     """The words of ``a`` without those of ``b``; raises if they cannot be those of any texts in these rows."""
     left = []
-    for feature, x, y in zip(a.schema.texts, a.words, b.words, strict=True):
+    for x, y, feature in zip(a.words, b.words, a.schema.texts, strict=False):
         try:
             words = x - y
         except _core.NotThere as absent:
