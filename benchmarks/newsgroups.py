@@ -5,7 +5,7 @@ than three times and the hundred most frequent are dropped, as in Mitchell's boo
 is too good: the header `Newsgroups:` names the class.
 
 Honest: without the headers Newsgroups, Xref, Followup-To and Path, which name groups, and with all posts of one body on one
-side of the split, since 500 of them were sent to several groups or twice.
+side of the split, since some hundreds were sent to several groups, or twice.
 
 By date: the usual split into older and newer posts, nothing dropped.
 
@@ -20,6 +20,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,10 @@ class Outcome:
     same: float  # the share of posts on which the peer agrees
 
     def line(self, name: str) -> str:
-        cells = [name.ljust(34), stated(self.ours).ljust(15)]
+        cells = [name.ljust(34), stated(self.ours).ljust(17)]
         cells += [f"{1 / self.classes:.3f}".ljust(8), f"{np.mean(self.majority):.3f}".ljust(10)]
         if self.peer:
-            cells += [stated(self.peer).ljust(15), f"{self.same:.4%}"]
+            cells += [stated(self.peer).ljust(17), f"{self.same:.4%}"]
         return "".join(cells).rstrip()
 
 
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seeds = SEEDS[: options.seeds]
     print(heading(options.peer))
     agree = True
-    for name, outcome, told in [*original(seeds, options.peer), *by_date(options.peer)]:
+    for name, outcome, told in chain(original(seeds, options.peer), by_date(options.peer)):
         print(outcome.line(name))
         print(*(f"    {line}" for line in told), sep="\n", flush=True)
         agree &= outcome.same == 1.0
@@ -75,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def heading(peer: bool) -> str:
-    cells = ["20 Newsgroups".ljust(34), "accuracy".ljust(15), "guess".ljust(8), "majority".ljust(10)]
-    return "".join([*cells, *(["scikit-learn".ljust(15), "same answers"] if peer else [])])
+    cells = ["20 Newsgroups".ljust(34), "accuracy".ljust(17), "guess".ljust(8), "majority".ljust(10)]
+    return "".join([*cells, *(["scikit-learn".ljust(17), "same answers"] if peer else [])])
 
 
 def stated(shares: Sequence[float]) -> str:

@@ -70,6 +70,12 @@ def too_many() -> bb.Tally:
     return tally
 
 
+def many_words() -> bb.Tally:
+    """More words times classes than a table could hold, each word in one class only."""
+    names = [f"word{i}" for i in range(16_400)]
+    return bb.count(names, target=names)
+
+
 # The function of errors.py, a call that leads to it (given a folder), the class, and what the text must say.
 EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ("unknown_column", lambda _: counted(target="z"), errors.UnknownColumn, ["no column 'z'", "Columns: x, y"]),
@@ -363,6 +369,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     ("broken_stream", lambda _: counted(broken()), errors.BanburyError, ["broke off", "the wire was cut"]),
     ("not_one_row", lambda _: model().explain({"x": [1.0, 2.0]}), errors.BanburyError, ["2", "Give one of them"]),
+    (
+        "too_many_words",
+        lambda _: bb.estimate(many_words(), how="gibbs"),
+        errors.BadSetting,
+        ["column 'text' has 16,400 words", "16,400 classes", "max_words"],
+    ),
 ]
 
 
@@ -407,6 +419,11 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["the 1 files beside", "ignored", "Move them"],
     ),
     ("nothing_chosen", lambda _: counted({"x": [1, 1], "y": ["a", "b"]}), ["'x'", "features="]),
+    (
+        "no_words_left",
+        lambda _: bb.estimate(bb.count(["one text", "two texts"], ["a", "b"]), features={"text": bb.Text(min_count=9)}),
+        ["none of the 4 words of column 'text'", "min_count"],
+    ),
 ]
 
 

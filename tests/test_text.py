@@ -370,12 +370,16 @@ def test_no_answer_is_ever_not_a_number(family):
     for how, alpha in itertools.product(HOWS, [0.0, 0.5, 1.0, 2.0]):
         found = likelihoods(tally, texts, how=how, alpha=alpha)
         assert not np.isnan(found).any() and not np.isposinf(found).any()
-        assert np.isfinite(found).all() or (how in ("mle", "map") and alpha < 2 and family.model != "complement")
+        zeros = family.model != "complement" and (how == "mle" or (how == "map" and alpha <= 1))
+        assert np.isfinite(found).all() or zeros
         model = bb.estimate(tally, how=how, alpha=alpha)
         for text, row in zip(texts, found, strict=True):
             if text is not None:
                 told = sum((word.log_likelihood for word in bag_of_model(model).evidence(text)), np.zeros(4))
-                np.testing.assert_allclose(told, row, rtol=1e-12, atol=1e-12)
+                size = max(
+                    1.0, float(np.abs(row[np.isfinite(row)]).max(initial=0.0))
+                )  # a thousand tokens round a thousand times
+                np.testing.assert_allclose(told, row, rtol=1e-12, atol=1e-12 * size)
 
 
 def bag_of_model(model: bb.Model) -> Bag:
@@ -608,9 +612,17 @@ def test_texts_drawn_from_a_model_give_the_model_back(model):
     tally = count(texts, list("aabb"), family)
     drawn = bb.estimate(tally, class_prior="uniform").sample(4000, seed=1)
     again = count(drawn["text"], drawn["class"], family)
-    ours, theirs = (np.exp(likelihoods(t, [text for text in WORDS if text in " ".join(texts)])) for t in (tally, again))
-    tolerance = 0.25 if model == "presence" else 0.12  # different words are not drawn independently
-    np.testing.assert_allclose(theirs, ours, rtol=tolerance)
+    ours, theirs = (shares(bag_of(t)) for t in (tally, again))
+    if model == "presence":  # different words are not drawn independently: their shares come out more alike
+        assert np.corrcoef(ours.ravel(), theirs.ravel())[0, 1] > 0.98
+    else:
+        np.testing.assert_allclose(theirs, ours, rtol=0.12)
+
+
+def shares(bag_model: Bag) -> np.ndarray:
+    """P(word | class), or of its presence, (words, classes)."""
+    _, weights, _ = bag_model.linear()
+    return 1 / (1 + np.exp(-weights)) if bag_model.family.model == "bernoulli" else np.exp(weights)
 
 
 def test_texts_drawn_from_polyas_urn_repeat_themselves():

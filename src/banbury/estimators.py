@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from banbury import errors
 from banbury.distributions.family import HOWS, check_positive
 from banbury.explain import Explanation
 from banbury.naive_bayes import Model, estimate
-from banbury.readers import Batch, n_threads, read
+from banbury.readers import Batch, from_texts, n_threads, read
 from banbury.schema import Schema, infer
 from banbury.sums import in_order
 from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
@@ -91,7 +90,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         declared = frozenset() if classes is None else frozenset(_labels(classes, "classes").tolist())
         batch, labels = self._checked(X, y)
         if self.__sklearn_is_fitted__():
-            [part] = self._more(batch, labels, sample_weight)
+            part = self._more(batch, labels, sample_weight)
             dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
             known = self._growing.classes
             if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
@@ -109,7 +108,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Takes rows out again: the twin of ``partial_fit``. Rows that were never learned raise, and change nothing."""
         self._check_fitted()
         batch, labels = self._checked(X, y)
-        [part] = self._more(batch, labels, sample_weight)
+        part = self._more(batch, labels, sample_weight)
         self._changed(self._growing.forget(part))
         self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
         return self
@@ -192,7 +191,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         growing.add(part)
         return growing
 
-    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Iterator[Part]:
+    def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Part:
         """Rows under the schema that stands, apart."""
         self._check_columns(batch)
         schema = self._growing.schema
@@ -204,7 +203,10 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 warnings.warn(text, errors.BanburyWarning, stacklevel=3)
         weights = _sample_weight(sample_weight, batch.n_rows)
         batch.threads = n_threads(self.threads)
-        return parts(aligned(batch, schema), schema, Labels.of(labels, weights, None, batch.threads))
+        [part] = parts(aligned(batch, schema), schema, Labels.of(labels, weights, None, batch.threads))
+        if part.tally.skipped == batch.n_rows:
+            raise errors.no_target(batch.n_rows, None)
+        return part
 
     def _begin(self, schema: Schema, batch: Batch) -> None:
         """Forgets what was known of the columns, and notes theirs."""
@@ -288,7 +290,8 @@ def _batch(X: Any) -> Batch:
     """X as one batch of at least one row and one column."""
     if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
         X = X.read_all()
-    batches = list(read(X))
+    # A list of texts holds texts, whatever they look like: none of them is taken for a file's name.
+    batches = list(from_texts(X, None, None) if _is_texts(X) else read(X))
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
     if len(batches) != 1:
@@ -301,6 +304,10 @@ def _batch(X: Any) -> Batch:
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
     return batch
+
+
+def _is_texts(X: Any) -> bool:
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], str)
 
 
 def _as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:

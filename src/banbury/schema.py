@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, NormalInverseGamma, Text, family
 from banbury.distributions.family import Feature, Kind
-from banbury.readers import MISSING_VALUES, Batch, read
+from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, read
 from banbury.readers.columns import Numbers
 
 Real = NDArray[np.float64]
@@ -67,6 +67,8 @@ class Schema:
         names: Sequence[str] | None = None,
         delimiter: str | None = None,
         missing_values: Sequence[str] = MISSING_VALUES,
+        format: Format = "auto",
+        headers: Headers = SUBJECT,
     ) -> Schema:
         """The schema of a table, from its column types and its first batch.
 
@@ -74,7 +76,9 @@ class Schema:
         ``features`` overrides that for all columns or by name (None leaves a column out). Dates, columns without a value, with
         one value only, or of identifiers are left out, and ``left_out`` says why.
         """
-        source = read(data, names=names, delimiter=delimiter, missing_values=missing_values)
+        reading = {"names": names, "delimiter": delimiter, "missing_values": missing_values}
+        source = read(data, **reading, format=format, headers=headers)  # type: ignore[arg-type]
+        target = source.target if target is None else target
         for batch in source:
             return infer(batch, [target] if target is not None else [], target, features, missing)
         raise errors.empty_data(source.name, "it has no batches")

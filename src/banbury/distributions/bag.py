@@ -142,14 +142,13 @@ class Bag:
     def _words_of(self, text: str) -> tuple[list[str], Int, Real, Real, Real]:
         """The words of a text that are in the vocabulary, in order: their names, numbers, counts x, rows and scales."""
         family = self.family
-        texts = [text] if family.split is None else family.found([text])
-        tokens = family.tokeniser.tokens(text if family.split is None else texts[0])
+        texts, tokens = family.one(text)
         _, ids = self.table.encode(family.tokeniser, texts, 1)
         known: dict[int, tuple[str, int]] = {}
         for token, number in zip(tokens, ids.tolist(), strict=True):
             if number >= 0:
-                name, times = known.get(number, (token, 0))
-                known[number] = name, times + 1
+                name, n = known.get(number, (token, 0))
+                known[number] = name, n + 1
         times = np.array([n for _, n in known.values()], dtype=np.int64)
         x = family.damped(times, self._every(texts) if family.length else times)
         there, rows, scale = self.scores.weights.rows(np.array(list(known), dtype=np.uint32))
@@ -248,7 +247,7 @@ class Bag:
         total = np.zeros(words.n_classes)
         for start in range(0, words.n_words, step := max(1, CELLS // max(words.n_classes, 1))):
             _, classes, occurrences, documents, weights = words.table.pairs(words.ids[start : start + step])
-            counts = documents if family.once else occurrences
+            counts: NDArray[Any] = documents if family.once else occurrences
             if weights is not None and real:
                 counts = value(weights[:, int(family.once)])
             total += np.bincount(classes, weights=counts, minlength=words.n_classes)

@@ -191,6 +191,13 @@ class Text(Family):
             missing.append(absent)
         return words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None
 
+    def one(self, text: str) -> tuple[Any, list[str]]:
+        """One text as the kernels take it, and its tokens in order."""
+        if self.split is None:
+            return [text], self.tokeniser.tokens(text)
+        given = self.found([text])
+        return given, self.tokeniser.tokens(given[0])
+
     # Estimating
 
     @property
