@@ -1,14 +1,104 @@
-//! Temporary.
-use super::malformed;
-use crate::text::{self, Pattern, Settings};
-use pyo3::prelude::*;
-use std::sync::Arc;
+//! The tokeniser at the border, and strings on their way in and out.
 
-#[pyclass(module = "banbury._core", frozen)]
-pub(super) struct Tokeniser(Arc<text::Tokeniser>);
+use super::malformed;
+use crate::error::Error;
+use crate::text::characters::{self, Source};
+use crate::text::{self, LONGEST, Pattern, Settings, Tokens};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBytes, PyList, PyString};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex};
+
+/// The UTF-8 of a string, lone surrogates included. Borrowed from the string unless it has such.
+pub fn bytes_of<'a>(string: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(text) = string.to_str() {
+        return Ok(Cow::Borrowed(text.as_bytes()));
+    }
+    let bytes = string.call_method1("encode", ("utf-8", "surrogatepass"))?;
+    Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
+}
+
+/// The way back.
+pub fn string_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(PyString::new(py, text)),
+        Err(_) => {
+            let bytes = PyBytes::new(py, bytes);
+            let string = bytes.call_method1("decode", ("utf-8", "surrogatepass"))?;
+            Ok(string.cast_into::<PyString>()?)
+        }
+    }
+}
+
+/// One at a time asks the interpreter for a table.
+static ASKING: Mutex<()> = Mutex::new(());
+
+/// Has a table of `banbury.characters` made and taken, unless another thread did so meanwhile.
+///
+/// Takes the GIL. Whoever waits for the lock lets go of the GIL, so threads cannot hold each other up here.
+fn ask(
+    name: &str,
+    is_there: fn() -> bool,
+    take: fn(&Bound<'_, PyAny>) -> PyResult<()>,
+) -> Result<(), Error> {
+    let asked = Python::attach(|py| {
+        let _asking = ASKING.lock_py_attached(py);
+        match is_there() {
+            true => Ok(()),
+            false => take(&py.import("banbury.characters")?.call_method0(name)?),
+        }
+    });
+    asked.map_err(|error| {
+        Error::malformed(format!(
+            "the interpreter does not tell its characters: {error}"
+        ))
+    })
+}
+
+const TABLES: Source = Source {
+    characters: || {
+        ask(
+            "table",
+            || characters::have_characters().is_some(),
+            |table| {
+                let table = super::Held::<u32>::new(table, "table", 1)?;
+                Ok(characters::set_characters(table.slice())?)
+            },
+        )
+    },
+    bearings: || {
+        ask(
+            "sigma_context",
+            || characters::have_bearings().is_some(),
+            |table| {
+                let table = super::Held::<u8>::new(table, "table", 1)?;
+                Ok(characters::set_bearings(table.slice())?)
+            },
+        )
+    },
+};
+
+fn pattern_of(name: &str) -> PyResult<Pattern> {
+    match name {
+        "word" => Ok(Pattern::Word),
+        "word1" => Ok(Pattern::Word1),
+        "mail" => Ok(Pattern::Mail),
+        "given" => Ok(Pattern::Given),
+        _ => Err(malformed(format!(
+            "pattern must be 'word', 'word1', 'mail' or 'given', got {name:?}"
+        ))),
+    }
+}
+
+/// How a text becomes tokens, and how much each counts; immutable, shared by threads.
+#[pyclass(frozen, module = "banbury._core")]
+pub struct Tokeniser(Arc<text::Tokeniser>);
 
 impl Tokeniser {
-    pub(super) fn get(&self) -> Arc<text::Tokeniser> {
+    /// The kernel. Run it on other threads only after letting go of the GIL, which it may need there.
+    pub fn get(&self) -> Arc<text::Tokeniser> {
         self.0.clone()
     }
 }
@@ -21,28 +111,66 @@ impl Tokeniser {
         pattern: &str,
         lowercase: bool,
         characters: bool,
-        shortest: u8,
-        longest: u8,
-        stop_words: Vec<String>,
+        shortest: i64,
+        longest: i64,
+        stop_words: Vec<Bound<'_, PyString>>,
         log: bool,
         length: bool,
     ) -> PyResult<Self> {
-        let pattern = match pattern {
-            "word" => Pattern::Word,
-            "word1" => Pattern::Word1,
-            "mail" => Pattern::Mail,
-            "given" => Pattern::Given,
-            _ => return Err(malformed("no such pattern")),
+        characters::register(TABLES);
+        let size = |n: i64| {
+            u8::try_from(n).map_err(|_| {
+                malformed(format!(
+                    "n-grams must have from 1 to {LONGEST} words or characters, got {n}"
+                ))
+            })
         };
-        Ok(Tokeniser(Arc::new(text::Tokeniser::new(Settings {
-            pattern,
+        let stop_words = stop_words
+            .iter()
+            .map(|word| Ok(bytes_of(word)?.into_owned()));
+        let settings = Settings {
+            pattern: pattern_of(pattern)?,
             lowercase,
             characters,
-            shortest,
-            longest,
-            stop_words: stop_words.into_iter().map(String::into_bytes).collect(),
+            shortest: size(shortest)?,
+            longest: size(longest)?,
+            stop_words: stop_words.collect::<PyResult<_>>()?,
             log,
             length,
-        })?)))
+        };
+        Ok(Tokeniser(Arc::new(text::Tokeniser::new(settings)?)))
+    }
+
+    #[getter]
+    fn log(&self) -> bool {
+        self.0.log()
+    }
+
+    #[getter]
+    fn length(&self) -> bool {
+        self.0.length()
+    }
+
+    /// The tokens of one text: a str, or for 'given' a list of str.
+    fn tokens<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = text.py();
+        let mut tokens = Tokens::default();
+        if let Ok(text) = text.cast::<PyString>() {
+            let text = bytes_of(text)?;
+            py.detach(|| self.0.read(&text, &mut tokens))?;
+        } else if let Ok(words) = text.extract::<Vec<Bound<'py, PyString>>>() {
+            let words: Vec<_> = words.iter().map(bytes_of).collect::<PyResult<_>>()?;
+            let words = words.iter().map(|word| word.as_ref());
+            self.0.gather(words, &mut tokens)?;
+        } else {
+            return Err(PyTypeError::new_err(
+                "a text must be a str, or a list of str if its tokens are given",
+            ));
+        }
+        let list = PyList::empty(py);
+        for token in tokens.iter() {
+            list.append(string_of(py, token)?)?;
+        }
+        Ok(list)
     }
 }

@@ -3,6 +3,7 @@
 //! The tables are the running interpreter's, which a [`Source`] hands over when they are first needed; without one (in
 //! tests of the kernels alone) they are made from Rust's own, which may be of another version of Unicode.
 
+use super::utf8::{self, Character};
 use crate::error::{Error, demand};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -13,28 +14,53 @@ pub const CODES: usize = 0x11_0000;
 /// The capital I with a dot, the one character whose lower case has two: `i` and [`DOT_ABOVE`].
 pub const DOTTED_I: u32 = 0x0130;
 pub const DOT_ABOVE: u32 = 0x0307;
-/// The capital sigma, whose lower case depends on where it stands; see [`lower_sigma`].
+/// The capital sigma, whose lower case depends on where it stands; see [`Bearing`].
 pub const CAPITAL_SIGMA: u32 = 0x03A3;
 
 const CODE: u32 = 0x1F_FFFF;
 const WORD: u32 = 1 << 21;
 const SPACE: u32 = 1 << 22;
+/// The same of the lower case.
+const LOWER_WORD: u32 = WORD << 2;
+const LOWER_SPACE: u32 = SPACE << 2;
+/// The lower case is not one character by itself.
+const SPECIAL: u32 = 1 << 25;
 
-/// What is known about a character.
+/// The lower case of a character in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lowered {
+    One(u32),
+    /// That of [`DOTTED_I`].
+    DottedI,
+}
+
+/// What the table says of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u32);
 
 impl Kind {
-    /// `\w`
+    /// Whether the character, or its lower case if so asked, is a word character: `\w`.
     #[inline(always)]
-    pub fn is_word(self) -> bool {
-        self.0 & WORD != 0
+    pub fn is_word(self, lower: bool) -> bool {
+        self.0 & if lower { LOWER_WORD } else { WORD } != 0
     }
 
-    /// `\s`
+    /// Whether the character, or its lower case if so asked, is white space: `\s`.
     #[inline(always)]
-    pub fn is_space(self) -> bool {
-        self.0 & SPACE != 0
+    pub fn is_space(self, lower: bool) -> bool {
+        self.0 & if lower { LOWER_SPACE } else { SPACE } != 0
+    }
+
+    /// Whether it is its own lower case.
+    #[inline(always)]
+    pub fn is_lower(self) -> bool {
+        self.0 & (CODE | SPECIAL) == 0
+    }
+
+    /// Its lower case, given the character; none if that is not one character by itself.
+    #[inline(always)]
+    pub fn lower(self, code: u32) -> Option<u32> {
+        (self.0 & SPECIAL == 0).then(|| code.wrapping_add(self.0) & CODE)
     }
 }
 
@@ -73,7 +99,7 @@ impl<T: Copy + Default + Eq + std::hash::Hash> Pages<T> {
 /// Kinds and lower cases of all characters.
 #[derive(Debug)]
 pub struct Characters {
-    /// As the table of [`Source`], but the distance to the lower case instead of the lower case.
+    /// As the table of [`set_characters`], but the distance to the lower case instead of the lower case.
     pages: Pages<u32>,
 }
 
@@ -85,24 +111,33 @@ impl Characters {
         )?;
         demand(
             table.iter().all(|&entry| entry & CODE < CODES as u32),
-            "a character table maps to characters",
+            "a character table maps characters to characters",
         )?;
         let pages = Pages::new(|code| {
-            let entry = table[code];
-            entry & !CODE | (entry & CODE).wrapping_sub(code as u32) & CODE
+            let (own, lower) = (table[code], table[code] & CODE);
+            let distance = lower.wrapping_sub(code as u32) & CODE;
+            let special = match code as u32 {
+                CAPITAL_SIGMA | DOTTED_I => SPECIAL,
+                _ => 0,
+            };
+            let flags = WORD | SPACE;
+            distance | own & flags | (table[lower as usize] & flags) << 2 | special
         });
         Ok(Characters { pages })
     }
 
     #[inline(always)]
-    pub fn kind(&self, code: u32) -> Kind {
+    pub fn get(&self, code: u32) -> Kind {
         Kind(self.pages.get(code))
     }
 
-    /// The lower case of a character by itself; that of [`DOTTED_I`] is only `i`.
-    #[inline(always)]
-    pub fn lower(&self, code: u32) -> u32 {
-        code.wrapping_add(self.pages.get(code)) & CODE
+    /// The lower case of the character that stands at byte `at` of a text.
+    pub fn lower(&self, text: &[u8], at: usize, found: Character) -> Result<Lowered, Error> {
+        match (self.get(found.code).lower(found.code), found.code) {
+            (Some(lower), _) => Ok(Lowered::One(lower)),
+            (None, CAPITAL_SIGMA) => Ok(Lowered::One(lower_sigma(text, at)?)),
+            (None, _) => Ok(Lowered::DottedI),
+        }
     }
 }
 
@@ -192,7 +227,6 @@ pub fn have_bearings() -> Option<&'static Bearings> {
 }
 
 /// The characters, fetched at the first call. Fetching may wait for the GIL.
-#[inline(always)]
 pub fn characters() -> Result<&'static Characters, Error> {
     match CHARACTERS.get() {
         Some(found) => Ok(found),
@@ -269,17 +303,13 @@ mod rust {
 /// The lower case of the capital sigma that starts at byte `at`, two bytes wide: ς after a cased letter unless one
 /// follows, looking through what is ignorable; else σ.
 #[cold]
-pub fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
+fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
     let bearings = bearings()?;
     let (before, after) = (&text[..at], &text[at + 2..]);
-    let follows_cased = cased(bearings, before, super::utf8::last, |text, width| {
+    let follows_cased = cased(bearings, before, utf8::last, |text, width| {
         &text[..text.len() - width]
     });
-    let precedes_cased = || {
-        cased(bearings, after, super::utf8::first, |text, width| {
-            &text[width..]
-        })
-    };
+    let precedes_cased = || cased(bearings, after, utf8::first, |text, width| &text[width..]);
     Ok(if follows_cased && !precedes_cased() {
         0x03C2
     } else {
@@ -291,7 +321,7 @@ pub fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
 fn cased(
     bearings: &Bearings,
     mut text: &[u8],
-    nearest: fn(&[u8]) -> super::utf8::Character,
+    nearest: fn(&[u8]) -> Character,
     without: fn(&[u8], usize) -> &[u8],
 ) -> bool {
     while !text.is_empty() {

@@ -8,16 +8,18 @@
 //! tokens are those of Python's `re` and `str.lower`. They are fetched when the first byte beyond ASCII is met, and
 //! fetching takes the GIL: **whoever runs a tokeniser on other threads and waits for them must have released the GIL.**
 
+mod blocks;
 pub mod characters;
 mod letters;
 mod runs;
+mod stop_words;
 mod tokens;
 mod utf8;
 
 pub use tokens::{Span, Tokens};
 
 use crate::error::{Error, demand};
-use std::collections::HashSet;
+use stop_words::StopWords;
 
 /// Where a text is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub const LONGEST: u8 = 5;
 #[derive(Clone, Debug)]
 pub struct Tokeniser {
     settings: Settings,
-    stop_words: HashSet<Box<[u8]>>,
+    stop_words: StopWords,
 }
 
 impl Tokeniser {
@@ -84,11 +86,7 @@ impl Tokeniser {
             !characters || settings.stop_words.is_empty(),
             "stop words are words, so n-grams of characters cannot leave them out",
         )?;
-        let stop_words = settings
-            .stop_words
-            .iter()
-            .map(|word| word.clone().into_boxed_slice())
-            .collect();
+        let stop_words = StopWords::new(&settings.stop_words);
         Ok(Tokeniser {
             settings,
             stop_words,
@@ -124,7 +122,6 @@ impl Tokeniser {
                 tokens.join();
             }
         }
-        demand(tokens.text.len() <= u32::MAX as usize, TOO_LONG)?;
         tokens.grams(shortest, longest);
         tokens.pad();
         Ok(())

@@ -183,3 +183,143 @@ fn settings_that_make_no_sense() {
         |s| (s.characters, s.stop_words) = (true, vec![b"a".to_vec()])
     ));
 }
+
+/// The text as code points, one by one lower-cased.
+fn codes(text: &[u8], lowercase: bool) -> Vec<u32> {
+    let table = characters::characters().unwrap();
+    let (mut at, mut codes) = (0, vec![]);
+    while at < text.len() {
+        let found = utf8::first(&text[at..]);
+        match lowercase.then(|| table.lower(text, at, found).unwrap()) {
+            None => codes.push(found.code),
+            Some(characters::Lowered::One(code)) => codes.push(code),
+            Some(characters::Lowered::DottedI) => {
+                codes.extend([u32::from(b'i'), characters::DOT_ABOVE]);
+            }
+        }
+        at += found.width;
+    }
+    codes
+}
+
+/// The words, found the slow and obvious way.
+fn naive(text: &[u8], pattern: Pattern, lowercase: bool) -> Vec<Vec<u8>> {
+    let table = characters::characters().unwrap();
+    let codes = codes(text, lowercase);
+    let is_word = |i: usize| {
+        codes
+            .get(i)
+            .is_some_and(|&code| table.get(code).is_word(false))
+    };
+    let is_inner = |i: usize| {
+        let joins = u8::try_from(codes[i]).is_ok_and(|byte| b"-.@'+&".contains(&byte));
+        pattern == Pattern::Mail && joins && i > 0 && is_word(i - 1) && is_word(i + 1)
+    };
+    let mut words = vec![];
+    let mut from = 0;
+    for i in 0..=codes.len() {
+        if i < codes.len() && (is_word(i) || is_inner(i)) {
+            continue;
+        }
+        let mut word = vec![];
+        codes[from..i]
+            .iter()
+            .for_each(|&code| utf8::push(&mut word, code));
+        if i - from >= if pattern == Pattern::Word1 { 1 } else { 2 } {
+            words.push(word);
+        }
+        from = i + 1;
+    }
+    words
+}
+
+/// Bytes that put every branch to the test, well-formed or not.
+fn random_text(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+    let pieces: [&[u8]; 34] = [
+        b"a",
+        b"Bc",
+        b"the",
+        b"WORD",
+        b" ",
+        b"  ",
+        b"\n",
+        b"_",
+        b"9",
+        b"-",
+        b".",
+        b"@",
+        b"'",
+        b"+&",
+        b"\0",
+        b"\x7f",
+        "é".as_bytes(),
+        "É".as_bytes(),
+        "Σ".as_bytes(),
+        "ΑΣ".as_bytes(),
+        "\u{300}".as_bytes(),
+        "İ".as_bytes(),
+        "Ⱥ".as_bytes(),
+        "ẞ".as_bytes(),
+        "\u{a0}".as_bytes(),
+        "中文".as_bytes(),
+        "👍".as_bytes(),
+        "𐐀".as_bytes(),
+        b"\xff",
+        b"\x80",
+        b"\xe2\x82",
+        b"\xed\xa0\x80",
+        b"\xf0\x9f",
+        b"\xf4\x90\x80\x80",
+    ];
+    let mut text = vec![];
+    for _ in 0..random(60) {
+        let times = if random(8) == 0 { random(70) } else { 1 };
+        let piece = pieces[random(pieces.len())];
+        (0..times).for_each(|_| text.extend_from_slice(piece));
+    }
+    text
+}
+
+#[test]
+fn any_bytes_give_the_words_of_the_naive_way() {
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    let mut tokens = Tokens::default();
+    for _ in 0..2_000 {
+        let text = random_text(&mut random);
+        for pattern in [Pattern::Word, Pattern::Word1, Pattern::Mail] {
+            for lowercase in [false, true] {
+                let settings = Settings {
+                    lowercase,
+                    ..settings(pattern)
+                };
+                Tokeniser::new(settings)
+                    .unwrap()
+                    .read(&text, &mut tokens)
+                    .unwrap();
+                let found: Vec<_> = tokens.iter().map(<[u8]>::to_vec).collect();
+                assert_eq!(
+                    found,
+                    naive(&text, pattern, lowercase),
+                    "{text:x?} {pattern:?} {lowercase}"
+                );
+                assert!(
+                    tokens.text.len()
+                        >= Tokens::PADDING
+                            + tokens.spans.last().map_or(0, |span| span.end as usize)
+                );
+            }
+        }
+        let settings = Settings {
+            characters: true,
+            ..settings(Pattern::Word)
+        };
+        Tokeniser::new(settings)
+            .unwrap()
+            .read(&text, &mut tokens)
+            .unwrap();
+    }
+}

@@ -20,6 +20,9 @@ pub struct Tokens {
     unjoined: Vec<u8>,
 }
 
+/// So many bytes of a word are copied at a time.
+const STEP: usize = 16;
+
 impl Tokens {
     /// How many bytes of `text` follow the last token at least.
     pub const PADDING: usize = 32;
@@ -75,28 +78,36 @@ impl Tokens {
     /// Moves the words together, one space between them.
     pub(super) fn join(&mut self) {
         std::mem::swap(&mut self.text, &mut self.unjoined);
+        // Words are copied in whole steps, and what is copied too much is written over.
+        self.unjoined.extend_from_slice(&[0; STEP]);
+        let bytes = |span: &Span| (span.end - span.start) as usize;
+        let size: usize = self.spans.iter().map(|span| bytes(span) + 1).sum();
         self.text.clear();
+        self.text.resize(size + STEP, 0);
+        let mut at = 0;
         for span in &mut self.spans {
-            let word = &self.unjoined[span.start as usize..span.end as usize];
-            let start = self.text.len() as u32;
-            self.text.extend_from_slice(word);
-            *span = Span {
-                start,
-                end: self.text.len() as u32,
-            };
-            self.text.push(b' ');
+            let (from, size) = (span.start as usize, bytes(span));
+            for step in (0..size.max(1)).step_by(STEP) {
+                let word = &self.unjoined[from + step..][..STEP];
+                self.text[at + step..][..STEP].copy_from_slice(word);
+            }
+            let (start, end) = (at as u32, (at + size) as u32);
+            *span = Span { start, end };
+            self.text[at + size] = b' ';
+            at += size + 1;
         }
+        self.text.truncate(size.saturating_sub(1));
     }
 
     /// Makes of tokens that follow each other the n-grams of these lengths, shorter ones first.
     pub(super) fn grams(&mut self, shortest: u8, longest: u8) {
         let words = self.spans.len();
-        for n in usize::from(shortest.max(2))..=usize::from(longest) {
-            for first in 0..(words + 1).saturating_sub(n) {
-                self.spans.push(Span {
-                    start: self.spans[first].start,
-                    end: self.spans[first + n - 1].end,
-                });
+        for n in usize::from(shortest.max(2))..=usize::from(longest).min(words) {
+            let grams = self.spans.len();
+            self.spans.extend_from_within(..words + 1 - n);
+            let (words, grams) = self.spans.split_at_mut(grams);
+            for (gram, last) in grams.iter_mut().zip(&words[n - 1..]) {
+                gram.end = last.end;
             }
         }
         if shortest > 1 {

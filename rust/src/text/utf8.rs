@@ -62,18 +62,22 @@ pub fn last(bytes: &[u8]) -> Character {
     }
 }
 
-/// Appends a code point. Surrogates get the three bytes that their number has in the scheme.
+/// The bytes of a code point, and how many they are. Surrogates get the three bytes that their number has in the scheme.
 #[inline(always)]
-pub fn push(text: &mut Vec<u8>, code: u32) {
+pub fn encode(code: u32) -> ([u8; 4], usize) {
     let tail = |shift: u32| 0x80 | (code >> shift) as u8 & 0x3F;
     match code {
-        0..0x80 => text.push(code as u8),
-        0x80..0x800 => text.extend_from_slice(&[0xC0 | (code >> 6) as u8, tail(0)]),
-        0x800..0x1_0000 => {
-            text.extend_from_slice(&[0xE0 | (code >> 12) as u8, tail(6), tail(0)]);
-        }
-        _ => text.extend_from_slice(&[0xF0 | (code >> 18) as u8, tail(12), tail(6), tail(0)]),
+        0..0x80 => ([code as u8, 0, 0, 0], 1),
+        0x80..0x800 => ([0xC0 | (code >> 6) as u8, tail(0), 0, 0], 2),
+        0x800..0x1_0000 => ([0xE0 | (code >> 12) as u8, tail(6), tail(0), 0], 3),
+        _ => ([0xF0 | (code >> 18) as u8, tail(12), tail(6), tail(0)], 4),
     }
+}
+
+/// Appends a code point.
+pub fn push(text: &mut Vec<u8>, code: u32) {
+    let (bytes, width) = encode(code);
+    text.extend_from_slice(&bytes[..width]);
 }
 
 #[cfg(test)]

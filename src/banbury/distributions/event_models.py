@@ -148,12 +148,12 @@ def change_multinomial(
     scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float
 ) -> Scores:
     """The scores after the counts of these words changed, and with them the sums of each class; in place."""
-    total = counted + a * n_words
+    total = np.maximum(counted + a * n_words, TINY)  # 0 only without a word, and then of no consequence
     if scores.polya is not None:
-        common, values, polya, base = np.full(len(pairs.ids), a), counts + a, np.maximum(total, TINY), scores.base
+        common, values, polya, base = np.full(len(pairs.ids), a), counts + a, total, scores.base
     else:
         common, values = multinomial_rows(pairs, counts, a)
-        polya, base = None, multinomial_base(total, n_words)
+        polya, base = None, -np.log(total)
     scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
     return Scores(scores.weights, base, scores.constant, polya)
 

@@ -95,7 +95,7 @@ class Growing:
         rows = rest.rows.rows.copy()
         for label, n in zip(more.classes, more.rows.rows.tolist(), strict=True):
             rows[rest.classes.index(label)] += n
-        if rows.min() < 0:
+        if rows.min(initial=0) < 0:
             return rest + more  # too many: it says so
         return replace(rest, rows=Rows(rows), skipped=rest.skipped + more.skipped)
 

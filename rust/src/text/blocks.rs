@@ -1,0 +1,224 @@
+//! Sixty-four bytes at a time: which of them are word characters, as bits.
+
+/// How many bytes a block has: as many as a machine word has bits.
+pub const BLOCK: usize = 64;
+
+/// A block as it was found. Bit `i` of a mask is byte `i`.
+pub struct Found {
+    /// `[0-9A-Za-z_]`
+    pub word: u64,
+    /// What may join two words in [`super::Pattern::Mail`].
+    pub joiner: u64,
+    /// Not ASCII.
+    pub beyond: u64,
+    /// The bytes, ASCII letters lower-cased if so wished.
+    pub bytes: [u8; BLOCK],
+}
+
+/// A way to look at blocks. `look` is inlined into the loop over a text, which is compiled for that machine.
+pub trait Machine: Copy {
+    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> Found;
+}
+
+/// Whether a byte is one of `-.@'+&`.
+#[inline(always)]
+pub fn is_joiner(byte: u8) -> bool {
+    matches!(byte, b'-' | b'.' | b'@' | b'\'' | b'+' | b'&')
+}
+
+/// Any machine.
+#[derive(Clone, Copy)]
+pub struct Plain;
+
+impl Plain {
+    /// A bit for each byte that `holds`.
+    #[inline(always)]
+    fn mask(block: &[u8; BLOCK], holds: impl Fn(u8) -> bool) -> u64 {
+        let flags = block.map(|byte| u8::from(holds(byte)));
+        let (eights, _) = flags.as_chunks::<8>();
+        // The product moves the lowest bit of byte i to bit 56 + i.
+        let bits =
+            |&eight: &[u8; 8]| u64::from_le_bytes(eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        eights
+            .iter()
+            .rev()
+            .fold(0, |mask, eight| mask << 8 | bits(eight))
+    }
+}
+
+impl Machine for Plain {
+    #[inline(always)]
+    fn look(self, block: &[u8; BLOCK], lowercase: bool) -> Found {
+        let is_word = |byte: u8| {
+            (byte | 0x20).wrapping_sub(b'a') < 26 || byte.wrapping_sub(b'0') < 10 || byte == b'_'
+        };
+        Found {
+            word: Plain::mask(block, is_word),
+            joiner: Plain::mask(block, is_joiner),
+            beyond: Plain::mask(block, |byte| byte >= 0x80),
+            bytes: match lowercase {
+                true => block.map(|byte| byte.to_ascii_lowercase()),
+                false => *block,
+            },
+        }
+    }
+}
+
+/// The vectors of AVX2, by pulp's safe names for its instructions.
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use super::{BLOCK, Found, Machine};
+    use pulp::bytemuck::cast;
+    use pulp::x86::V3;
+    use std::arch::x86_64::__m256i;
+
+    /// Classes of ASCII by the lower half of a byte; a byte is in the classes that both its halves name.
+    const LOW: [u8; 16] = {
+        let mut low = [0; 16];
+        let mut half = 0;
+        while half < 16 {
+            low[half] = DIGIT * (half < 10) as u8
+                | LETTER_1 * (half > 0) as u8
+                | LETTER_2 * (half < 11) as u8
+                | UNDERSCORE * (half == 15) as u8
+                | JOINER_2 * matches!(half, 6 | 7 | 11 | 13 | 14) as u8
+                | JOINER_4 * (half == 0) as u8;
+            half += 1;
+        }
+        low
+    };
+    /// The same by the upper half.
+    const HIGH: [u8; 16] = {
+        let mut high = [0; 16];
+        high[2] = JOINER_2;
+        high[3] = DIGIT;
+        high[4] = LETTER_1 | JOINER_4;
+        high[5] = LETTER_2 | UNDERSCORE;
+        high[6] = LETTER_1;
+        high[7] = LETTER_2;
+        high
+    };
+    const DIGIT: u8 = 1;
+    const LETTER_1: u8 = 2;
+    const LETTER_2: u8 = 4;
+    const UNDERSCORE: u8 = 8;
+    const JOINER_2: u8 = 16;
+    const JOINER_4: u8 = 32;
+    const WORD: u8 = DIGIT | LETTER_1 | LETTER_2 | UNDERSCORE;
+    const JOINER: u8 = JOINER_2 | JOINER_4;
+
+    /// Half a block: the masks of word characters, joiners and bytes beyond ASCII, and the bytes.
+    #[inline(always)]
+    fn half(machine: V3, bytes: [u8; 32], lowercase: bool) -> (u32, u32, u32, [u8; 32]) {
+        let (avx, avx2) = (machine.avx, machine.avx2);
+        let all = |byte: u8| avx._mm256_set1_epi8(byte as i8);
+        let twice = |table: [u8; 16]| -> __m256i { cast([table, table]) };
+        let vector: __m256i = cast(bytes);
+        let upper = avx2._mm256_and_si256(avx2._mm256_srli_epi16::<4>(vector), all(0x0F));
+        let class = avx2._mm256_and_si256(
+            // A byte beyond ASCII has no lower half here: the shuffle makes it zero.
+            avx2._mm256_shuffle_epi8(twice(LOW), vector),
+            avx2._mm256_shuffle_epi8(twice(HIGH), upper),
+        );
+        let mask = |classes: u8| {
+            let outside = avx2._mm256_cmpeq_epi8(
+                avx2._mm256_and_si256(class, all(classes)),
+                avx._mm256_setzero_si256(),
+            );
+            !avx2._mm256_movemask_epi8(outside) as u32
+        };
+        let lowered = match lowercase {
+            true => {
+                let capital = avx2._mm256_and_si256(
+                    avx2._mm256_cmpgt_epi8(vector, all(b'A' - 1)),
+                    avx2._mm256_cmpgt_epi8(all(b'Z' + 1), vector),
+                );
+                avx2._mm256_or_si256(vector, avx2._mm256_and_si256(capital, all(0x20)))
+            }
+            false => vector,
+        };
+        let beyond = avx2._mm256_movemask_epi8(vector) as u32;
+        (mask(WORD), mask(JOINER), beyond, cast(lowered))
+    }
+
+    impl Machine for V3 {
+        #[inline(always)]
+        fn look(self, block: &[u8; BLOCK], lowercase: bool) -> Found {
+            let [first, second]: [[u8; 32]; 2] = cast(*block);
+            let first = half(self, first, lowercase);
+            let second = half(self, second, lowercase);
+            let both = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+            Found {
+                word: both(first.0, second.0),
+                joiner: both(first.1, second.1),
+                beyond: both(first.2, second.2),
+                bytes: cast([first.3, second.3]),
+            }
+        }
+    }
+}
+
+/// A loop over blocks. `run` must be marked `#[inline(always)]`, and so must be what it calls.
+pub trait Job {
+    type Output;
+    fn run<M: Machine>(self, machine: M) -> Self::Output;
+}
+
+/// Runs a job on the widest machine at hand; the answer is the same on all.
+#[inline(always)]
+pub fn run<J: Job>(job: J) -> J::Output {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(machine) = pulp::x86::V3::try_new() {
+        struct On<J>(J, pulp::x86::V3);
+        impl<J: Job> pulp::NullaryFnOnce for On<J> {
+            type Output = J::Output;
+            #[inline(always)]
+            fn call(self) -> J::Output {
+                self.0.run(self.1)
+            }
+        }
+        return machine.vectorize(On(job, machine));
+    }
+    job.run(Plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Look(Vec<[u8; BLOCK]>, bool);
+
+    impl Job for Look {
+        type Output = Vec<(u64, u64, u64, [u8; BLOCK])>;
+        #[inline(always)]
+        fn run<M: Machine>(self, machine: M) -> Self::Output {
+            let look = |block| {
+                let found = machine.look(block, self.1);
+                (found.word, found.joiner, found.beyond, found.bytes)
+            };
+            self.0.iter().map(look).collect()
+        }
+    }
+
+    #[test]
+    fn every_byte_at_every_place() {
+        let blocks = || {
+            (0..=255).map(|byte: u8| std::array::from_fn(|i| (usize::from(byte) + 37 * i) as u8))
+        };
+        for lowercase in [false, true] {
+            let plain = Look(blocks().collect(), lowercase).run(Plain);
+            let wide = run(Look(blocks().collect(), lowercase));
+            assert_eq!(plain, wide);
+            for (block, (word, joiner, beyond, bytes)) in blocks().zip(plain) {
+                for (i, byte) in block.into_iter().enumerate() {
+                    let bit = |mask: u64| mask >> i & 1 == 1;
+                    assert_eq!(bit(word), byte.is_ascii_alphanumeric() || byte == b'_');
+                    assert_eq!(bit(joiner), b"-.@'+&".contains(&byte));
+                    assert_eq!(bit(beyond), !byte.is_ascii());
+                    let lower = byte.to_ascii_lowercase();
+                    assert_eq!(bytes[i], if lowercase { lower } else { byte });
+                }
+            }
+        }
+    }
+}

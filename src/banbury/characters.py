@@ -1,0 +1,82 @@
+"""What this interpreter knows about characters, as tables for the tokeniser.
+
+Which characters make words, and what their lower case is, depends on the version of Unicode. The tokeniser must agree
+with ``re`` and ``str.lower`` on every text, so it asks the interpreter it runs in, once per process, when it first
+meets a character beyond ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+CODES = 0x110000
+WORD = 1 << 21
+SPACE = 1 << 22
+DOTTED_I = 0x130
+CAPITAL_SIGMA, FINAL_SIGMA = 0x3A3, 0x3C2
+
+
+def table() -> NDArray[np.uint32]:
+    r"""Of each character its lower case (in the low 21 bits), and whether it is ``\w`` (bit 21) and ``\s`` (bit 22).
+
+    The lower case is that of the character by itself. That of U+0130, the only one of two characters, is given as its
+    first, ``i``.
+
+    >>> found = table()
+    >>> chr(found[ord("É")] & 0x1FFFFF), bool(found[ord("É")] & WORD), bool(found[ord("\u2028")] & SPACE)
+    ('é', True, True)
+    """
+    text = _text(np.arange(CODES))
+    lower = text.replace(chr(DOTTED_I), "i").lower()
+    if len(lower) != CODES:
+        raise RuntimeError("in this version of Unicode a character other than U+0130 has a lower case of several")
+    word = _runs(run for run in re.split(r"\W+", text) if run)
+    space = ~_runs(text.split())
+    return _codes(lower) | word * np.uint32(WORD) | space * np.uint32(SPACE)
+
+
+def sigma_context() -> NDArray[np.uint8]:
+    """How each character bears on a capital sigma next to it: 1 if it is cased, 2 if it is looked through, else 0.
+
+    At the end of a word the lower case of Σ is ς: after a cased letter unless a cased letter follows, looking through
+    accents, apostrophes and the like. So ς after A and the character says that it is cased or looked through, and ς after
+    the character alone that it is cased.
+
+    >>> sigma_context()[[ord("ä"), ord("'"), ord("1")]].tolist()
+    [1, 2, 0]
+    """
+    found = np.zeros(CODES, dtype=np.uint8)
+    matters = np.flatnonzero(_ends_a_word("A", np.arange(CODES)))
+    found[matters] = np.where(_ends_a_word(" ", matters), 1, 2)
+    return found
+
+
+def _ends_a_word(before: str, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Whether a capital sigma becomes ς after this and each of these characters."""
+    trial = np.full((len(codes), 4), ord(" "), dtype=np.uint32)
+    trial[:, 0] = ord(before)
+    # U+0130 stands back for its like, whose lower case is one character; surrogates, slow to decode, for a space.
+    trial[:, 1] = np.where(codes == DOTTED_I, ord("I"), np.where(codes // 0x800 == 0xD800 // 0x800, ord(" "), codes))
+    trial[:, 2] = CAPITAL_SIGMA
+    lower: NDArray[np.bool_] = _codes(_text(trial.ravel()).lower()).reshape(-1, 4)[:, 2] == FINAL_SIGMA
+    return lower
+
+
+def _text(codes: NDArray[np.integer]) -> str:
+    return codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _codes(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint32, copy=False)
+
+
+def _runs(runs: Iterable[str]) -> NDArray[np.bool_]:
+    """Which characters the runs have, each of which has all characters from its first to its last."""
+    found = np.zeros(CODES, dtype=np.bool_)
+    for run in runs:
+        found[ord(run[0]) : ord(run[-1]) + 1] = True
+    return found

@@ -1,0 +1,189 @@
+"""The tokeniser: against its naive twin, Python's own ``re``, and scikit-learn's CountVectorizer."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
+
+import naive_text
+from banbury import _core
+
+
+def tokeniser(pattern: str = "word", **changed: Any) -> _core.Tokeniser:
+    options: dict[str, Any] = {
+        "lowercase": True,
+        "characters": False,
+        "shortest": 1,
+        "longest": 1,
+        "stop_words": [],
+        "log": False,
+        "length": False,
+    }
+    return _core.Tokeniser(pattern, **(options | changed))
+
+
+# Letters of several scripts and widths, what lower-cases to another width or by its neighbours, marks, joiners of mail,
+# white space of all kinds, digits, emoji, surrogates, right-to-left.
+TELLING = (
+    "aAbzZ019__ \t\n\r\x00\x1c\x1f\x7f\x85\xa0\u2003\u2028\u3000-.@'+&,!éÉßẞñ\u00aa\u00b5ΑαΣΣΣσςΆ\u0345ЖжİıſȺⱥKÅΩ"
+    "\u0300\u0307\u00ad\u02b0\u2019\u200d\ufeff中文あカ한글ไทย٣۳Ⅷⅷⓐ½²👍🏽🇬🇧𝐀𐐀𐐨אבגعرب\u202e\ud800\udbff\udc00\udfff\U0010ffff"
+)
+STOP_WORDS = ["the", "ab", "aa", "a", "é", "σ", "中文", "a.a", "missing"]
+
+pieces = st.one_of(
+    st.text(TELLING, max_size=12),
+    st.text("abcXYZ ", max_size=70),
+    st.text(st.integers(0, sys.maxunicode).map(chr), max_size=8),
+    st.sampled_from(["the ", "ΟΔΟΣ ", "x.y@z.com ", "  ", "-", "é", "a" * 63, "И" * 40, "Σ'", "'Σ", "İ"]),
+)
+texts = st.lists(pieces, max_size=12).map("".join)
+
+# Each of the twenty settings is tried on as many texts as the profile says, 2,000 in all; thoroughly on 100,000.
+enough = settings(max_examples=5_000 if settings.default.max_examples > 1_000 else settings.default.max_examples)
+
+
+@pytest.mark.parametrize("shortest, longest", [(1, 1), (2, 4), (1, 5)])
+@pytest.mark.parametrize("lowercase", [True, False])
+@enough
+@given(text=texts)
+def test_characters_are_those_of_the_naive_twin(text: str, lowercase: bool, shortest: int, longest: int) -> None:
+    options: dict[str, Any] = {"lowercase": lowercase, "characters": True, "shortest": shortest, "longest": longest}
+    assert tokeniser(**options).tokens(text) == naive_text.tokens(text, **options)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("pattern", ["word", "word1", "mail"])
+@enough
+@given(text=texts)
+def test_words_are_those_of_the_naive_twin(text: str, pattern: str, lowercase: bool) -> None:
+    found = tokeniser(pattern, lowercase=lowercase).tokens(text)
+    assert found == naive_text.tokens(text, pattern, lowercase)
+
+
+@pytest.mark.parametrize("stop_words", [[], STOP_WORDS])
+@pytest.mark.parametrize("pattern, shortest, longest", [("word", 1, 2), ("word1", 2, 3), ("mail", 1, 5)])
+@enough
+@given(text=texts)
+def test_word_n_grams_are_those_of_the_naive_twin(
+    text: str, pattern: str, shortest: int, longest: int, stop_words: list[str]
+) -> None:
+    options: dict[str, Any] = {"shortest": shortest, "longest": longest, "stop_words": stop_words}
+    assert tokeniser(pattern, **options).tokens(text) == naive_text.tokens(text, pattern, **options)
+
+
+@pytest.mark.parametrize("shortest, longest", [(1, 1), (1, 3)])
+@enough
+@given(
+    words=st.lists(
+        st.sampled_from(["The", "the", "a", "", "new york", "é", "\ud800", "ΣΣ", "\0"]) | st.text(), max_size=9
+    )
+)
+def test_given_tokens_are_those_of_the_naive_twin(words: list[str], shortest: int, longest: int) -> None:
+    options: dict[str, Any] = {"shortest": shortest, "longest": longest, "stop_words": STOP_WORDS}
+    assert tokeniser("given", **options).tokens(words) == naive_text.tokens(words, "given", **options)
+
+
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [
+        ({}, {}),
+        ({"lowercase": False}, {"lowercase": False}),
+        ({"shortest": 2, "longest": 3}, {"ngram_range": (2, 3)}),
+        ({"longest": 2, "stop_words": STOP_WORDS}, {"ngram_range": (1, 2), "stop_words": STOP_WORDS}),
+        ({"characters": True, "longest": 3}, {"analyzer": "char", "ngram_range": (1, 3)}),
+    ],
+)
+@given(text=texts)
+def test_tokens_are_those_of_scikit_learn(text: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert tokeniser(**ours).tokens(text) == CountVectorizer(**theirs).build_analyzer()(text)
+
+
+EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("pattern", ["word", "word1", "mail"])
+def test_every_character_there_is(pattern: str, lowercase: bool) -> None:
+    text = "".join(EVERY) + "".join(f"{character} x{character}." for character in EVERY)
+    assert tokeniser(pattern, lowercase=lowercase).tokens(text) == naive_text.tokens(text, pattern, lowercase)
+
+
+def test_every_character_as_a_character() -> None:
+    text = "".join(EVERY)
+    assert tokeniser(characters=True).tokens(text) == naive_text.tokens(text, characters=True)
+
+
+@pytest.mark.parametrize("frame", ["A{}Σ {}Σ ", "AΣ{}A "])
+def test_a_capital_sigma_next_to_every_character(frame: str) -> None:
+    text = "".join(character.join(frame.split("{}")) for character in EVERY)
+    assert tokeniser("word1").tokens(text) == naive_text.tokens(text, "word1")
+
+
+def test_facts() -> None:
+    words, mail = tokeniser().tokens, tokeniser("mail").tokens
+    assert words("") == [] and words(" ") == [] and words("a") == []
+    assert words("The cat's 3 hats, snake_case") == ["the", "cat", "hats", "snake_case"]
+    assert words("nul\0bytes\0\0cut") == ["nul", "bytes", "cut"]
+    assert words("İSTANBUL ΟΔΟΣ") == ["stanbul", "οδος"]  # a combining dot is no word character
+    assert words("东京 都に") == ["东京", "都に"]  # not cut: a run of such characters is one token
+    assert mail("From: O'Neil <Me+x@Example.com>, 10.0.0.1; a -- b.") == [
+        "from",
+        "o'neil",
+        "me+x@example.com",
+        "10.0.0.1",
+    ]
+    assert tokeniser(log=True).log and not tokeniser(log=True).length
+
+
+def test_a_text_of_100_megabytes() -> None:
+    blank = "ab" + " " * 100_000_000 + "cd"
+    assert tokeniser(longest=2).tokens(blank) == ["ab", "cd", "ab cd"]
+    word = "A" * 100_000_000
+    assert tokeniser().tokens(word) == [word.lower()]
+    found = tokeniser().tokens(("x" * 999 + " ") * 100_000)
+    assert len(found) == 100_000 and set(found) == {"x" * 999}
+
+
+def test_threads_may_meet_the_first_character_together() -> None:
+    found: list[list[str]] = []
+    read = tokeniser().tokens
+    threads = [threading.Thread(target=lambda: found.append(read("ÉTÉ ΟΔΟΣ"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [["été", "οδος"]] * 8
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        ({"pattern": "wort"}, "pattern must be 'word', 'word1', 'mail' or 'given', got \"wort\""),
+        ({"shortest": 0}, "from 1 or more to 5 or less"),
+        ({"longest": 6}, "from 1 or more to 5 or less"),
+        ({"shortest": -1}, "got -1"),
+        ({"longest": 1 << 40}, "got 1099511627776"),
+        ({"shortest": 3, "longest": 2}, "shortest first; got 3 to 2"),
+        ({"pattern": "given", "characters": True}, "tokens that come ready are words"),
+        ({"characters": True, "stop_words": ["the"]}, "stop words are words"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        tokeniser(**options)
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="must be a str"):
+        tokeniser().tokens(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="takes texts"):
+        tokeniser().tokens(["a"])
+    with pytest.raises(ValueError, match="come ready"):
+        tokeniser("given").tokens("a")
