@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,14 @@ def estimate(
         tally = replace(tally, schema=tally.schema.with_families(features))
     parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, _log_prior(class_prior, tally), parameters)
+
+
+class LinearForm(NamedTuple):
+    """A text model's weights: a text scores ``intercepts + counts @ weights`` in each class."""
+
+    words: list[str]
+    weights: Real  # (words, classes)
+    intercepts: Real  # (classes,)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -217,12 +225,57 @@ class Model:
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
         """P(value | class) of one feature, or its density, for every class."""
-        self.schema[feature]
+        alone = self._group(feature)
         batch = next(iter(read({feature: [value]})))
-        group = next(g for g in self.parameters if any(f.name == feature for f in g.features))
-        alone = group.select([[f.name for f in group.features].index(feature)])
         found = self._kernel(batch, [alone], "parts")[0][0, 0]
         return dict(zip(self.classes, np.exp(found).tolist(), strict=True))
+
+    def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
+        """log P(value | class) of one feature, rows × classes; of a text that of its bag of words, in whatever order.
+
+        That is the multinomial likelihood with its coefficient, which is the same for every class. ``feature`` may be left out
+        where there is one only. A missing value says nothing: 0.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
+        >>> model.log_likelihood(["bad good"]).round(3).tolist()  # two orders of one third and two thirds; of 2/5 and 3/5
+        [[-0.811, -0.734]]
+        """
+        group = self._group(feature)
+        found = []
+        for batch in read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading):
+            batch, _ = self._fitting(batch, {"absent", "extra"})
+            if isinstance(group, Bag):
+                found.append(group.log_likelihoods(batch))
+            else:
+                found.append(self._kernel(batch, [group], "parts")[0][:, 0])
+        return np.concatenate(found)
+
+    def linear(self, feature: str | None = None) -> LinearForm:
+        """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
+        >>> form = model.linear()
+        >>> form.words, (form.intercepts + [2, 1] @ form.weights).round(3).tolist()
+        (['bad', 'good'], [-2.603, -3.037])
+        >>> model.log_joint(["bad good bad"]).round(3).tolist()
+        [[-2.603, -3.037]]
+        """
+        group = self._group(feature)
+        if not isinstance(group, Bag):
+            raise errors.bad_setting("feature", group.features[0].name, "a column of text for the linear form of a model")
+        words, weights, intercepts = group.linear()
+        return LinearForm(words, weights, self.log_prior + intercepts)
+
+    def _group(self, feature: str | None) -> Parameters:
+        """The parameters of one feature."""
+        if feature is None and len(self.schema.features) != 1:
+            names = errors.listed(f.name for f in self.schema.features)
+            raise errors.bad_setting("feature", feature, f"the name of one of the features ({names})")
+        name = self.schema.features[0].name if feature is None else self.schema[feature].name
+        group = next(g for g in self.parameters if any(f.name == name for f in g.features))
+        return group.select([[f.name for f in group.features].index(name)])
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
         """``n`` rows drawn from the model, as a mapping of columns, the class under the target's name ("class" without one)."""

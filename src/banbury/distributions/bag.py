@@ -194,6 +194,13 @@ class Bag:
         times = [1 if family.once else word.times for word in evidence]
         return total + math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
 
+    def log_likelihoods(self, rows: Columns) -> Real:
+        """The same of every text of a column; 0 for one that is missing."""
+        texts = self.family.strings(rows, self.features[0].name)
+        nothing = np.zeros(len(self.scores.constant))
+        each = [self.log_likelihood(text) if isinstance(text, str) else nothing for text in texts]
+        return np.array(each).reshape(len(each), len(nothing))
+
     def linear(self) -> tuple[list[str], Real, Real]:
         """The linear form: words in order, weights (words, classes), intercepts; a text scores intercepts + counts @ weights.
 

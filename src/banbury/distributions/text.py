@@ -175,8 +175,11 @@ class Text(Family):
 
     def texts(self, rows: Columns, name: str) -> Any:
         """A column's texts as the kernels take them."""
-        column = rows.texts(name)
-        return column if self.split is None else self.found(_strings(column))
+        return rows.texts(name) if self.split is None else self.found(self.strings(rows, name))
+
+    def strings(self, rows: Columns, name: str) -> Iterable[Any]:
+        """A column's texts one by one; those that are missing are no strings."""
+        return _strings(rows.texts(name))
 
     def found(self, texts: Iterable[Any]) -> Given:
         """The words that the regular expression finds in each text: all of them, where each text's begin, which are missing."""
