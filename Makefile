@@ -24,7 +24,7 @@ need_cargo = @command -v cargo >/dev/null || { \
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-10s %s\n", $$1, $$2 }'
 
-demo: .venv/core.stamp ## See it work: PlayTennis and wine, counted, classified and explained
+demo: .venv/core.stamp ## See it work: PlayTennis, wine and mail, counted, classified and explained
 	@$(bin)/python -m banbury.demo
 
 test: .venv/core.stamp ## Run every test: the Rust kernels, the package, and the examples in README and docs

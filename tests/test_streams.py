@@ -132,8 +132,8 @@ class Stream:
         if self.kind != "none":
             found += [lambda: self.learned(self.clf, negative), lambda: self.forgotten(negative)]
         if self.case.family.shape == "words":
-            number = Table((first, (*first[:-2], 3.5, "new")), (1.0, 1.0))
-            found += [lambda: self.learned(self.clf, number), lambda: self.forgotten(number)]
+            no_text = Table((first, (*first[:-2], ["ab"], "new")), (1.0, 1.0))
+            found += [lambda: self.learned(self.clf, no_text), lambda: self.forgotten(no_text)]
         if self.case.family.shape == "words" and self.case.family.buckets is None:
             # With two columns of text the first is forgotten before the second shows that it was never learned.
             strange = Table(((*first[:-2], "quince", label),), (self.held.weights[0] or 1.0,))

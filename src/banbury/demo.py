@@ -1,4 +1,4 @@
-"""The demo: two small tables counted, predicted, explained, forgotten and learned back."""
+"""The demo: two small tables and some mail counted, predicted, explained, forgotten and learned back."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from banbury.tally import Tally
 def main() -> None:
     play_tennis()
     wine()
+    mail()
 
 
 def play_tennis() -> None:
@@ -42,6 +43,29 @@ def wine() -> None:
     print(f"Bottle 100 is {row['cultivar']!r}. Why does the model say so?")
     print(model.explain(row))
     forget_and_learn(tally, {name: column[100:101] for name, column in table.items()})
+
+
+def mail() -> None:
+    title("Mail: text and a number in one table")
+    table = {
+        "subject": [
+            "You win a free prize, click now",
+            "Cheap watches, free shipping today",
+            "Notes of the board meeting on Monday",
+            "Lunch with the new colleagues on Friday",
+            "Last chance: claim your free money",
+            "Draft of the report for the meeting",
+        ],
+        "links": [9, 7, 0, 1, 12, 0],
+        "kind": ["spam", "spam", "ham", "ham", "spam", "ham"],
+    }
+    tally = bb.count(table, target="kind", features={"links": "poisson"})
+    print(tally)
+    model = bb.estimate(tally)
+    row = {"subject": "Free lunch at the meeting", "links": 2}
+    print(f"\n{row['subject']!r}, {row['links']} links:")
+    print(model.explain(row))
+    forget_and_learn(tally, {name: column[:1] for name, column in table.items()})
 
 
 def forget_and_learn(tally: Tally, rows: Mapping[str, Sequence[object]]) -> None:
