@@ -47,7 +47,7 @@ def wine() -> None:
 
 def mail() -> None:
     title("Mail: text and a number in one table")
-    table = {
+    table: dict[str, list[object]] = {
         "subject": [
             "You win a free prize, click now",
             "Cheap watches, free shipping today",

@@ -185,7 +185,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         batch.threads = threads
         schema = infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
         growing = Growing(schema)
-        [part] = parts(batch, schema, Labels.of(labels, weights, None, threads))
+        part = _counted(batch, schema, labels, weights, threads)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         growing.add(part)
@@ -203,10 +203,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 warnings.warn(text, errors.BanburyWarning, stacklevel=3)
         weights = _sample_weight(sample_weight, batch.n_rows)
         batch.threads = n_threads(self.threads)
-        [part] = parts(aligned(batch, schema), schema, Labels.of(labels, weights, None, batch.threads))
-        if part.tally.skipped == batch.n_rows:
-            raise errors.no_target(batch.n_rows, None)
-        return part
+        return _counted(aligned(batch, schema), schema, labels, weights, batch.threads)
 
     def _begin(self, schema: Schema, batch: Batch) -> None:
         """Forgets what was known of the columns, and notes theirs."""
@@ -304,6 +301,16 @@ def _batch(X: Any) -> Batch:
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
     return batch
+
+
+def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int) -> Part:
+    """The rows, counted but for their texts; raises unless some of them have a label."""
+    given = Labels.of(labels, weights, None, threads)
+    given.check_length(batch.n_rows)
+    [part] = parts(batch, schema, given)
+    if part.tally.skipped == batch.n_rows:
+        raise errors.no_target(batch.n_rows, None)
+    return part
 
 
 def _is_texts(X: Any) -> bool:
