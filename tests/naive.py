@@ -413,13 +413,13 @@ def tokens(family: Any, text: str) -> list[str]:
 def bucket(word: str, n: int) -> int:
     """The one of n buckets that a word is hashed into: fixed for good, since files of tallies hold them."""
     seed, step, content = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, word.encode("utf-8", "surrogatepass")
-    key = int.from_bytes(content, "little")
-    if len(content) > 8:
-        key = seed ^ len(content)
-        for start in range(0, len(content), 16):
-            low, high = (int.from_bytes(content[at : at + 8], "little") for at in (start, start + 8))
-            key = folded(low ^ step, high ^ key)
-    return folded(key ^ seed, step ^ len(content)) % n
+    numbers = [int.from_bytes(content[at : at + 8], "little") for at in range(0, -len(content) // 16 * -16, 8)]
+    first, second = numbers[:2]
+    if len(content) > 16:
+        first, second = seed ^ len(content), 0
+        for low, high in zip(numbers[::2], numbers[1::2], strict=True):
+            first = folded(low ^ step, high ^ first)
+    return folded(first ^ seed, second ^ step ^ len(content)) % n
 
 
 def folded(a: int, b: int) -> int:
@@ -443,8 +443,9 @@ def vocabulary(tally: Tally, feature: Any) -> list[str]:
     family, cells = feature.family, tally.words[feature.name]
     words = sorted({word.lower() if family.lowercase else word for word in family.vocabulary or ()})
     words = words if family.vocabulary else sorted({word for word, _ in cells})
-    occurrences = {word: sum((n for (w, _), (n, _) in cells.items() if w == word), ZERO) for word in words}
-    documents = {word: sum((d for (w, _), (_, d) in cells.items() if w == word), ZERO) for word in words}
+    # As doubles: words are not told apart by what is beyond them.
+    occurrences = {word: float(sum(n for (w, _), (n, _) in cells.items() if w == word)) for word in words}
+    documents = {word: float(sum(d for (w, _), (_, d) in cells.items() if w == word)) for word in words}
     n_texts = sum(tally.texts[feature.name].values())
     common = sorted(words, key=lambda word: -occurrences[word])[: family.drop_most_frequent]
     low, high = family.min_share * float(n_texts), family.max_share * float(n_texts)

@@ -92,12 +92,11 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if self.__sklearn_is_fitted__():
             part = self._more(batch, labels, sample_weight)
             dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
-            known = self._growing.classes
+            known, classes_ = self._growing.classes, self.classes_
             if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
-                names = declared.union(known, part.tally.classes)
-                self.classes_, self._dtype = _named(names, dtype), dtype  # it may fail: before anything is counted
-            self._changed(self._growing.add(part))
-            self._declared = declared
+                classes_ = _named(declared.union(known, part.tally.classes), dtype)
+            self._changed(self._growing.add(part))  # all that can fail has been done
+            self.classes_, self._dtype, self._declared = classes_, dtype, declared
         else:
             growing = self._first(batch, labels, sample_weight, more_to_come=True)
             self._keep(growing, labels.dtype, declared)

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 /// Rows per block, at most.
 pub(crate) const ROWS: usize = 128;
-/// Rows whose sums are kept in registers while features are added: a class's sums are a whole number of these.
+/// Rows whose sums some parts keep in registers while features are added.
 pub(crate) const LANES: usize = 16;
 /// Features per tile: with `ROWS` rows of doubles, it stays in the first cache.
 pub(crate) const FEATURES: usize = 32;
@@ -44,7 +44,7 @@ pub enum Part<'a> {
 pub(crate) struct Sums<'a> {
     pub values: &'a mut [f64],
     pub rows: Range<usize>,
-    /// A class has so many sums, a few more than there are rows.
+    /// A class has so many sums: one per row, and some more if there are fewer rows.
     pub height: usize,
 }
 
@@ -81,6 +81,14 @@ impl<'a> Part<'a> {
 
     fn features(&self) -> usize {
         self.columns().map_or(1, Columns::features)
+    }
+
+    /// A class's sums must be a whole number of these.
+    fn lanes(&self) -> usize {
+        match self {
+            Part::Normal(_) | Part::Flags(_) => LANES,
+            _ => 1,
+        }
     }
 
     fn demand_rows(&self, n: usize) -> Result<(), Error> {
@@ -229,7 +237,7 @@ impl<'a> Task<'a> {
 
     fn split(&self, from: usize, width: usize, out: &mut [f64]) -> Result<(), Error> {
         let n = out.len() / width;
-        let height = n.next_multiple_of(LANES);
+        let height = self.height(n);
         let mut values = vec![0.0; self.n_classes() * height];
         let mut sums = Sums {
             values: &mut values,
@@ -268,6 +276,12 @@ impl<'a> Task<'a> {
         self.n_rows.div_ceil(pieces).clamp(1, ROWS)
     }
 
+    /// How many sums a class needs for that many rows.
+    fn height(&self, rows: usize) -> usize {
+        let lanes = self.parts.iter().map(Part::lanes).max();
+        rows.next_multiple_of(lanes.unwrap_or(1))
+    }
+
     /// Sums block by block, and hands each block's sums and its piece of `out` to `finish`, whose answers are added up.
     fn blocks<T: Send>(
         &self,
@@ -278,7 +292,7 @@ impl<'a> Task<'a> {
     ) -> Result<usize, Error> {
         let threads = threads::worth(threads, self.work());
         let rows = self.rows_per_block(threads);
-        let height = rows.next_multiple_of(LANES);
+        let height = self.height(rows);
         let blocks = (self.n_rows.div_ceil(16 * threads).div_ceil(rows)).clamp(1, 64);
         let lost = threads::try_pieces(threads, out, blocks * rows * width, |i, piece| {
             let mut scratch = Scratch::default();
@@ -368,9 +382,13 @@ impl Sums<'_> {
 
     /// Copies each row's sums to where a row of `out` begins; they are `width` apart.
     fn write_rows(&self, width: usize, out: &mut [f64]) {
-        for (row, out) in out.chunks_mut(width).enumerate() {
-            for (sums, out) in self.classes().zip(out) {
-                *out = sums[row];
+        // A few classes at a time, so that neither side leaves the cache.
+        for (group, sums) in self.values.chunks(8 * self.height).enumerate() {
+            let classes = sums.len() / self.height;
+            for (row, out) in out.chunks_mut(width).enumerate() {
+                let out = &mut out[8 * group..8 * group + classes];
+                let sums = sums[row..].iter().step_by(self.height);
+                out.iter_mut().zip(sums).for_each(|(out, x)| *out = *x);
             }
         }
     }
@@ -379,20 +397,21 @@ impl Sums<'_> {
         let mut highest = [f64::NEG_INFINITY; ROWS];
         let mut found = [0_i32; ROWS];
         for (class, sums) in (0..).zip(self.classes()) {
-            for ((x, highest), found) in sums.iter().zip(&mut highest).zip(&mut found) {
-                *found = if x > highest { class } else { *found };
-                *highest = if x > highest { *x } else { *highest };
-            }
+            each_row(sums, &mut highest, &mut found, |x, highest, found| {
+                *found = if x > *highest { class } else { *found };
+                *highest = if x > *highest { x } else { *highest };
+            });
         }
         out.copy_from_slice(&found[..out.len()]);
     }
 
     fn highest(&self) -> [f64; ROWS] {
         let mut highest = [f64::NEG_INFINITY; ROWS];
+        let mut nothing = [(); ROWS];
         for sums in self.classes() {
-            for (highest, x) in highest.iter_mut().zip(sums) {
-                *highest = if x > highest { *x } else { *highest };
-            }
+            each_row(sums, &mut highest, &mut nothing, |x, highest, ()| {
+                *highest = if x > *highest { x } else { *highest };
+            });
         }
         highest
     }
@@ -429,6 +448,28 @@ impl Sums<'_> {
         for sums in self.classes_mut() {
             for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&totals) {
                 *x = (*x - highest) - total;
+            }
+        }
+    }
+}
+
+/// Calls `f` for each row of a class. Whole blocks have a constant number of rows, which compiles to better code.
+#[inline(always)]
+fn each_row<T>(
+    sums: &[f64],
+    highest: &mut [f64; ROWS],
+    others: &mut [T; ROWS],
+    f: impl Fn(f64, &mut f64, &mut T),
+) {
+    match sums.first_chunk::<ROWS>() {
+        Some(sums) => {
+            for ((&x, highest), other) in sums.iter().zip(highest).zip(others) {
+                f(x, highest, other);
+            }
+        }
+        None => {
+            for ((&x, highest), other) in sums.iter().zip(highest).zip(others) {
+                f(x, highest, other);
             }
         }
     }

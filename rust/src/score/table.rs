@@ -1,6 +1,6 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
-use super::{FEATURES, STRIDE, Scratch, Sums, room};
+use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
 use crate::columns::{Columns, Whole, each_whole, pair};
 use crate::error::{Error, demand};
 use ndarray::{ArrayView1, s};
@@ -111,12 +111,28 @@ impl<'a> Table<'a> {
 
     /// Adds row by row with the sums in registers; answers whether all rows of the table exist.
     fn add_rows<const CLASSES: usize>(&self, k: usize, sums: &mut Sums, tile: &[u32]) -> bool {
+        // Whole blocks have a constant height, which compiles to better code.
+        if sums.height == ROWS {
+            self.add_rows_of::<CLASSES>(ROWS, k, sums, tile)
+        } else {
+            self.add_rows_of::<CLASSES>(sums.height, k, sums, tile)
+        }
+    }
+
+    #[inline(always)]
+    fn add_rows_of<const CLASSES: usize>(
+        &self,
+        height: usize,
+        k: usize,
+        sums: &mut Sums,
+        tile: &[u32],
+    ) -> bool {
         let (table, _) = self.table.as_chunks::<CLASSES>();
         let mut inside = true;
         for row in 0..sums.rows.len() {
             let mut total = [0.0; CLASSES];
             for (class, total) in total.iter_mut().enumerate() {
-                *total = sums.values[class * sums.height + row];
+                *total = sums.values[class * height + row];
             }
             for &index in tile[row..].iter().step_by(STRIDE).take(k) {
                 match table.get(index as usize) {
@@ -128,7 +144,7 @@ impl<'a> Table<'a> {
                 }
             }
             for (class, total) in total.iter().enumerate() {
-                sums.values[class * sums.height + row] = *total;
+                sums.values[class * height + row] = *total;
             }
         }
         inside

@@ -112,31 +112,6 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
-        if self.counting == Counting::Often && std::env::var("BATCH").is_ok() {
-            let most: usize = std::env::var("BATCH").unwrap().parse().unwrap();
-            let mut all: Vec<u32> = vec![];
-            let mut ends: Vec<(usize, usize)> = vec![];
-            for (at, row) in sums.rows.clone().enumerate() {
-                if self.texts.read(row, self.tokeniser, &mut room.tokens)? {
-                    self.words.find_all(&room.tokens, &mut room.ids);
-                    all.extend_from_slice(&room.ids);
-                    ends.push((at, all.len()));
-                    if all.len() > most || row + 1 == sums.rows.end {
-                        let mut from = 0;
-                        for &(at, end) in &ends {
-                            room.totals.clear(self.weights);
-                            let tokens = all[from..end].iter().map(|&id| (id, 1.0));
-                            self.add_rows(tokens, &mut room.totals);
-                            self.finish(&room.totals, &mut sums.values[at..], sums.height);
-                            from = end;
-                        }
-                        all.clear();
-                        ends.clear();
-                    }
-                }
-            }
-            return Ok(());
-        }
         for (at, row) in sums.rows.clone().enumerate() {
             if self.texts.read(row, self.tokeniser, &mut room.tokens)? {
                 self.words.find_all(&room.tokens, &mut room.ids);
@@ -378,15 +353,4 @@ impl<I: Iterator<Item = (u32, f64)>> Loop for AddAny<'_, I> {
             }
         }
     }
-}
-pub fn rows_only(weights: &Weights, ids: &[u32]) -> f64 {
-    let mut totals = Totals::default();
-    totals.clear(weights);
-    let rows = ids.iter().map(|&id| (weights.place(id), 1.0));
-    if let Some(table) = weights.all_whole() {
-        wide(AddWhole::<3, _>(table, rows, &mut totals));
-    } else {
-        wide(AddAny(weights, rows, &mut totals));
-    }
-    totals.values[0]
 }

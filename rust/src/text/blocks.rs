@@ -72,40 +72,48 @@ mod wide {
     use pulp::x86::V3;
     use std::arch::x86_64::__m256i;
 
-    /// Classes of ASCII by the lower half of a byte; a byte is in the classes that both its halves name.
-    const LOW: [u8; 16] = {
-        let mut low = [0; 16];
-        let mut half = 0;
-        while half < 16 {
-            low[half] = DIGIT * (half < 10) as u8
-                | LETTER_1 * (half > 0) as u8
-                | LETTER_2 * (half < 11) as u8
-                | UNDERSCORE * (half == 15) as u8
-                | JOINER_2 * matches!(half, 6 | 7 | 11 | 13 | 14) as u8
-                | JOINER_4 * (half == 0) as u8;
-            half += 1;
-        }
-        low
-    };
-    /// The same by the upper half.
+    // Classes of ASCII such that a byte is in those that both its halves name.
+    const DIGIT: u8 = 1;
+    /// `A` to `O`, `a` to `o`
+    const EARLY: u8 = 2;
+    /// `P` to `Z`, `p` to `z`
+    const LATE: u8 = 4;
+    const UNDERSCORE: u8 = 8;
+    /// `&` `'` `+` `-` `.`
+    const SIGN: u8 = 16;
+    const AT: u8 = 32;
+    const WORD: u8 = DIGIT | EARLY | LATE | UNDERSCORE;
+    const JOINER: u8 = SIGN | AT;
+
+    const ANY: u8 = DIGIT | EARLY | LATE;
+    const LOW: [u8; 16] = [
+        DIGIT | LATE | AT,
+        ANY,
+        ANY,
+        ANY,
+        ANY,
+        ANY,
+        ANY | SIGN,
+        ANY | SIGN,
+        ANY,
+        ANY,
+        EARLY | LATE,
+        EARLY | SIGN,
+        EARLY,
+        EARLY | SIGN,
+        EARLY | SIGN,
+        EARLY | UNDERSCORE,
+    ];
     const HIGH: [u8; 16] = {
         let mut high = [0; 16];
-        high[2] = JOINER_2;
+        high[2] = SIGN;
         high[3] = DIGIT;
-        high[4] = LETTER_1 | JOINER_4;
-        high[5] = LETTER_2 | UNDERSCORE;
-        high[6] = LETTER_1;
-        high[7] = LETTER_2;
+        high[4] = EARLY | AT;
+        high[5] = LATE | UNDERSCORE;
+        high[6] = EARLY;
+        high[7] = LATE;
         high
     };
-    const DIGIT: u8 = 1;
-    const LETTER_1: u8 = 2;
-    const LETTER_2: u8 = 4;
-    const UNDERSCORE: u8 = 8;
-    const JOINER_2: u8 = 16;
-    const JOINER_4: u8 = 32;
-    const WORD: u8 = DIGIT | LETTER_1 | LETTER_2 | UNDERSCORE;
-    const JOINER: u8 = JOINER_2 | JOINER_4;
 
     /// Half a block: the masks of word characters, joiners and bytes beyond ASCII, and the bytes.
     #[inline(always)]

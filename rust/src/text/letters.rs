@@ -3,7 +3,7 @@
 use super::TOO_LONG;
 use super::characters::{self, DOT_ABOVE, Lowered};
 use super::tokens::{Span, Tokens};
-use super::utf8::{self, Character};
+use super::utf8;
 use crate::error::{Error, demand};
 
 /// Makes every character a token, after lower-casing if so wished; two or more white spaces in a row are one space.
@@ -11,29 +11,16 @@ pub fn read(text: &[u8], lowercase: bool, tokens: &mut Tokens) -> Result<(), Err
     tokens.text.reserve(text.len() + Tokens::PADDING);
     tokens.spans.reserve(text.len());
     let mut letters = Letters {
+        text,
+        at: 0,
+        lowercase,
         tokens,
         after_space: false,
     };
-    let mut at = 0;
-    while at < text.len() {
-        if let Some(block) = text[at..].first_chunk()
-            && letters.block(block, lowercase)
-        {
-            at += BLOCK;
-            continue;
-        }
-        let byte = text[at];
-        if byte.is_ascii() {
-            letters.ascii(if lowercase {
-                byte.to_ascii_lowercase()
-            } else {
-                byte
-            });
-            at += 1;
-        } else {
-            let found = utf8::first(&text[at..]);
-            letters.beyond(text, at, found, lowercase)?;
-            at += found.width;
+    while letters.at < text.len() {
+        match text[letters.at..].first_chunk() {
+            Some(block) if letters.block(block) => letters.at += BLOCK,
+            _ => letters.some(BLOCK)?,
         }
     }
     Ok(())
@@ -49,6 +36,10 @@ fn is_space(byte: u8) -> bool {
 }
 
 struct Letters<'a> {
+    text: &'a [u8],
+    /// How far it has been read.
+    at: usize,
+    lowercase: bool,
     tokens: &'a mut Tokens,
     after_space: bool,
 }
@@ -56,7 +47,7 @@ struct Letters<'a> {
 impl Letters<'_> {
     /// Takes ASCII without two white spaces in a row; false if it is not that.
     #[inline(always)]
-    fn block(&mut self, block: &[u8; BLOCK], lowercase: bool) -> bool {
+    fn block(&mut self, block: &[u8; BLOCK]) -> bool {
         let spaces = block.map(|byte| u8::from(is_space(byte)));
         let pairs = spaces.iter().zip(&spaces[1..]);
         let crowded = pairs.fold(0, |any, (a, b)| any | a & b) != 0;
@@ -64,13 +55,8 @@ impl Letters<'_> {
             return false;
         }
         let first = self.tokens.text.len() as u32;
-        match lowercase {
-            true => self
-                .tokens
-                .text
-                .extend(block.map(|byte| byte.to_ascii_lowercase())),
-            false => self.tokens.text.extend_from_slice(block),
-        }
+        let lowered = block.map(|byte| self.ascii(byte));
+        self.tokens.text.extend_from_slice(&lowered);
         let spans: [Span; BLOCK] = std::array::from_fn(|i| Span {
             start: first + i as u32,
             end: first + i as u32 + 1,
@@ -81,63 +67,68 @@ impl Letters<'_> {
     }
 
     #[inline(always)]
-    fn ascii(&mut self, byte: u8) {
-        let space = is_space(byte);
-        if !(space && self.spaced()) {
-            self.push(&[byte]);
+    fn ascii(&self, byte: u8) -> u8 {
+        match self.lowercase {
+            true => byte.to_ascii_lowercase(),
+            false => byte,
         }
-        self.after_space = space;
     }
 
-    fn beyond(
-        &mut self,
-        text: &[u8],
-        at: usize,
-        found: Character,
-        lowercase: bool,
-    ) -> Result<(), Error> {
+    /// Takes characters one by one, of so many bytes or the last a little more.
+    fn some(&mut self, bytes: usize) -> Result<(), Error> {
+        let end = self.text.len().min(self.at + bytes);
+        while self.at < end {
+            let byte = self.text[self.at];
+            if byte.is_ascii() {
+                self.push(is_space(byte), &[self.ascii(byte)]);
+                self.at += 1;
+            } else {
+                self.beyond()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a character beyond ASCII.
+    fn beyond(&mut self) -> Result<(), Error> {
         let table = characters::characters()?;
-        let space = table.get(found.code).is_space(lowercase);
-        let lowered = match lowercase {
-            true => table.lower(text, at, found)?,
+        let found = utf8::first(&self.text[self.at..]);
+        let space = table.get(found.code).is_space(self.lowercase);
+        let lowered = match self.lowercase {
+            true => table.lower(self.text, self.at, found)?,
             false => Lowered::One(found.code),
         };
         match lowered {
-            _ if space && self.spaced() => (),
-            Lowered::One(code) => self.push_code(code),
+            Lowered::One(code) => self.push_code(space, code),
             Lowered::DottedI => {
-                self.push(b"i");
-                self.push_code(DOT_ABOVE);
+                self.push(false, b"i");
+                self.push_code(false, DOT_ABOVE);
             }
         }
-        self.after_space = space;
-        let most = self.tokens.text.len() + text.len() - at;
+        self.at += found.width;
+        let most = self.tokens.text.len() + self.text.len() - self.at;
         demand(most < u32::MAX as usize, TOO_LONG)
     }
 
-    /// Whether white space went before; if so, it is made a plain space.
-    fn spaced(&mut self) -> bool {
-        if self.after_space
+    fn push_code(&mut self, space: bool, code: u32) {
+        let (bytes, width) = utf8::encode(code);
+        self.push(space, &bytes[..width]);
+    }
+
+    /// Adds a character; white space after white space turns that into a plain space instead.
+    #[inline(always)]
+    fn push(&mut self, space: bool, mut bytes: &[u8]) {
+        if space
+            && self.after_space
             && let Some(last) = self.tokens.spans.pop()
         {
             self.tokens.text.truncate(last.start as usize);
-            self.push(b" ");
+            bytes = b" ";
         }
-        self.after_space
-    }
-
-    #[inline(always)]
-    fn push(&mut self, bytes: &[u8]) {
         let start = self.tokens.text.len() as u32;
         self.tokens.text.extend_from_slice(bytes);
         let end = self.tokens.text.len() as u32;
         self.tokens.spans.push(Span { start, end });
-    }
-
-    fn push_code(&mut self, code: u32) {
-        let start = self.tokens.text.len() as u32;
-        utf8::push(&mut self.tokens.text, code);
-        let end = self.tokens.text.len() as u32;
-        self.tokens.spans.push(Span { start, end });
+        self.after_space = space;
     }
 }

@@ -24,8 +24,8 @@ const WIDEST: usize = 64;
 const ROUND: usize = 1 << 24;
 /// Tokens of one class that are added up at a time.
 const JOB: usize = 1 << 20;
-/// Texts that are added up at a time, so that 32 bits can number them.
-const JOB_TEXTS: usize = 1 << 24;
+/// Texts that are added up at a time, so that 16 bits can number them.
+const JOB_TEXTS: usize = u16::MAX as usize;
 /// A text this long might, lower-cased, reach the limit of the tokeniser.
 const LONG: usize = 1 << 30;
 
@@ -142,34 +142,61 @@ struct Chunk {
     ids: Vec<u32>,
     /// The rows that are counted, and where the numbers of each end.
     texts: Vec<(usize, usize)>,
+    /// Words that are new, and the numbers they are given.
     fresh: Fresh,
+    numbers: Vec<u32>,
 }
 
 impl Chunk {
-    fn read(vocabulary: &Vocabulary, batch: &Batch, rows: Range<usize>) -> Result<Chunk, Error> {
+    /// `look_up` appends the numbers of the tokens.
+    fn gather(
+        batch: &Batch,
+        rows: Range<usize>,
+        mut look_up: impl FnMut(&mut Chunk, &Tokens) -> Result<(), Error>,
+    ) -> Result<Chunk, Error> {
         let (mut chunk, mut tokens) = (Chunk::default(), Tokens::default());
         for row in rows {
             let counted = batch.rows.classes[row] >= 0;
             if counted && batch.texts.read(row, batch.tokeniser, &mut tokens)? {
-                chunk.look_up(vocabulary, &tokens);
+                look_up(&mut chunk, &tokens)?;
                 chunk.texts.push((row, chunk.ids.len()));
             }
         }
         Ok(chunk)
     }
 
-    fn look_up(&mut self, vocabulary: &Vocabulary, tokens: &Tokens) {
-        let start = self.ids.len();
-        vocabulary.find_each(tokens, &mut self.ids);
-        for (token, id) in self.ids[start..].iter_mut().enumerate() {
-            if *id == UNKNOWN {
-                *id = self.fresh.number(vocabulary, tokens, token);
+    /// Words that are new get numbers of the chunk's own.
+    fn read(vocabulary: &Vocabulary, batch: &Batch, rows: Range<usize>) -> Result<Chunk, Error> {
+        Chunk::gather(batch, rows, |chunk, tokens| {
+            let start = chunk.ids.len();
+            if vocabulary.find_each(tokens, &mut chunk.ids) {
+                for (token, id) in chunk.ids[start..].iter_mut().enumerate() {
+                    if *id == UNKNOWN {
+                        *id = chunk.fresh.number(vocabulary, tokens, token);
+                    }
+                }
             }
-        }
+            Ok(())
+        })
+    }
+
+    /// Words that are new get the next numbers.
+    fn read_new(
+        vocabulary: &mut Vocabulary,
+        batch: &Batch,
+        rows: Range<usize>,
+    ) -> Result<Chunk, Error> {
+        Chunk::gather(batch, rows, |chunk, tokens| {
+            vocabulary.number_each(tokens, &mut chunk.ids)
+        })
     }
 
     /// Puts the vocabulary's numbers for the chunk's own.
-    fn renumber(&mut self, numbers: &[u32]) {
+    fn renumber(&mut self) {
+        let numbers = std::mem::take(&mut self.numbers);
+        if numbers.is_empty() {
+            return;
+        }
         for id in &mut self.ids {
             if *id & Fresh::MARK != 0 {
                 *id = numbers[(*id ^ Fresh::MARK) as usize];
@@ -240,28 +267,14 @@ impl Lane {
     }
 }
 
-/// What is counted in: 32 bits while texts weigh one, 64 otherwise.
-trait Amount: Copy + Default + Send + std::ops::AddAssign {
-    fn lane(cells: impl Iterator<Item = [Self; 2]>) -> Lane;
-}
+/// A word's cell in the row of a class whose texts weigh one: from the highest bits down occurrences (32), documents (16), and the
+/// last text that has the word (16); texts are numbered from 1.
+type Packed = u64;
 
-impl Amount for u32 {
-    fn lane(cells: impl Iterator<Item = [u32; 2]>) -> Lane {
-        Lane::Narrow(cells.collect())
-    }
-}
-
-impl Amount for u64 {
-    fn lane(cells: impl Iterator<Item = [u64; 2]>) -> Lane {
-        Lane::Wide(cells.collect())
-    }
-}
-
-/// A word's cell in the row of a class.
+/// The same where texts have whole weights.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry<T> {
-    counts: [T; 2],
-    /// The last text that has the word; texts are numbered from 1.
+struct Entry {
+    counts: Counts,
     last: u32,
 }
 
@@ -275,18 +288,29 @@ struct RealEntry {
     times: u32,
 }
 
-/// Rows that threads use again: all zeros when they come and go.
-struct Pool<E>(Mutex<Vec<Vec<E>>>);
+/// Cells of words in one class, all zeros when they come and go, and the words that were met, as far as they are known.
+#[derive(Default)]
+struct Row<E> {
+    cells: Vec<E>,
+    met: Vec<u32>,
+}
+
+/// Rows that threads use again.
+struct Pool<E>(Mutex<Vec<Row<E>>>);
 
 impl<E: Copy + Default> Pool<E> {
     fn new() -> Self {
         Pool(Mutex::new(vec![]))
     }
 
-    fn with<R>(&self, len: usize, f: impl FnOnce(&mut [E]) -> R) -> R {
+    fn with<R>(&self, len: usize, f: impl FnOnce(&mut Row<E>) -> R) -> R {
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = lock().pop().filter(|row| row.len() == len);
-        let mut row = kept.unwrap_or_else(|| vec![E::default(); len]);
+        let mut row = lock().pop().unwrap_or_default();
+        if row.cells.len() < len {
+            row.cells.resize(len, E::default());
+            // One more word can be noted than there are: what stands behind the last one is always overwritten.
+            row.met.resize(len + 1, 0);
+        }
         let found = f(&mut row);
         lock().push(row);
         found
@@ -340,19 +364,16 @@ impl Slots<'_> {
         })
     }
 
-    /// The slots that are used in order, given those in the order of use.
-    fn used(&self, mut touched: Vec<u32>, is_used: impl Fn(usize) -> bool) -> Vec<u32> {
-        if touched.len() * 16 < self.len {
-            touched.sort_unstable();
-        } else {
-            touched.clear();
-            touched.extend(
-                (0..self.len)
-                    .filter(|&slot| is_used(slot))
-                    .map(|slot| slot as u32),
-            );
+    /// The slots that are used in order, given those that were met.
+    fn used<E: Copy>(&self, row: &Row<E>, met: usize, is_used: impl Fn(E) -> bool) -> Vec<u32> {
+        if met * 16 < self.len {
+            let mut used = row.met[..met].to_vec();
+            used.sort_unstable();
+            return used;
         }
-        touched
+        let cells = row.cells[..self.len].iter().zip(0..);
+        let used = cells.filter(|&(&cell, _)| is_used(cell));
+        used.map(|(_, slot)| slot).collect()
     }
 
     fn ids(&self, slots: Vec<u32>) -> Vec<u32> {
@@ -363,29 +384,56 @@ impl Slots<'_> {
     }
 }
 
-fn add_whole<T: Amount>(
+/// Adds up texts that weigh one.
+fn add_ones(slots: Slots, row: &mut Row<Packed>) -> (Vec<u32>, Lane) {
+    let mut met = 0;
+    for (text, number) in slots.texts.iter().zip(1_u64..) {
+        for &slot in *text {
+            let cell = &mut row.cells[slot as usize];
+            let last = *cell & 0xffff;
+            // Which words are met for the first time, here or in this text, cannot be guessed: no branches.
+            row.met[met] = slot;
+            met += usize::from(last == 0);
+            let document = u64::from(last != number) << 16;
+            *cell = (*cell ^ last | number) + (1 << 32) + document;
+        }
+    }
+    let used = slots.used(row, met, |cell| cell != 0);
+    let counts = used.iter().map(|&slot| {
+        let cell = row.cells[slot as usize];
+        [(cell >> 32) as u32, (cell >> 16) as u32 & 0xffff]
+    });
+    let lane = Lane::Narrow(counts.collect());
+    for &slot in &used {
+        row.cells[slot as usize] = 0;
+    }
+    (slots.ids(used), lane)
+}
+
+/// Adds up texts that have whole weights.
+fn add_whole(
     slots: Slots,
-    weights: impl Iterator<Item = T>,
-    row: &mut [Entry<T>],
+    weights: impl Iterator<Item = u64>,
+    row: &mut Row<Entry>,
 ) -> (Vec<u32>, Lane) {
-    let mut touched = vec![];
+    let mut met = 0;
     for ((text, weight), number) in slots.texts.iter().zip(weights).zip(1_u32..) {
         for &slot in *text {
-            let entry = &mut row[slot as usize];
+            let entry = &mut row.cells[slot as usize];
             entry.counts[0] += weight;
             if entry.last != number {
-                if entry.last == 0 {
-                    touched.push(slot);
-                }
+                row.met[met] = slot;
+                met += usize::from(entry.last == 0);
                 entry.counts[1] += weight;
                 entry.last = number;
             }
         }
     }
-    let used = slots.used(touched, |slot| row[slot].last != 0);
-    let lane = T::lane(used.iter().map(|&slot| row[slot as usize].counts));
+    let used = slots.used(row, met, |entry| entry.last != 0);
+    let counts = used.iter().map(|&slot| row.cells[slot as usize].counts);
+    let lane = Lane::Wide(counts.collect());
     for &slot in &used {
-        row[slot as usize] = Entry::default();
+        row.cells[slot as usize] = Entry::default();
     }
     (slots.ids(used), lane)
 }
@@ -432,28 +480,31 @@ fn add_real(
     slots: Slots,
     weights: impl Iterator<Item = f64>,
     damping: Damping,
-    row: &mut [RealEntry],
+    row: &mut Row<RealEntry>,
 ) -> (Vec<u32>, RealSums) {
-    let (mut touched, mut distinct, mut times) = (vec![], vec![], vec![]);
+    let (mut met, mut distinct, mut times) = (0, vec![], vec![]);
     let mut totals = [Total::default(); 2];
     for ((text, weight), number) in slots.texts.iter().zip(weights).zip(1_u32..) {
         distinct.clear();
         for &slot in *text {
-            let entry = &mut row[slot as usize];
+            let entry = &mut row.cells[slot as usize];
             if entry.last != number {
-                if entry.last == 0 {
-                    touched.push(slot);
-                }
+                row.met[met] = slot;
+                met += usize::from(entry.last == 0);
                 distinct.push(slot);
                 (entry.last, entry.times) = (number, 0);
             }
             entry.times += 1;
         }
         times.clear();
-        times.extend(distinct.iter().map(|&slot: &u32| row[slot as usize].times));
+        times.extend(
+            distinct
+                .iter()
+                .map(|&slot: &u32| row.cells[slot as usize].times),
+        );
         let length = damping.length(&mut times);
         for &slot in &distinct {
-            let entry = &mut row[slot as usize];
+            let entry = &mut row.cells[slot as usize];
             let sum = weight * (damping.damp(entry.times) / length);
             entry.counts[0] += u64::from(entry.times);
             entry.counts[1] += 1;
@@ -465,14 +516,15 @@ fn add_real(
         totals[0].rows += text.len() as u64;
         totals[1].rows += distinct.len() as u64;
     }
-    let used = slots.used(touched, |slot| row[slot].last != 0);
+    let used = slots.used(row, met, |entry| entry.last != 0);
+    let cell = |&slot: &u32| row.cells[slot as usize];
     let found = RealSums {
-        counts: used.iter().map(|&slot| row[slot as usize].counts).collect(),
-        sums: used.iter().map(|&slot| row[slot as usize].sums).collect(),
+        counts: used.iter().map(|slot| cell(slot).counts).collect(),
+        sums: used.iter().map(|slot| cell(slot).sums).collect(),
         totals,
     };
     for &slot in &used {
-        row[slot as usize] = RealEntry::default();
+        row.cells[slot as usize] = RealEntry::default();
     }
     (slots.ids(used), found)
 }
@@ -495,21 +547,22 @@ fn add_up(batch: &Batch, chunks: &[Chunk], n_ids: usize, threads: usize) -> Vec<
             real_job(batch, &texts[jobs[i].clone()], n_ids, &pool)
         });
     }
-    match batch.rows.weights {
-        Weights::Ones => {
-            let pool = Pool::new();
-            threads::map(threads, jobs.len(), |i| {
-                whole_job(&texts[jobs[i].clone()], |_| 1_u32, n_ids, &pool)
-            })
-        }
-        Weights::Whole(weights) | Weights::Real(weights) => {
-            let pool = Pool::new();
-            threads::map(threads, jobs.len(), |i| {
-                let weight = |row: usize| weights[row] as u64;
-                whole_job(&texts[jobs[i].clone()], weight, n_ids, &pool)
-            })
-        }
-    }
+    let ones = matches!(batch.rows.weights, Weights::Ones);
+    let (narrow, wide) = (Pool::new(), Pool::new());
+    threads::map(threads, jobs.len(), |i| {
+        let texts = &texts[jobs[i].clone()];
+        let tokens: usize = texts.iter().map(|text| text.ids.len()).sum();
+        let cells = Slots::with(texts, n_ids, |slots| {
+            match ones && tokens <= u32::MAX as usize {
+                true => narrow.with(slots.len, |row| add_ones(slots, row)),
+                false => {
+                    let weights = texts.iter().map(|text| batch.times(text.row));
+                    wide.with(slots.len, |row| add_whole(slots, weights, row))
+                }
+            }
+        });
+        whole_job(batch, texts, cells)
+    })
 }
 
 /// Texts of one class that are added up together: so many that they are worth a thread, so few that there are enough of them.
@@ -529,16 +582,7 @@ fn jobs(texts: &[Text]) -> Vec<Range<usize>> {
     jobs
 }
 
-fn whole_job<T: Amount + Into<u64>>(
-    texts: &[Text],
-    weight: impl Fn(usize) -> T,
-    n_ids: usize,
-    pool: &Pool<Entry<T>>,
-) -> Found {
-    let weights = || texts.iter().map(|text| weight(text.row));
-    let (ids, counts) = Slots::with(texts, n_ids, |slots| {
-        pool.with(slots.len, |row| add_whole(slots, weights(), row))
-    });
+fn whole_job(batch: &Batch, texts: &[Text], (ids, counts): (Vec<u32>, Lane)) -> Found {
     let whole = |rows| Total {
         rows,
         weight: Expansion::default(),
@@ -554,7 +598,7 @@ fn whole_job<T: Amount + Into<u64>>(
         counts,
         real: false,
         sums: vec![],
-        texts: whole(weights().map(Into::into).sum()),
+        texts: whole(texts.iter().map(|text| batch.times(text.row)).sum()),
         totals: totals.map(whole),
     }
 }
@@ -604,34 +648,60 @@ impl<'a> Reader<'a> {
         self.next == self.batch.texts.len()
     }
 
-    /// `adopt` gives the new words of a chunk their numbers.
-    fn round(
+    /// Words that are new are given numbers.
+    fn round(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
+        self.gather(|reader| {
+            if reader.threads == 1 {
+                let range = reader.next_chunk();
+                return Ok(vec![Chunk::read_new(vocabulary, &reader.batch, range)?]);
+            }
+            let mut wave = reader.wave(vocabulary)?;
+            for chunk in &mut wave {
+                chunk.numbers = chunk.fresh.adopt(vocabulary)?;
+                chunk.fresh = Fresh::default();
+            }
+            threads::try_pieces(reader.threads, &mut wave, 1, |_, chunk| {
+                chunk.iter_mut().for_each(Chunk::renumber);
+                Ok::<_, Error>(())
+            })?;
+            Ok(wave)
+        })
+    }
+
+    /// The same of words that are there; the first that is not is an error.
+    fn known_round(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
+        self.gather(|reader| {
+            let wave = reader.wave(vocabulary)?;
+            match wave.iter().find(|chunk| !chunk.fresh.is_empty()) {
+                Some(chunk) => Err(not_there(&reader.batch, chunk)),
+                None => Ok(wave),
+            }
+        })
+    }
+
+    fn gather(
         &mut self,
-        words: &mut Words,
-        adopt: impl Fn(&mut Words, &Chunk) -> Result<Vec<u32>, Error>,
+        mut read: impl FnMut(&mut Self) -> Result<Vec<Chunk>, Error>,
     ) -> Result<Vec<Chunk>, Error> {
         let (mut chunks, mut tokens) = (vec![], 0);
         while tokens < ROUND && !self.is_done() {
-            let mut wave = self.wave(&words.vocabulary)?;
-            for chunk in &mut wave {
-                if !chunk.fresh.is_empty() {
-                    let numbers = adopt(words, chunk)?;
-                    chunk.renumber(&numbers);
-                    chunk.fresh = Fresh::default();
-                }
-                tokens += chunk.ids.len();
-            }
-            chunks.append(&mut wave);
+            let more = read(self)?;
+            tokens += more.iter().map(|chunk| chunk.ids.len()).sum::<usize>();
+            chunks.extend(more);
         }
         Ok(chunks)
+    }
+
+    fn next_chunk(&mut self) -> Range<usize> {
+        let range = self.batch.chunk(self.next);
+        self.next = range.end;
+        range
     }
 
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut ranges = vec![];
         while ranges.len() < self.width && !self.is_done() {
-            let range = self.batch.chunk(self.next);
-            self.next = range.end;
-            ranges.push(range);
+            ranges.push(self.next_chunk());
         }
         self.width = (2 * self.width).min(WIDEST);
         threads::try_map(self.threads, ranges.len(), |i| {
@@ -651,9 +721,7 @@ impl Words {
         let mut reader = Reader::new(batch, threads);
         let mut touched = vec![];
         while !reader.is_done() {
-            let chunks = reader.round(self, |words, chunk| {
-                chunk.fresh.adopt(&mut words.vocabulary)
-            })?;
+            let chunks = reader.round(&mut self.vocabulary)?;
             let found = add_up(&batch, &chunks, self.n_ids(), reader.threads);
             drop(chunks);
             self.add_found(&found, reader.threads)?;
@@ -669,7 +737,7 @@ impl Words {
         let mut reader = Reader::new(batch, threads);
         let (mut all, mut touched) = (vec![], vec![]);
         while !reader.is_done() {
-            let chunks = reader.round(self, |_, chunk| Err(not_there(&batch, chunk)))?;
+            let chunks = reader.known_round(&self.vocabulary)?;
             let found = add_up(&batch, &chunks, self.n_ids(), reader.threads);
             gather(&mut touched, &found, self.n_ids());
             all.extend(found);

@@ -2,10 +2,11 @@
 //!
 //! What a word hashes to is fixed, on every platform, because indexes and buckets go into model files:
 //!
-//! - The *key* of a word of up to eight bytes is the word itself, as a little-endian number. That of a longer one is a hash: from
-//!   `SEED ^ length` on, for each 16 bytes (the last ones filled up with zeros) taken as two little-endian numbers a and b,
-//!   `state = mix(a ^ STEP, b ^ state)`, where mix folds the 128-bit product of two numbers by xor.
-//! - Its *place* is `mix(key ^ SEED, STEP ^ length)`: the low bits are its slot, or its bucket.
+//! - The *key* of a word is two numbers. Those of a word of up to 16 bytes are its bytes, filled up with zeros, as two little-endian
+//!   numbers. For a longer one the first is its hash: from `SEED ^ length` on, for each 16 bytes (the last ones filled up with
+//!   zeros) taken as two numbers a and b, `state = mix(a ^ STEP, b ^ state)`, where mix folds the 128-bit product of two numbers
+//!   by xor; and the second is zero.
+//! - Its *place* is `mix(first ^ SEED, second ^ STEP ^ length)`: the low bits are its slot, or its bucket.
 
 use crate::error::{Error, demand};
 use crate::text::{Span, Tokens};
@@ -25,10 +26,11 @@ fn mix(a: u64, b: u64) -> u64 {
     wide as u64 ^ (wide >> 64) as u64
 }
 
-/// What stands for a word: up to eight bytes, the word itself.
+/// What stands for a word: up to 16 bytes, the word itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    bits: u64,
+    first: u64,
+    second: u64,
     length: u32,
 }
 
@@ -46,69 +48,76 @@ fn split(block: &[u8; 16]) -> (u64, u64) {
     (wide as u64, (wide >> 64) as u64)
 }
 
-/// The lowest `bytes` bytes, eight at most.
-#[inline(always)]
-fn lowest(number: u64, bytes: u32) -> u64 {
-    number & !u64::MAX.checked_shl(8 * bytes).unwrap_or(0)
-}
+/// By length, the bits of 16 bytes that belong to a word.
+const MASKS: [(u64, u64); 17] = {
+    let mut masks = [(0, 0); 17];
+    let mut wide = 0_u128;
+    let mut length = 1;
+    while length <= 16 {
+        wide = wide << 8 | 0xff;
+        masks[length] = (wide as u64, (wide >> 64) as u64);
+        length += 1;
+    }
+    masks
+};
 
 impl Key {
-    /// Words of up to so many bytes are their own keys.
-    const SHORT: u32 = 8;
-
     pub fn of(word: &[u8]) -> Key {
         let length = word.len() as u32;
-        if word.len() <= Key::SHORT as usize {
-            return Key {
-                bits: halves(word).0,
-                length,
-            };
-        }
-        let state = word
-            .chunks(16)
-            .map(halves)
-            .fold(SEED ^ u64::from(length), |state, (a, b)| {
-                mix(a ^ STEP, b ^ state)
-            });
+        let (first, second) = match word.len() {
+            0..=16 => halves(word),
+            _ => (Key::hash(word), 0),
+        };
         Key {
-            bits: state,
+            first,
+            second,
             length,
         }
+    }
+
+    fn hash(word: &[u8]) -> u64 {
+        let start = SEED ^ word.len() as u64;
+        let halves = word.chunks(16).map(halves);
+        halves.fold(start, |state, (a, b)| mix(a ^ STEP, b ^ state))
     }
 
     /// The same for a token in a text that goes on after it.
     #[inline(always)]
     pub fn at(text: &[u8], span: Span) -> Key {
         let (start, length) = (span.start as usize, span.end - span.start);
-        let Some(block) = text.get(start..).and_then(|rest| rest.first_chunk()) else {
+        let mask = MASKS.get(length as usize);
+        let block = text.get(start..).and_then(|rest| rest.first_chunk());
+        let (Some(mask), Some(block)) = (mask, block) else {
             return Key::of(&text[start..span.end as usize]);
         };
         let (a, b) = split(block);
-        let bits = match length {
-            0..=8 => lowest(a, length),
-            9..=16 => mix(a ^ STEP, lowest(b, length - 8) ^ SEED ^ u64::from(length)),
-            _ => return Key::of(&text[start..span.end as usize]),
-        };
-        Key { bits, length }
+        Key {
+            first: a & mask.0,
+            second: b & mask.1,
+            length,
+        }
     }
 
     /// The key of a bucket.
     pub fn bucket(number: u32) -> Key {
         Key {
-            bits: u64::from(number),
-            length: 0,
+            first: u64::from(number),
+            ..Key::default()
         }
     }
 
     #[inline(always)]
     pub fn place(self) -> u64 {
-        mix(self.bits ^ SEED, STEP ^ u64::from(self.length))
+        mix(
+            self.first ^ SEED,
+            self.second ^ STEP ^ u64::from(self.length),
+        )
     }
 
     /// Whether equal keys are equal words.
     #[inline(always)]
     fn is_word(self) -> bool {
-        self.length <= Key::SHORT
+        self.length <= 16
     }
 }
 
@@ -140,34 +149,46 @@ impl Names {
     }
 }
 
+/// A word's key and number.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    bits: u64,
+    first: u64,
+    second: u64,
     length: u32,
     id: u32,
 }
 
 impl Slot {
     const EMPTY: Slot = Slot {
-        bits: 0,
+        first: 0,
+        second: 0,
         length: 0,
         id: UNKNOWN,
     };
 
-    #[inline(always)]
-    fn holds(self, key: Key) -> bool {
-        self.bits == key.bits && self.length == key.length
+    fn new(key: Key, id: u32) -> Self {
+        Slot {
+            first: key.first,
+            second: key.second,
+            length: key.length,
+            id,
+        }
     }
 
+    #[inline(always)]
     fn key(self) -> Key {
         Key {
-            bits: self.bits,
+            first: self.first,
+            second: self.second,
             length: self.length,
         }
     }
 }
 
-/// From words to their numbers. The words' text stays with the caller.
+/// From words to their numbers. The text of words of more than 16 bytes is looked up in their names.
+///
+/// Slots of a tag and a number, with the keys elsewhere, would be half as large; but they make two loads that the cache does not
+/// have of one, and took a third longer on text of 200,000 words.
 #[derive(Clone, Debug)]
 pub struct Index {
     /// A power of two of them, at most half of them taken.
@@ -177,92 +198,148 @@ pub struct Index {
 
 impl Default for Index {
     fn default() -> Self {
-        Index::for_words(0)
+        Index {
+            slots: vec![Slot::EMPTY; 16],
+            taken: 0,
+        }
     }
 }
 
-/// Tokens that are looked up together, so that the memory is asked for many slots at once.
-const BLOCK: usize = 32;
+/// Tokens that are looked up together.
+const BLOCK: usize = 64;
+
+struct Block {
+    /// And the slot it should be in.
+    keys: [(Key, usize); BLOCK],
+    slots: [Slot; BLOCK],
+    ids: [u32; BLOCK],
+}
+
+impl Block {
+    fn new() -> Self {
+        Block {
+            keys: [(Key::default(), 0); BLOCK],
+            slots: [Slot::EMPTY; BLOCK],
+            ids: [UNKNOWN; BLOCK],
+        }
+    }
+
+    /// The number of a token that is in its slot and needs no second look.
+    #[inline(always)]
+    fn found(&self, i: usize) -> Option<u32> {
+        let (key, slot) = (self.keys[i].0, self.slots[i]);
+        let found = slot.key() == key && key.is_word() && slot.id != UNKNOWN;
+        found.then_some(slot.id)
+    }
+}
 
 impl Index {
-    const SMALLEST: usize = 16;
-
-    fn for_words(words: usize) -> Self {
-        let size = (2 * words).next_power_of_two().max(Index::SMALLEST);
-        Index {
-            slots: vec![Slot::EMPTY; size],
-            taken: 0,
+    /// Where a word is, or the empty slot where it should be.
+    #[inline(always)]
+    fn slot(&self, key: Key, word: &[u8], names: &Names) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = key.place() as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            let found =
+                || slot.key() == key && (key.is_word() || names.get(slot.id as usize) == word);
+            if slot.id == UNKNOWN || found() {
+                return at;
+            }
+            at = (at + 1) & mask;
         }
     }
 
     /// The number of a word, or [`UNKNOWN`].
     #[inline(always)]
     pub fn find(&self, key: Key, word: &[u8], names: &Names) -> u32 {
-        let mask = self.slots.len() - 1;
-        let at = key.place() as usize & mask;
-        self.find_from(at, key, word, names)
+        self.slots[self.slot(key, word, names)].id
     }
 
-    #[inline(always)]
-    fn find_from(&self, mut at: usize, key: Key, word: &[u8], names: &Names) -> u32 {
-        let mask = self.slots.len() - 1;
-        loop {
-            let slot = self.slots[at];
-            // An empty slot answers UNKNOWN either way.
-            if slot.id == UNKNOWN
-                || (slot.holds(key) && (key.is_word() || names.get(slot.id as usize) == word))
-            {
-                return slot.id;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    /// Appends the number of each token.
-    pub fn find_each(&self, tokens: &Tokens, names: &Names, ids: &mut Vec<u32>) {
-        let text = tokens.text.as_slice();
-        let mask = self.slots.len() - 1;
-        ids.reserve(tokens.len());
+    /// Appends the number of each token; whether one of them is [`UNKNOWN`].
+    pub fn find_each(&self, tokens: &Tokens, names: &Names, ids: &mut Vec<u32>) -> bool {
+        let mut unknown = false;
+        let mut block = Block::new();
         for spans in tokens.spans.chunks(BLOCK) {
-            let mut keys = [(Key::default(), 0); BLOCK];
-            for (key, &span) in keys.iter_mut().zip(spans) {
-                let found = Key::at(text, span);
-                *key = (found, found.place() as usize & mask);
+            self.load(&tokens.text, spans, &mut block);
+            for (i, span) in spans.iter().enumerate() {
+                block.ids[i] = match block.found(i) {
+                    Some(id) => id,
+                    None => self.find(block.keys[i].0, tokens.slice(*span), names),
+                };
+                unknown |= block.ids[i] == UNKNOWN;
             }
-            for (&(key, at), span) in keys.iter().zip(spans) {
-                let word = &text[span.start as usize..span.end as usize];
-                ids.push(self.find_from(at, key, word, names));
+            ids.extend_from_slice(&block.ids[..spans.len()]);
+        }
+        unknown
+    }
+
+    /// Appends the number of each token, the next ones for words that are new.
+    pub fn number_each(&mut self, tokens: &Tokens, names: &mut Names, ids: &mut Vec<u32>) {
+        let mut block = Block::new();
+        for spans in tokens.spans.chunks(BLOCK) {
+            self.reserve(spans.len());
+            self.load(&tokens.text, spans, &mut block);
+            for (i, span) in spans.iter().enumerate() {
+                block.ids[i] = match block.found(i) {
+                    Some(id) => id,
+                    None => self.number(block.keys[i].0, tokens.slice(*span), names),
+                };
             }
+            ids.extend_from_slice(&block.ids[..spans.len()]);
         }
     }
 
-    /// Gives a word that is not there its number.
-    pub fn insert(&mut self, key: Key, id: u32) {
-        if 2 * (self.taken + 1) > self.slots.len() {
+    /// Keys of tokens and the slots where they should be.
+    ///
+    /// Nothing waits for what is loaded, so that all that the cache does not have is under way together.
+    #[inline(always)]
+    fn load(&self, text: &[u8], spans: &[Span], block: &mut Block) {
+        let mask = self.slots.len() - 1;
+        for (key, &span) in block.keys.iter_mut().zip(spans) {
+            let here = Key::at(text, span);
+            *key = (here, here.place() as usize & mask);
+        }
+        let keys = &block.keys[..spans.len()];
+        for (slot, &(_, at)) in block.slots.iter_mut().zip(keys) {
+            *slot = self.slots[at];
+        }
+    }
+
+    /// The number of a word, the next one if it is new. There must be room for it.
+    #[inline(always)]
+    pub fn number(&mut self, key: Key, word: &[u8], names: &mut Names) -> u32 {
+        let at = self.slot(key, word, names);
+        let id = self.slots[at].id;
+        if id != UNKNOWN {
+            return id;
+        }
+        let id = names.len() as u32;
+        self.slots[at] = Slot::new(key, id);
+        self.taken += 1;
+        names.push(word);
+        id
+    }
+
+    /// Makes room for so many more words.
+    pub fn reserve(&mut self, more: usize) {
+        while 2 * (self.taken + more) > self.slots.len() {
             self.grow();
         }
-        self.place(key, id);
-        self.taken += 1;
     }
 
-    fn place(&mut self, key: Key, id: u32) {
-        let mask = self.slots.len() - 1;
-        let mut at = key.place() as usize & mask;
-        while self.slots[at].id != UNKNOWN {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = Slot {
-            bits: key.bits,
-            length: key.length,
-            id,
-        };
-    }
-
+    /// Doubles the slots. Those of neighbours go to two runs of neighbours, so that this is quick.
+    #[cold]
     fn grow(&mut self) {
-        let slots = vec![Slot::EMPTY; 2 * self.slots.len()];
-        for slot in std::mem::replace(&mut self.slots, slots) {
+        let size = 2 * self.slots.len();
+        let old = std::mem::replace(&mut self.slots, vec![Slot::EMPTY; size]);
+        for slot in old {
             if slot.id != UNKNOWN {
-                self.place(slot.key(), slot.id);
+                let mut at = slot.key().place() as usize & (size - 1);
+                while self.slots[at].id != UNKNOWN {
+                    at = (at + 1) & (size - 1);
+                }
+                self.slots[at] = slot;
             }
         }
     }
@@ -272,25 +349,20 @@ impl Index {
         self.slots.iter().map(|slot| slot.id).collect()
     }
 
-    /// The index of these words as they were numbered; nothing if `ids` is not what [`Index::ids`] gave for them.
+    /// The index of these words as they were numbered; nothing if `ids` are not slots in which all of them are found.
     pub fn from_ids(ids: &[u32], names: &Names) -> Option<Index> {
-        let fits = ids.len().is_power_of_two() && 2 * names.len() <= ids.len();
-        if !fits {
+        let taken = ids.iter().filter(|&&id| id != UNKNOWN).count();
+        let fits = ids.len().is_power_of_two() && 2 * taken <= ids.len();
+        if !fits || taken != names.len() {
             return None;
         }
-        let mut index = Index {
-            slots: vec![Slot::EMPTY; ids.len()],
-            taken: names.len(),
+        let slot = |&id: &u32| match id {
+            UNKNOWN => Some(Slot::EMPTY),
+            _ if id as usize >= names.len() => None,
+            _ => Some(Slot::new(Key::of(names.get(id as usize)), id)),
         };
-        let mut seen = vec![false; names.len()];
-        for (slot, &id) in index.slots.iter_mut().zip(ids) {
-            if id != UNKNOWN {
-                let seen = seen.get_mut(id as usize).filter(|seen| !**seen)?;
-                *seen = true;
-                let Key { bits, length } = Key::of(names.get(id as usize));
-                *slot = Slot { bits, length, id };
-            }
-        }
+        let slots = ids.iter().map(slot).collect::<Option<Vec<Slot>>>()?;
+        let index = Index { slots, taken };
         let found =
             |(id, word): (usize, &[u8])| index.find(Key::of(word), word, names) == id as u32;
         names.iter().enumerate().all(found).then_some(index)
@@ -342,6 +414,14 @@ impl Vocabulary {
         }
     }
 
+    /// The bucket of a token, if tokens are hashed.
+    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
+        match self {
+            Vocabulary::Named { .. } => None,
+            Vocabulary::Hashed { .. } => Some(self.key(Key::of(token)).first as u32),
+        }
+    }
+
     /// What a token is looked up by.
     #[inline(always)]
     fn key(&self, token: Key) -> Key {
@@ -353,18 +433,10 @@ impl Vocabulary {
         }
     }
 
-    /// The bucket of a token, if tokens are hashed.
-    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
-        match self {
-            Vocabulary::Named { .. } => None,
-            Vocabulary::Hashed { .. } => Some(self.key(Key::of(token)).bits as u32),
-        }
-    }
-
     fn find_key(&self, key: Key, word: &[u8]) -> u32 {
         match self {
             Vocabulary::Named { index, names } => index.find(key, word, names),
-            Vocabulary::Hashed { ids, .. } => ids[key.bits as usize].wrapping_sub(1),
+            Vocabulary::Hashed { ids, .. } => ids[key.first as usize].wrapping_sub(1),
         }
     }
 
@@ -404,29 +476,17 @@ impl Vocabulary {
     }
 
     fn add(&mut self, key: Key, word: &[u8]) -> u32 {
-        match self.find_key(key, word) {
-            UNKNOWN => self.insert(key, word),
-            id => id,
-        }
-    }
-
-    fn insert(&mut self, key: Key, word: &[u8]) -> u32 {
-        let id = self.len() as u32;
         match self {
             Vocabulary::Named { index, names } => {
-                names.push(word);
-                index.insert(key, id);
+                index.reserve(1);
+                index.number(key, word, names)
             }
-            Vocabulary::Hashed { ids, buckets } => {
-                buckets.push(key.bits as u32);
-                ids[key.bits as usize] = id + 1;
-            }
+            Vocabulary::Hashed { ids, buckets } => number_bucket(key.first as usize, ids, buckets),
         }
-        id
     }
 
-    /// Appends the number of each token's word.
-    pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) {
+    /// Appends the number of each token's word; whether one of them is [`UNKNOWN`].
+    pub fn find_each(&self, tokens: &Tokens, ids: &mut Vec<u32>) -> bool {
         match self {
             Vocabulary::Named { index, names } => index.find_each(tokens, names, ids),
             Vocabulary::Hashed { ids: numbers, .. } => {
@@ -435,9 +495,30 @@ impl Vocabulary {
                     let place = Key::at(&tokens.text, span).place() as usize;
                     numbers[place & mask].wrapping_sub(1)
                 });
+                let start = ids.len();
                 ids.extend(places);
+                ids[start..].contains(&UNKNOWN)
             }
         }
+    }
+
+    /// Appends the number of each token's word, the next ones for words that are new.
+    pub fn number_each(&mut self, tokens: &Tokens, ids: &mut Vec<u32>) -> Result<(), Error> {
+        demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
+        match self {
+            Vocabulary::Named { index, names } => index.number_each(tokens, names, ids),
+            Vocabulary::Hashed {
+                ids: numbers,
+                buckets,
+            } => {
+                let mask = numbers.len() - 1;
+                ids.extend(tokens.spans.iter().map(|&span| {
+                    let place = Key::at(&tokens.text, span).place() as usize;
+                    number_bucket(place & mask, numbers, buckets)
+                }));
+            }
+        }
+        Ok(())
     }
 
     /// Calls `f` with the word's name.
@@ -450,6 +531,16 @@ impl Vocabulary {
 }
 
 const TOO_MANY: &str = "there are more than 2**31 - 1 distinct words; hash them into buckets";
+
+/// The number of a bucket, the next one if it is new.
+#[inline(always)]
+fn number_bucket(bucket: usize, ids: &mut [u32], buckets: &mut Vec<u32>) -> u32 {
+    if ids[bucket] == 0 {
+        buckets.push(bucket as u32);
+        ids[bucket] = buckets.len() as u32;
+    }
+    ids[bucket] - 1
+}
 
 /// The bucket of this name, if there is one.
 fn bucket_named(name: &[u8], buckets: usize) -> Option<u32> {
@@ -479,23 +570,20 @@ impl Fresh {
             vocabulary.key(Key::at(&tokens.text, tokens.spans[token])),
             tokens.get(token),
         );
-        let found = self.index.find(key, word, &self.names);
-        if found != UNKNOWN {
-            return found | Fresh::MARK;
-        }
-        if self.keys.len() == MOST {
+        if self.names.len() == MOST {
             self.full = true;
             return Fresh::MARK;
         }
-        let number = self.keys.len() as u32;
-        self.index.insert(key, number);
-        self.keys.push(key);
-        self.names.push(word);
+        self.index.reserve(1);
+        let number = self.index.number(key, word, &mut self.names);
+        if number as usize == self.keys.len() {
+            self.keys.push(key);
+        }
         number | Fresh::MARK
     }
 
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.names.len() == 0
     }
 
     pub fn names(&self) -> &Names {
@@ -505,7 +593,7 @@ impl Fresh {
     /// Adds all of them to the vocabulary; their numbers there, in order.
     pub fn adopt(&self, vocabulary: &mut Vocabulary) -> Result<Vec<u32>, Error> {
         demand(
-            !self.full && self.keys.len() <= MOST - vocabulary.len(),
+            !self.full && self.names.len() <= MOST - vocabulary.len(),
             TOO_MANY,
         )?;
         let words = self.keys.iter().zip(self.names.iter());

@@ -182,7 +182,7 @@ impl State {
             sum = sum.saturating_add(rows);
             let weight = match weights {
                 None => Expansion::default(),
-                Some(weights) => expansion(&weights[3 * class..3 * class + 3])?,
+                Some(weights) => expansion(&weights[3 * class..3 * class + 3], rows)?,
             };
             totals.push(Total { rows, weight });
         }
@@ -264,8 +264,8 @@ impl State {
                 Sums::default()
             }
             Some(sums) => [
-                expansion(&sums[6 * at..6 * at + 3])?,
-                expansion(&sums[6 * at + 3..6 * at + 6])?,
+                expansion(&sums[6 * at..6 * at + 3], counts[0])?,
+                expansion(&sums[6 * at + 3..6 * at + 6], counts[1])?,
             ],
         };
         Ok(Cell {
@@ -276,14 +276,23 @@ impl State {
     }
 }
 
-/// A sum from its parts.
-fn expansion(parts: &[f64]) -> Result<Expansion, Error> {
+/// The weight of so many rows from its parts.
+fn expansion(parts: &[f64], rows: u64) -> Result<Expansion, Error> {
     let parts = <[f64; 3]>::try_from(parts).unwrap_or([f64::NAN; 3]);
+    let sum = Expansion::from_parts(parts);
     demand(
         parts.iter().all(|part| part.abs() <= LARGEST_REAL) && parts[0] >= 0.0,
         "weights must be finite and not negative",
     )?;
-    Ok(Expansion::from_parts(parts))
+    demand(
+        sum.parts() == parts,
+        "the parts of a weight must be in order, each the rounded value of all that is left",
+    )?;
+    demand(
+        rows > 0 || parts[0] == 0.0,
+        "what has a weight must have rows",
+    )?;
+    Ok(sum)
 }
 
 /// Whether Python can decode the bytes: UTF-8 in which surrogates may stand alone.

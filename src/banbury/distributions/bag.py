@@ -129,7 +129,7 @@ class Bag:
         if a is None or some_empty or len(counted) != len(self.scores.base):
             return family.estimate(self.features, sums, self.choice, UNUSED)
         pairs = pairs_of(table, touched)
-        if not pairs.sizes.all():
+        if not pairs.full:
             self.scores.weights.skip(touched[pairs.sizes == 0])
             pairs = pairs.only(pairs.sizes > 0)
         counts = pairs.documents if family.once else pairs.occurrences

@@ -200,7 +200,9 @@ def complement_pseudo_count(how: How, alpha: float) -> float:
 
 def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float) -> tuple[Real, Real]:
     every = pairs.per_word(counts)
-    elsewhere = np.maximum(pairs.per_pair(every) - counts, 0.0)
+    elsewhere = pairs.per_pair(every) - counts
+    if elsewhere.dtype.kind == "f":
+        elsewhere = np.maximum(elsewhere, 0.0)  # whole numbers do not round
     return -np.log(every + a), -np.log(elsewhere + a)
 
 

@@ -37,9 +37,14 @@ class Pairs:
     def sizes(self) -> Int:
         return self.starts[1:] - self.starts[:-1]  # np.diff takes longer than one text's other steps
 
+    @cached_property
+    def full(self) -> bool:
+        """Whether every word has a pair."""
+        return bool(self.sizes.all())
+
     def per_word(self, each: NDArray[Any]) -> NDArray[Any]:
         """Sums over each word's pairs."""
-        if self.sizes.all():
+        if self.full:
             return np.add.reduceat(each, self.starts[:-1]) if len(each) else each
         result = np.zeros(len(self.ids), dtype=each.dtype)
         filled = self.sizes > 0  # reduceat would give an empty word its neighbour's first pair

@@ -1,0 +1,850 @@
+"""The store of words in the Rust core against its slow twin in naive_words.py."""
+
+import re
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_words as naive
+from banbury._core import NotThere, Tokeniser, Words
+from naive_core import exact
+
+N_CLASSES = 3
+# Short, longer than a machine word, longer than two; equal beginnings and ends; no text at all.
+VOCABULARY = """a b ab ba aa aaaaaaaa aaaaaaab aaaaaaaaa aaaaaaaab baaaaaaaa longer-than-sixteen-bytes longer-than-sixteen-byteS
+    longer-than-sixteen longer-than-sixteen-and-than-thirty-two-bytes é straße \U0001f600 \ud800 a\ud800b \udfff a\0 \0 a\0b""".split()
+VOCABULARY += ["", "two words", "a" * 300]
+
+
+def tokeniser(pattern="given", lowercase=True, shortest=1, longest=1, stop_words=(), log=False, length=False):
+    return Tokeniser(pattern, lowercase, False, shortest, longest, list(stop_words), log, length)
+
+
+GIVEN = tokeniser()
+WORD = tokeniser("word")
+
+
+def given_texts(texts):
+    """Lists of tokens as the core takes them; None is missing."""
+    tokens = [token for text in texts for token in text or []]
+    offsets = np.cumsum([0] + [len(text or []) for text in texts]).astype(np.int64)
+    missing = np.array([text is None for text in texts], bool)
+    return tokens, offsets, missing if missing.any() else None
+
+
+def arrow(strings, dtype=np.int32, missing=()):
+    """Bytes as Arrow has them, something before and after."""
+    offsets = np.concatenate([[3], 3 + np.cumsum([len(s) for s in strings])]).astype(dtype)
+    bits = [False, True] + [i not in missing for i in range(len(strings))]
+    valid = np.packbits(np.array(bits), bitorder="little") if missing else None
+    return offsets, np.frombuffer(b"xyz" + b"".join(strings) + b"rest", np.uint8), valid, 2
+
+
+def codes(classes):
+    return np.array(classes, np.int32)
+
+
+def real(weights):
+    return None if weights is None else np.array(weights, float)
+
+
+def counted(texts, classes, weights=None, whole=True, into=None, n_classes=N_CLASSES, buckets=0, by=GIVEN, threads=1):
+    words = Words(n_classes, buckets) if into is None else into
+    words.count(by, given_texts(texts), codes(classes), real(weights), whole, threads)
+    return words
+
+
+def counted_slowly(texts, classes, weights=None, whole=True, **settings):
+    words = naive.Words(N_CLASSES)
+    words.count(texts, classes, weights, whole, **settings)
+    return words
+
+
+def assert_sums(found, expected, is_real):
+    """Numbers of rows are equal; expansions are the exact sums to 30 digits."""
+    rows, weights = found
+    assert rows.dtype == np.int64
+    assert rows.tolist() == [total.rows for total in expected]
+    assert (weights is not None) == is_real
+    if is_real:
+        assert weights.shape == (len(expected), 3)
+        for parts, total in zip(weights, expected, strict=True):
+            assert abs(exact(parts) - total.weight) <= total.weight / 10**30
+
+
+def assert_equal(words, expected):
+    """The store holds what its twin holds, however it is asked."""
+    assert words.n_classes == expected.n_classes
+    ids, names = words.in_order(), expected.words()
+    assert ids.dtype == np.uint32
+    assert words.words(ids) == names
+    assert words.n_words == len(ids) <= words.n_ids
+    starts, classes, occurrences, documents, weights = words.pairs(ids)
+    assert (starts.dtype, classes.dtype) == (np.int64, np.int32)
+    of_word = [[c for c in range(expected.n_classes) if (name, c) in expected.cells] for name in names]
+    assert starts.tolist() == np.cumsum([0, *map(len, of_word)]).tolist()
+    keys = [(name, c) for name, here in zip(names, of_word, strict=True) for c in here]
+    assert classes.tolist() == [c for _, c in keys]
+    for which, rows in enumerate([occurrences, documents]):
+        sums = None if weights is None else weights[:, which]
+        assert_sums((rows, sums), [expected.cells[key][which] for key in keys], expected.real)
+    assert_sums(words.texts(), expected.texts, expected.real)
+    assert_sums(words.occurrences(), expected.total(0), expected.real)
+    assert_sums(words.documents(), expected.total(1), expected.real)
+
+
+def same_bits(a, b):
+    """The same arrays in the state of both."""
+    a, b = a.state(), b.state()
+    return a.keys() == b.keys() and all(
+        a[key].dtype == b[key].dtype and a[key].shape == b[key].shape and a[key].tobytes() == b[key].tobytes() for key in a
+    )
+
+
+texts_strategy = st.lists(st.none() | st.lists(st.sampled_from(VOCABULARY), max_size=12), max_size=8)
+
+
+@st.composite
+def batches(draw, kinds=("ones", "whole", "real")):
+    """Texts, classes, weights, whole."""
+    texts = draw(texts_strategy)
+    n = len(texts)
+    classes = draw(st.lists(st.integers(-1, N_CLASSES - 1), min_size=n, max_size=n))
+    kind = draw(st.sampled_from(kinds))
+    if kind == "ones":
+        return texts, classes, None, draw(st.booleans()) if "real" in kinds else True
+    values = st.integers(1, 2**40) if kind == "whole" else st.sampled_from([0.1, 1 / 3, 0.75, 20.3, 1e-30, 1e20])
+    return texts, classes, draw(st.lists(values, min_size=n, max_size=n)), kind == "whole"
+
+
+whole_batches = batches(kinds=("ones", "whole"))
+
+
+# ---- counting
+
+
+@given(batches(), st.booleans(), st.booleans())
+def test_counts_are_those_of_the_twin(batch, log, length):
+    words = counted(*batch, by=tokeniser(log=log, length=length))
+    assert_equal(words, counted_slowly(*batch, log=log, length=length))
+
+
+@given(whole_batches, st.data())
+def test_whatever_the_cut_and_the_order(batch, data):
+    texts, classes, weights, whole = batch
+    order = data.draw(st.permutations(range(len(texts))))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(texts)), max_size=3)))
+    words = Words(N_CLASSES, 0)
+    for a, b in zip([0, *cuts], [*cuts, len(texts)], strict=True):
+        rows = order[a:b]
+        part = None if weights is None else [weights[i] for i in rows]
+        counted([texts[i] for i in rows], [classes[i] for i in rows], part, whole, into=words)
+    assert same_bits(words, counted(*batch))
+
+
+@given(batches())
+def test_count_returns_the_words_of_the_texts(batch):
+    texts, classes, weights, whole = batch
+    words = counted([["b", "zz"], ["a"]], [0, 1])
+    ids = words.count(GIVEN, given_texts(texts), codes(classes), real(weights), whole, 1)
+    assert ids.dtype == np.uint32
+    of_texts = {word for text, c in zip(texts, classes, strict=True) if c >= 0 for word in text or []}
+    assert sorted(words.words(ids)) == sorted(of_texts)
+
+
+def zipf(rng, n, size=3000, longest=300):
+    """Texts of words that occur as words do."""
+    rank = np.arange(1, size + 1)
+    names = np.array([format(i * 2654435761 % 2**32, "b")[: 3 + i % 25] + str(i) for i in range(size)])
+    p = 1 / rank / (1 / rank).sum()
+    return [" ".join(rng.choice(names, rng.integers(0, longest), p=p)) for _ in range(n)]
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("kind", ["ones", "whole", "real"])
+@pytest.mark.parametrize("buckets", [0, 256])
+def test_one_thread_equals_four_bit_for_bit(kind, log, buckets):
+    rng = np.random.default_rng(0)
+    texts = zipf(rng, 1500)
+    assert sum(map(len, texts)) > 2_000_000  # more than one chunk
+    classes = rng.integers(-1, 2, len(texts)).astype(np.int32)
+    weights = {"ones": None, "whole": rng.integers(1, 9, 1500) * 1.0, "real": rng.random(1500) + 0.1}[kind]
+    by = tokeniser("word", log=log, length=log)
+    found = []
+    for threads in (1, 4):
+        words = Words(2, buckets)
+        ids = words.count(by, texts, classes, weights, kind != "real", threads)
+        found.append((words, ids))
+    (one, one_ids), (four, four_ids) = found
+    assert same_bits(one, four)
+    assert one.words(None) == four.words(None)  # numbered alike, too
+    assert one_ids.tolist() == four_ids.tolist() == list(range(one.n_ids))
+    if buckets == 0 and kind == "ones" and not log:
+        expected = naive.Words(2)
+        expected.count([re.findall(r"\w\w+", text) for text in texts], classes.tolist())
+        starts, _, occurrences, documents, _ = one.pairs(one.in_order())
+        keys = [(word, c) for word in expected.words() for c in range(2) if (word, c) in expected.cells]
+        assert one.words(one.in_order()) == expected.words()
+        assert starts[-1] == len(keys)
+        assert occurrences.tolist() == [expected.cells[key][0].rows for key in keys]
+        assert documents.tolist() == [expected.cells[key][1].rows for key in keys]
+
+
+def test_a_store_that_grows_text_by_text():
+    """Cells are moved and moved together again; nothing is lost."""
+    rng = np.random.default_rng(1)
+    texts, n_classes = zipf(rng, 400, size=60, longest=30), 40
+    classes = rng.integers(0, n_classes, len(texts)).astype(np.int32)
+    once, grown = Words(n_classes, 0), Words(n_classes, 0)
+    once.count(WORD, texts, classes, None, True, 1)
+    for text, c in zip(texts, classes, strict=True):
+        grown.count(WORD, [text], codes([c]), None, True, 1)
+    assert same_bits(once, grown)
+    for text, c in zip(texts[:200], classes[:200], strict=True):
+        grown.forget(WORD, [text], codes([c]), None, True, 1)
+    rest = Words(n_classes, 0)
+    rest.count(WORD, texts[200:], classes[200:], None, True, 1)
+    assert same_bits(rest, grown)
+
+
+def test_numbers_of_more_than_32_bits():
+    texts, classes = [["a", "b", "a"], ["b"]], [0, 1]
+    for weights in ([2**32 - 1, 1], [2**31, 1], [2**52, 2**52]):
+        expected = counted_slowly(texts, classes, weights)
+        assert_equal(counted(texts, classes, weights), expected)
+        words = counted(texts, classes)
+        counted(texts, classes, weights, into=words)
+        assert_equal(words, expected.plus(counted_slowly(texts, classes)))
+        for _ in range(3):
+            words = counted([["c"]], [2], into=words)
+        words.forget(GIVEN, given_texts(texts), codes(classes), real(weights), True, 1)
+        assert words.state()["occurrences"].dtype == np.uint32
+
+
+def test_sums_that_no_int64_holds_are_refused():
+    words = Words(1, 0)
+    batch = GIVEN, given_texts([["a"] * 1000]), codes([0]), np.array([2.0**53]), True, 1
+    words.count(*batch)
+    with pytest.raises(ValueError, match=r"2\*\*63"):
+        words.count(*batch)
+    assert words.occurrences()[0].tolist() == [1000 * 2**53]
+    with pytest.raises(ValueError, match=r"2\*\*63"):
+        words.plus(words)
+    with pytest.raises(ValueError, match=r"2\*\*63"):
+        words.take(np.array([0, 0]))
+    assert words.times(2.0).occurrences()[1].tolist() == [[2.0 * 1000 * 2**53, 0, 0]]
+
+
+# ---- texts
+
+
+def test_texts_of_every_kind():
+    texts = ["The cat, the dog", "", "\ud800cat \udfff", "nul\0cat\0", "STRASSE Straße 東京 ﬁn", None, "x"]
+    classes = codes([0, 1, 2, 0, 1, 2, 0])
+    lists = [None if text is None else naive.tokens(text) for text in texts]
+    expected = counted_slowly(lists, classes.tolist())
+    words = Words(N_CLASSES, 0)
+    words.count(WORD, texts, classes, None, True, 1)
+    assert_equal(words, expected)
+    encoded = [(text or "").encode("utf-8", "surrogatepass") for text in texts]
+    for dtype in (np.int32, np.int64):
+        words = Words(N_CLASSES, 0)
+        words.count(WORD, arrow(encoded, dtype, missing=[5]), classes, None, True, 1)
+        assert_equal(words, expected)
+
+
+class Phrase(str):
+    pass
+
+
+def test_missing_texts_and_kinds_of_str():
+    texts = [Phrase("cat dog"), np.str_("dog"), None, float("nan"), np.float64("nan"), "cat"]
+    words = Words(1, 0)
+    words.count(WORD, texts, codes([0] * 6), None, True, 1)
+    assert words.words(None) == ["cat", "dog"]
+    assert words.texts()[0].tolist() == [3]
+
+
+def test_invalid_utf8_counts_the_words_around_it():
+    strings = [b"caf\xe9 noir", b"\xff\xfe cat\x80dog", b"\xe2\x82", b"\xed\xa0\x80 surrogate"]
+    words = Words(1, 0)
+    words.count(WORD, arrow(strings), codes([0] * 4), None, True, 1)
+    assert words.words(words.in_order()) == ["caf", "cat", "dog", "noir", "surrogate"]
+    by_characters = Tokeniser("word", True, True, 1, 3, [], False, False)
+    words = Words(1, 0)
+    words.count(by_characters, arrow(strings), codes([0] * 4), None, True, 1)
+    assert Words.from_state(1, 0, words.state()).same(words)
+    assert words.words(None)  # every one can be decoded
+
+
+@pytest.mark.parametrize("shortest, longest", [(1, 1), (1, 2), (2, 2), (1, 5), (3, 4)])
+def test_n_grams(shortest, longest):
+    rng = np.random.default_rng(2)
+    texts = zipf(rng, 30, size=20, longest=40) + ["", "one", "Of the ONE of"]
+    classes = rng.integers(0, N_CLASSES, len(texts)).astype(np.int32)
+    stop_words = ["of", "one"]
+    words = Words(N_CLASSES, 0)
+    words.count(tokeniser("word", True, shortest, longest, stop_words), texts, classes, None, True, 1)
+    lists = [naive.tokens(text, "word", True, shortest, longest, stop_words) for text in texts]
+    assert_equal(words, counted_slowly(lists, classes.tolist()))
+
+
+@pytest.mark.parametrize(
+    "texts, error, words",
+    [
+        (["a", 1], TypeError, "int in row 1"),
+        (["a", b"a"], TypeError, "bytes in row 1"),
+        ([1.5], TypeError, "float in row 0"),
+        (("a",), ValueError, "texts must be"),
+        ("abc", TypeError, "list of str"),
+        ((["a", None], np.array([0, 2]), None), TypeError, "NoneType in row 1"),
+        ((["a"], np.array([0, 2]), None), ValueError, "offsets"),
+        ((["a"], np.array([1, 0]), None), ValueError, "offsets"),
+        ((["a"], np.array([-1, 1]), None), ValueError, "offsets"),
+        ((["a"], np.zeros(0, np.int64), None), ValueError, "offsets"),
+        ((["a"], np.array([0, 1]), np.zeros(2, bool)), ValueError, "missing"),
+        ((["a"], np.array([0, 1], np.int32), None), ValueError, "offsets"),
+        ((np.array([0, 9], np.int32), np.zeros(3, np.uint8), None, 0), ValueError, "offsets"),
+        ((np.array([0, 3], np.int32), np.zeros(3, np.uint8), np.zeros(0, np.uint8), 0), ValueError, "bitmap"),
+        (["a", "b"], ValueError, "1 classes for 2 texts"),
+    ],
+)
+def test_texts_that_are_none(texts, error, words):
+    store = Words(1, 0)
+    by = GIVEN if isinstance(texts, tuple) and len(texts) == 3 else WORD
+    with pytest.raises(error, match=words):
+        store.count(by, texts, codes([0]), None, True, 1)
+    assert store.n_ids == 0
+
+
+def test_arguments_that_do_not_fit():
+    words = Words(2, 0)
+    texts = given_texts([["a"]])
+    for classes, weights, whole, threads in [
+        ([2], None, True, 1),
+        ([-2], None, True, 1),
+        ([0], [0.0], False, 1),
+        ([0], [np.nan], False, 1),
+        ([0], [1.5], True, 1),
+        ([0], [1.0, 1.0], True, 1),
+        ([0], None, True, 0),
+    ]:
+        for call in (words.count, words.forget):
+            with pytest.raises(ValueError):
+                call(GIVEN, texts, codes(classes), real(weights), whole, threads)
+    for n_classes, buckets in [(-1, 0), (1, 3), (1, -4), (1, 2**31)]:
+        with pytest.raises(ValueError):
+            Words(n_classes, buckets)
+    with pytest.raises(ValueError, match="tokens that come ready"):
+        words.count(WORD, texts, codes([0]), None, True, 1)
+    with pytest.raises(ValueError, match="tokens that come ready"):
+        words.count(GIVEN, ["a"], codes([0]), None, True, 1)
+    assert words.n_ids == 0
+
+
+def test_no_texts_and_no_classes():
+    words = counted([], [])
+    assert_equal(words, counted_slowly([], []))
+    words = counted([[], None, ["a"]], [0, 1, -1])
+    assert_equal(words, counted_slowly([[], None, ["a"]], [0, 1, -1]))
+    assert words.n_ids == 0
+    none = counted([["a"]], [-1], n_classes=0)
+    assert none.n_words == 0
+    assert none.plus(none).same(none)
+    assert Words.from_state(0, 0, none.state()).same(none)
+
+
+# ---- the algebra
+
+
+@given(batches(), batches())
+def test_plus(a, b):
+    one, two = counted(*a), counted(*b)
+    both = one.plus(two)
+    assert_equal(both, counted_slowly(*a).plus(counted_slowly(*b)))
+    assert both.same(two.plus(one))
+    assert_equal(one, counted_slowly(*a))
+    assert both.words(np.arange(one.n_ids, dtype=np.uint32)) == one.words(None)
+
+
+@given(batches(), batches())
+def test_minus_undoes_plus(a, b):
+    one, two = counted(*a), counted(*b)
+    expected = counted_slowly(*a)
+    slowly = expected.plus(counted_slowly(*b)).minus(counted_slowly(*b))
+    assert_equal(one.plus(two).minus(two), slowly)
+    assert one.plus(two).minus(two).same(one)
+    assert one.minus(one).n_ids == 0
+
+
+@given(whole_batches, whole_batches)
+def test_whole_numbers_come_back_to_the_bit(a, b):
+    one, two = counted(*a), counted(*b)
+    assert same_bits(one.plus(two).minus(two), one)
+
+
+@given(batches(), batches())
+def test_minus_of_what_is_not_there(a, b):
+    one, two, slow_one, slow_two = counted(*a), counted(*b), counted_slowly(*a), counted_slowly(*b)
+    try:
+        expected = slow_one.minus(slow_two)
+    except naive.NotThere:
+        with pytest.raises(NotThere):
+            one.minus(two)
+    else:
+        assert_equal(one.minus(two), expected)
+    assert_equal(one, slow_one)
+
+
+@given(batches(), st.sampled_from([0.0, 1.0, 2.0, 0.5, 1.5, 0.1, 1e-5, 2.0**60, 7.0]))
+def test_times(batch, factor):
+    words = counted(*batch)
+    assert_equal(words.times(factor), counted_slowly(*batch).times(factor))
+    if factor > 0:
+        assert words.times(factor).times(1 / factor).same(words)
+
+
+@pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf"), -0.5, 1e301])
+def test_factors_that_are_none(factor):
+    words = counted([["a"]], [0])
+    with pytest.raises(ValueError, match="factor|sums"):
+        words.times(factor).times(1e10)
+
+
+@given(batches(), batches())
+def test_same(a, b):
+    one, two = counted(*a), counted(*b)
+    assert one.same(two) == counted_slowly(*a).same(counted_slowly(*b))
+    assert one.same(counted(*a)) and one.same(one.copy())
+
+
+def test_same_is_by_name_and_to_rounding():
+    assert counted([["a", "b"]], [0]).same(counted([["b", "a"]], [0]))
+    assert not counted([["a", "b"]], [0]).same(counted([["b", "a"]], [1]))
+    assert not counted([["a"]], [0]).same(counted([["a", "a"]], [0]))
+    assert not counted([["a"]], [0]).same(counted([["a"], []], [0, 0]))
+    assert not counted([["a"]], [0]).same(counted([["c"]], [0]))
+    third = counted([["a"]], [0], [1 / 3], False)
+    assert third.same(counted([["a"]], [0], [1 / 3 + 1e-16], False))
+    assert not third.same(counted([["a"]], [0], [1 / 3 + 1e-10], False))
+    assert not counted([["a"]], [0]).same(counted([["a"]], [0], n_classes=4))
+    assert not counted([["a"]], [0]).same(counted([["a"]], [0], buckets=8))
+
+
+@given(batches(), st.lists(st.integers(0, N_CLASSES - 1), max_size=4))
+def test_take(batch, index):
+    found = counted(*batch).take(np.array(index, np.int64))
+    assert_equal(found, counted_slowly(*batch).take(index))
+    assert found.n_words == found.n_ids
+
+
+@given(batches(), st.permutations(range(5)))
+def test_place(batch, order):
+    index = order[:N_CLASSES]
+    words = counted(*batch)
+    found = words.place(np.array(index, np.int64), 5)
+    assert_equal(found, counted_slowly(*batch).place(index, 5))
+    assert found.words(None) == words.words(None)
+    assert found.take(np.array(index, np.int64)).same(words)
+
+
+def test_indexes_of_classes_that_are_none():
+    words = counted([["a"]], [0])
+    for index, n in [([0, 1], 3), ([0, 1, 1], 3), ([0, 1, 3], 3), ([0, -1, 2], 3), ([0, 1, 2], 2)]:
+        with pytest.raises(ValueError, match="index"):
+            words.place(np.array(index), n)
+    for index in ([3], [-1]):
+        with pytest.raises(ValueError, match="index"):
+            words.take(np.array(index))
+    for other in (Words(2, 0), Words(3, 16)):
+        with pytest.raises(ValueError, match="same"):
+            words.plus(other)
+        with pytest.raises(ValueError, match="same"):
+            words.minus(other)
+
+
+@given(batches(), batches())
+def test_a_copy_is_its_own(a, b):
+    words = counted(*a)
+    copy = words.copy()
+    counted(*b, into=words)
+    assert_equal(copy, counted_slowly(*a))
+    assert_equal(words, counted_slowly(*a).plus(counted_slowly(*b)))
+
+
+# ---- forgetting
+
+
+@given(batches(), batches())
+def test_forget_is_the_twin_of_count(a, b):
+    words, kept = counted(*a), counted(*a)
+    texts, classes, weights, whole = b
+    counted(*b, into=words)
+    ids = words.forget(GIVEN, given_texts(texts), codes(classes), real(weights), whole, 1)
+    of_texts = {word for text, c in zip(texts, classes, strict=True) if c >= 0 for word in text or []}
+    assert sorted(words.words(ids)) == sorted(of_texts)
+    assert words.same(kept)
+    assert_equal(words, counted_slowly(*a).plus(counted_slowly(*b)).minus(counted_slowly(*b)))
+
+
+@given(batches(), batches())
+def test_forgetting_what_is_not_there_changes_nothing(a, b):
+    words, before = counted(*a), counted(*a)
+    texts, classes, weights, whole = b
+    try:
+        expected = counted_slowly(*a).minus(counted_slowly(*b))
+    except naive.NotThere:
+        expected = None
+    try:
+        words.forget(GIVEN, given_texts(texts), codes(classes), real(weights), whole, 1)
+    except NotThere:
+        assert expected is None
+        assert same_bits(words, before)
+    else:
+        # It may not show: words of other texts are not looked at.
+        assert expected is None or words.same(before.minus(counted(*b)))
+
+
+@pytest.mark.parametrize(
+    "texts, classes, args",
+    [
+        ([["a", "c"]], [0], ("c", 0, -1)),
+        ([["a"], ["zz", "zz"]], [0, 1], ("zz", 1, -2)),
+        ([["a", "a", "a"]], [0], ("a", 0, -1)),
+        ([["b"]], [1], ("b", 1, -1)),
+        ([[]], [2], (None, 2, -1)),
+        ([["a"]], [0], ("a", 0, -1)),  # an occurrence without a document
+        ([[], []], [0, 0], (None, 0, -3)),  # occurrences without a text
+    ],
+)
+def test_what_is_not_there_is_named(texts, classes, args):
+    words = counted([["a", "b", "a"], [], []], [0, 0, 1])
+    with pytest.raises(NotThere) as caught:
+        words.forget(GIVEN, given_texts(texts), codes(classes), None, True, 1)
+    assert caught.value.args == args
+    assert isinstance(caught.value, ValueError)
+
+
+def test_what_is_not_there_of_real_sums():
+    words = counted([["a"]], [0], [0.5], False)
+    for weight in (0.6, 0.5 + 1e-8):
+        with pytest.raises(NotThere) as caught:
+            words.forget(GIVEN, given_texts([["a"]]), codes([0]), real([weight]), False, 1)
+        assert caught.value.args == (None, 0, pytest.approx(0.5 - weight))
+    words.forget(GIVEN, given_texts([["a"]]), codes([0]), real([0.5 + 1e-12]), False, 1)
+    assert words.n_words == 0
+    assert words.texts()[1].tolist() == [[0, 0, 0]] * 3
+
+
+def test_forgotten_words_leave_no_trace():
+    words = counted([["stays"], ["secret", "stays"]], [0, 0])
+    words.forget(GIVEN, given_texts([["secret", "stays"]]), codes([0]), None, True, 1)
+    assert (words.n_words, words.n_ids) == (1, 2)
+    assert words.words(words.in_order()) == ["stays"]
+    assert bytes(words.state()["bytes"]) == b"stays"
+    assert words.same(counted([["stays"]], [0])) and counted([["stays"]], [0]).same(words)
+    assert words.take(np.arange(N_CLASSES)).n_ids == 1
+    assert words.minus(Words(N_CLASSES, 0)).n_ids == 1
+    again = words.count(GIVEN, given_texts([["secret"]]), codes([1]), None, True, 1)
+    assert words.words(again) == ["secret"]
+    assert words.n_words == 2
+
+
+# ---- words and their numbers
+
+
+def test_words_are_numbered_as_they_come():
+    words = counted([["b", "a", "b"], ["c", "a"]], [0, 1])
+    assert words.words(None) == ["b", "a", "c"]
+    assert words.words(np.array([2, 0, 2], np.uint32)) == ["c", "b", "c"]
+    assert words.find(["c", "x", "", "b"]).tolist() == [2, -1, -1, 0]
+    assert words.in_order().tolist() == [1, 0, 2]
+    for ids in ([3], [2**32 - 1]):
+        for call in (words.words, words.pairs):
+            with pytest.raises(ValueError, match="3 ids"):
+                call(np.array(ids, np.uint32))
+    with pytest.raises(ValueError, match="uint32"):
+        words.words(np.array([0]))
+    with pytest.raises(TypeError, match="NoneType in row 1"):
+        words.find(["a", None])
+
+
+@given(st.lists(st.text(max_size=20) | st.sampled_from(VOCABULARY)))
+def test_every_word_is_found_and_comes_back(names):
+    words = counted([names], [0])
+    distinct = list(dict.fromkeys(names))
+    assert words.words(None) == distinct
+    assert words.find(names).tolist() == [distinct.index(name) for name in names]
+    assert words.words(words.in_order()) == sorted(distinct, key=lambda word: word.encode("utf-8", "surrogatepass"))
+
+
+def test_with_words():
+    words = counted([["b", "a"]], [0])
+    more = words.with_words(["c", "a", "\ud800", "c", ""])
+    assert more.words(None) == ["b", "a", "c", "\ud800", ""]
+    assert (more.n_words, more.n_ids, words.n_ids) == (2, 5, 2)
+    assert more.same(words)
+    starts, *_ = more.pairs(None)
+    assert starts.tolist() == [0, 1, 2, 2, 2, 2]
+    counted([["c"]], [1], into=more)
+    assert_equal(more, counted_slowly([["b", "a"], ["c"]], [0, 1]))
+    assert words.with_words(["zz"]).plus(more).same(more.plus(words))
+
+
+def test_pairs_of_chosen_words():
+    words = counted([["b", "a", "b"], ["a"], ["c"]], [0, 1, 2])
+    starts, classes, occurrences, documents, weights = words.pairs(np.array([1, 0, 1], np.uint32))
+    assert starts.tolist() == [0, 2, 3, 5]
+    assert classes.tolist() == [0, 1, 0, 0, 1]
+    assert occurrences.tolist() == [1, 1, 2, 1, 1]
+    assert documents.tolist() == [1, 1, 1, 1, 1]
+    assert weights is None
+    assert [len(a) for a in words.pairs(np.zeros(0, np.uint32))[:4]] == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("buckets", [0, 64])
+def test_encode(threads, buckets):
+    rng = np.random.default_rng(3)
+    texts = zipf(rng, 600) + [None, ""]
+    words = Words(1, buckets)
+    words.count(WORD, texts[:20], codes([0] * 20), None, True, 1)
+    offsets, found = words.encode(WORD, texts, threads)
+    assert (offsets.dtype, found.dtype) == (np.int64, np.int32)
+    assert offsets[0] == 0 and len(offsets) == len(texts) + 1
+    lists = [naive.tokens(text or "") for text in texts]
+    assert np.diff(offsets).tolist() == [len(tokens) for tokens in lists]
+    flat = [token for tokens in lists for token in tokens]
+    if buckets == 0:
+        assert found.tolist() == words.find(flat).tolist()
+        assert -1 in found
+    else:
+        by_token = dict(zip(flat, found.tolist(), strict=True))
+        assert [by_token[token] for token in flat] == found.tolist()
+
+
+# ---- buckets
+
+
+def test_buckets_are_words():
+    rng = np.random.default_rng(4)
+    texts = zipf(rng, 50, size=500)
+    classes = rng.integers(0, N_CLASSES, 50).astype(np.int32)
+    named, hashed = Words(N_CLASSES, 0), Words(N_CLASSES, 64)
+    named.count(WORD, texts, classes, None, True, 1)
+    hashed.count(WORD, texts, classes, None, True, 1)
+    assert (named.buckets, hashed.buckets) == (0, 64)
+    names = hashed.words(None)
+    assert hashed.n_words == len(set(names)) <= 64
+    assert all(re.fullmatch(r"#\d+", name) and int(name[1:]) < 64 for name in names)
+    assert hashed.find(names).tolist() == list(range(len(names)))
+    assert hashed.find(["#64", "#07", "#-1", "#", "17", "#+1", "#x"]).tolist() == [-1] * 7
+    # What the buckets hold is what their words do.
+    offsets, found = hashed.encode(WORD, texts, 1)
+    lists = [[names[i] for i in found[a:b]] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    expected = naive.Words(N_CLASSES)
+    expected.count(lists, classes.tolist())
+    assert_equal(hashed, expected)
+    assert hashed.occurrences()[0].tolist() == named.occurrences()[0].tolist()
+
+
+def test_buckets_are_few_and_even():
+    words = Words(1, 1024)
+    words.count(GIVEN, given_texts([[f"word{i}" for i in range(20_000)]]), codes([0]), None, True, 1)
+    assert words.n_words == 1024
+    _, _, occurrences, _, _ = words.pairs(None)
+    assert occurrences.max() < 45  # 19.5 expected in each
+    assert occurrences.min() > 3
+
+
+@given(batches(), batches())
+def test_the_algebra_of_buckets(a, b):
+    one, two = counted(*a, buckets=16), counted(*b, buckets=16)
+    both = counted(*b, into=counted(*a, buckets=16))
+    assert one.plus(two).same(both)
+    assert both.minus(two).same(one)
+    assert Words.from_state(N_CLASSES, 16, both.state()).same(both)
+    texts, classes, weights, whole = b
+    both.forget(GIVEN, given_texts(texts), codes(classes), real(weights), whole, 1)
+    assert both.same(one)
+    with pytest.raises(ValueError, match="none is named"):
+        one.with_words(["#16"])
+    assert one.with_words(["#15"]).find(["#15"]).tolist() != [-1]
+
+
+# ---- the state
+
+
+@given(batches())
+def test_state_there_and_back(batch):
+    words = counted(*batch)
+    state = words.state()
+    again = Words.from_state(N_CLASSES, 0, state)
+    assert_equal(again, counted_slowly(*batch))
+    assert same_bits(again, words)
+    assert again.n_words == again.n_ids
+    assert again.words(None) == words.words(words.in_order())
+    assert set(state) - {"weights", "texts.weights"} == {
+        *("bytes", "ends", "starts", "classes", "occurrences", "documents", "texts", "slots")
+    }
+
+
+def hostile():
+    """Each array of a state, spoiled in one way."""
+    words = counted([["a", "bb", "longer than eight"], ["bb"], ["é"]], [0, 1, 1])
+    state = words.state()
+    real_state = words.times(0.5).state()
+
+    def spoil(name, change, of=state):
+        array = of[name].copy()
+        array = change(array)
+        return {**of, name: array}
+
+    def put(*pairs):
+        def change(array):
+            for at, value in pairs:
+                array.flat[at] = value
+            return array
+
+        return change
+
+    for name in state:
+        yield f"no {name}", {key: array for key, array in state.items() if key != name}
+        yield f"short {name}", spoil(name, lambda array: array[:-1])
+        yield f"long {name}", spoil(name, lambda array: np.append(array, array[-1:]))
+        yield f"float {name}", spoil(name, lambda array: array.astype(float))
+        yield f"deep {name}", spoil(name, lambda array: array[None])
+        yield f"list {name}", {**state, name: state[name].tolist()}
+    empty = np.flatnonzero(state["slots"] == 2**32 - 1)[0]
+    taken = np.flatnonzero(state["slots"] != 2**32 - 1)
+    yield "more", {**state, "more": np.zeros(1)}
+    yield "number", {**state, 1: np.zeros(1)}
+    yield "ends descend", spoil("ends", put((0, 3), (1, 1)))
+    yield "ends negative", spoil("ends", put((0, -1)))
+    yield "ends beyond", spoil("ends", put((3, 99)))
+    yield "words out of order", spoil("bytes", put((0, ord("z"))))
+    yield "words twice", spoil("ends", put((0, 0), (1, 0)))
+    yield "not UTF-8", spoil("bytes", put((-1, 0x20)))
+    yield "cut in a character", spoil("ends", put((2, 21)))
+    yield "starts negative", spoil("starts", put((0, -1)))
+    yield "starts late", spoil("starts", put((0, 1)))
+    yield "starts descend", spoil("starts", put((1, 4), (2, 2)))
+    yield "starts beyond", spoil("starts", put((-1, 99)))
+    yield "word without cells", spoil("starts", put((1, 0)))
+    yield "class beyond", spoil("classes", put((0, 3)))
+    yield "classes twice", spoil("classes", put((1, 1)))
+    yield "classes descend", spoil("classes", put((1, 2)))
+    yield "no documents", spoil("documents", put((0, 0)))
+    yield "more documents than occurrences", spoil("documents", put((0, 2)))
+    yield "more documents than texts", {**spoil("documents", put((0, 9))), "occurrences": np.full(5, 9, np.uint32)}
+    yield "wide for no reason", {**state, **{key: state[key].astype(np.int64) for key in ("occurrences", "documents")}}
+    yield "one of them wide", spoil("documents", lambda array: array.astype(np.int64))
+    yield "too many for 32 bits", spoil("occurrences", put(*[(i, 2**32 - 1) for i in range(5)]))
+    wide = np.full(5, 2**62)
+    yield "too many for 64 bits", {**state, "occurrences": wide, "documents": np.ones(5, np.int64)}
+    yield "negative", {**state, "occurrences": -wide, "documents": np.ones(5, np.int64)}
+    yield "texts negative", spoil("texts", put((2, -1)))
+    yield "texts overflow", spoil("texts", put((0, 2**62), (1, 2**62)))
+    yield "no texts", spoil("texts", put((0, 0)))
+    yield "slot beyond", spoil("slots", put((empty, 4)))
+    yield "slot far beyond", spoil("slots", put((empty, 2**32 - 2)))
+    yield "slot twice", spoil("slots", put((empty, 0)))
+    yield "slot lost", spoil("slots", put((taken[0], 2**32 - 1)))
+    yield "slots exchanged", spoil("slots", put((taken[0], state["slots"][taken[1]]), (taken[1], state["slots"][taken[0]])))
+    yield "slots empty", spoil("slots", lambda array: array[:0])
+    yield "slots full", spoil("slots", lambda array: np.arange(4, dtype=np.uint32))
+    yield "slots not a power of two", spoil("slots", lambda array: np.append(array, array[empty : empty + 1]))
+    yield "weights without texts'", {key: array for key, array in real_state.items() if key != "texts.weights"}
+    yield "texts' weights alone", {**state, "texts.weights": np.ones((3, 3))}
+    yield "weights short", spoil("weights", lambda array: array[:-1], real_state)
+    yield "weights flat", spoil("weights", lambda array: array.ravel(), real_state)
+    yield "texts' weights short", spoil("texts.weights", lambda array: array[:-1], real_state)
+    for value in (np.nan, np.inf, -np.inf, -1.0, 1e305):
+        yield f"weight {value}", spoil("weights", put((0, value)), real_state)
+        yield f"texts' weight {value}", spoil("texts.weights", put((0, value)), real_state)
+
+
+@pytest.mark.parametrize("state", [pytest.param(state, id=name) for name, state in hostile()])
+def test_hostile_states_are_refused(state):
+    with pytest.raises(ValueError):
+        Words.from_state(N_CLASSES, 0, state)
+
+
+def test_hostile_settings_of_a_state():
+    state = counted([["a"]], [0]).state()
+    for n_classes, buckets in [(2, 0), (4, 0), (-1, 0), (3, 5), (3, 16), (2**40, 0)]:
+        with pytest.raises(ValueError):
+            Words.from_state(n_classes, buckets, state)
+    state = counted([["a"]], [0], buckets=16).state()
+    for name in ("#16", "#01", "x", "#-1", ""):
+        bytes_ = np.frombuffer(name.encode(), np.uint8)
+        with pytest.raises(ValueError):
+            Words.from_state(3, 16, {**state, "bytes": bytes_, "ends": np.array([len(bytes_)])})
+
+
+@given(st.data())
+def test_spoiled_states_are_refused_or_whole(data):
+    """Whatever is written into the arrays, a store that is made of them works."""
+    words = counted([["a", "bb", "longer than eight"], ["bb"], ["é"]], [0, 1, 1])
+    state = (words.times(0.5) if data.draw(st.booleans()) else words).state()
+    for _ in range(data.draw(st.integers(1, 4))):
+        name = data.draw(st.sampled_from(sorted(state)))
+        array = state[name] = state[name].copy()
+        at = data.draw(st.integers(0, array.size - 1))
+        if array.dtype == float:
+            array.flat[at] = data.draw(st.floats())
+        else:
+            info = np.iinfo(array.dtype)
+            array.flat[at] = data.draw(st.integers(info.min, info.max) | st.integers(0, 5))
+    try:
+        found = Words.from_state(N_CLASSES, 0, state)
+    except ValueError:
+        return
+    assert found.find(found.words(None)).tolist() == list(range(found.n_ids))
+    assert same_bits(Words.from_state(N_CLASSES, 0, found.state()), found)
+    assert found.minus(found).n_words == 0
+    assert found.plus(found).minus(found).same(found)
+
+
+# ---- threads of Python
+
+
+def test_two_threads_may_use_one_store():
+    rng = np.random.default_rng(5)
+    texts, words, n = zipf(rng, 40) + ["Ünïcödé"], Words(1, 0), 20
+    classes, failures = codes([0] * len(texts)), []
+
+    def work(call):
+        try:
+            for _ in range(n):
+                call()
+        except Exception as error:
+            failures.append(error)
+
+    calls = [
+        lambda: words.count(WORD, texts, classes, None, True, 2),
+        lambda: words.count(WORD, texts, classes, None, True, 1),
+        lambda: words.plus(words),
+        lambda: (words.state(), words.copy().count(WORD, texts, classes, None, True, 1), words.n_words),
+    ]
+    threads = [threading.Thread(target=work, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failures
+    assert not any(thread.is_alive() for thread in threads)
+    once = Words(1, 0)
+    once.count(WORD, texts, classes, None, True, 1)
+    assert words.same(once.times(2.0 * n))
+
+
+def test_weights_are_summed_exactly():
+    words = counted([["a"]] * 3, [0] * 3, [0.1, 1e20, 1 / 3], False)
+    words.forget(GIVEN, given_texts([["a"]]), codes([0]), real([1e20]), False, 1)
+    _, _, _, _, weights = words.pairs(None)
+    assert exact(weights[0, 0]) == Fraction(0.1) + Fraction(1 / 3)
