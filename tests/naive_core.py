@@ -211,6 +211,11 @@ def score(n_rows, log_prior, parts, want):
         for f, values in enumerate(split(columns)):
             likelihoods.append([[log_likelihood(part, f, x, c) for c in range(n_classes)] for x in values])
     each = np.array(likelihoods).reshape(len(likelihoods), n_rows, n_classes).transpose(1, 0, 2)
+    return finish(each, log_prior, want)
+
+
+def finish(each, log_prior, want):
+    """The same of each feature's log-likelihoods, (n, F, C)."""
     joint = log_prior + each.sum(axis=1)
     lost = np.isneginf(joint).all(axis=1)
     if want == "parts":

@@ -357,8 +357,8 @@ def test_parts_that_do_not_fit():
     refuses("instead of base", polya=np.ones(2))
     refuses("positive", base=None, polya=np.array([1.0, 0.0]))
     refuses("negative", base=None, polya=np.ones(2))
-    refuses("", tokeniser=None)
-    refuses("", words=weights)
-    refuses("", weights=words)
+    refuses("Tokeniser", tokeniser=None)
+    refuses("Words", words=weights)
+    refuses("Weights", weights=words)
     with pytest.raises(ValueError, match="no part"):
         _core.score(1, np.zeros(2), [tuple(good[:-1])], "class", 1)

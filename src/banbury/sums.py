@@ -363,7 +363,7 @@ class Words:
     def most_frequent(self, n: int) -> list[str]:
         """The n words of most occurrences, most first; equals by name."""
         best: list[tuple[float, int]] = []
-        for ids in word_chunks(self.table.n_ids):
+        for ids in word_chunks(self.table.n_ids, max(1, (1 << 21) // max(self.table.n_classes, 1))):
             starts, _, occurrences, _, weights = self.table.pairs(ids)
             each = np.append(np.cumsum(occurrences if weights is None else value(weights[:, 0])), 0.0)
             totals = each[starts[1:] - 1] - each[starts[:-1] - 1]
