@@ -1474,3 +1474,13 @@ def test_two_spellings_of_one_text_in_bytes_are_one_value(tmp_path: Path) -> Non
 def test_whole_numbers_beyond_a_double_stay_apart() -> None:
     codes = encode([2**53 + 1, 2**53, float("nan"), 2**63 + 1, 2**63])
     assert len(set(codes.values)) == 4
+
+
+def test_a_quotation_mark_in_tab_separated_text_is_a_letter(tmp_path: Path) -> None:
+    path = tmp_path / "messages.tsv"
+    path.write_text('kind\ttext\nham\t"Hello there\nspam\tsay "free" now\nham\tbye"\n')
+    [batch] = read(path)
+    assert batch.head("text", 9) == ['"Hello there', 'say "free" now', 'bye"']
+    path.write_text('"kind"\t"text"\nham\t"two\nlines"\n')
+    [batch] = read(path)
+    assert batch.head("text", 9) == ["two\nlines"]

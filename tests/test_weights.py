@@ -219,7 +219,14 @@ def test_texts_beside_other_columns(n_classes, mode):
     curves = [rng.normal(size=(2, n_classes)), rng.random((2, n_classes)), rng.normal(size=(2, n_classes))]
     normal = ("normal", [rng.normal(size=(n, 2))], np.zeros(2), np.ones(2), *curves)
     lookup = [np.arange(4, dtype=np.uint32)]
-    table = ("table", [rng.integers(0, 5, n)], np.zeros(1, np.int64), lookup, np.array([-1]), rng.normal(size=(4, n_classes)))
+    table = (
+        "table",
+        [rng.integers(0, 5, n)],
+        np.zeros(1, np.int64),
+        lookup,
+        np.array([-1]),
+        rng.normal(size=(4, n_classes)),
+    )
     numeric = [naive_core.score(n, case.prior, [part], "parts")[0] for part in (normal, table)]
     each = np.concatenate([numeric[0], case.each(), numeric[1]], axis=1)
     for want in WANTS:
@@ -257,7 +264,9 @@ def test_long_texts_are_shared_among_threads():
 
 def test_a_text_without_known_words_adds_the_constant_and_a_missing_one_nothing():
     weights = _core.Weights(2, np.zeros(2))
-    weights.set(np.array([0], np.uint32), np.zeros(1), None, np.array([0, 1]), np.array([0], np.int32), np.array([-1.0]))
+    weights.set(
+        np.array([0], np.uint32), np.zeros(1), None, np.array([0, 1]), np.array([0], np.int32), np.array([-1.0])
+    )
     words = _core.Words(2, 0).with_words(["word", "skipped"])
     base, constant = np.array([-3.0, -math.inf]), np.array([0.5, 0.25])
     texts = ["", "strange skipped", None, "word word"]

@@ -101,7 +101,8 @@ def same_bits(a, b):
     """The same arrays in the state of both."""
     a, b = a.state(), b.state()
     return a.keys() == b.keys() and all(
-        a[key].dtype == b[key].dtype and a[key].shape == b[key].shape and a[key].tobytes() == b[key].tobytes() for key in a
+        a[key].dtype == b[key].dtype and a[key].shape == b[key].shape and a[key].tobytes() == b[key].tobytes()
+        for key in a
     )
 
 
@@ -754,7 +755,10 @@ def hostile():
     yield "slot far beyond", spoil("slots", put((empty, 2**32 - 2)))
     yield "slot twice", spoil("slots", put((empty, 0)))
     yield "slot lost", spoil("slots", put((taken[0], 2**32 - 1)))
-    yield "slots exchanged", spoil("slots", put((taken[0], state["slots"][taken[1]]), (taken[1], state["slots"][taken[0]])))
+    yield (
+        "slots exchanged",
+        spoil("slots", put((taken[0], state["slots"][taken[1]]), (taken[1], state["slots"][taken[0]]))),
+    )
     yield "slots empty", spoil("slots", lambda array: array[:0])
     yield "slots full", spoil("slots", lambda array: np.arange(4, dtype=np.uint32))
     yield "slots not a power of two", spoil("slots", lambda array: np.append(array, array[empty : empty + 1]))

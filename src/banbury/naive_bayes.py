@@ -264,7 +264,9 @@ class Model:
         """
         group = self._group(feature)
         if not isinstance(group, Bag):
-            raise errors.bad_setting("feature", group.features[0].name, "a column of text for the linear form of a model")
+            raise errors.bad_setting(
+                "feature", group.features[0].name, "a column of text for the linear form of a model"
+            )
         words, weights, intercepts = group.linear()
         return LinearForm(words, weights, self.log_prior + intercepts)
 

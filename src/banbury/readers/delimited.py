@@ -62,6 +62,8 @@ class _File:
         self.newline = b"\n" if b"\n" in head or b"\r" not in head else b"\r"
         self.start, header = self._header(head)
         self.delimiter = delimiter or sniffed(self._text(head[self.start - len(header) :]))
+        # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
+        self.quoted = self.delimiter != "\t" or (names is None and b'"' in header)
         self.names = self._named(header, names)
         self.start -= len(header) if names is not None else 0
 
@@ -81,7 +83,7 @@ class _File:
 
     def _named(self, header: bytes, names: Sequence[str] | None) -> tuple[str, ...]:
         try:
-            fields: list[str] = next(records(self._text(header), self.delimiter), [])
+            fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
         if names is not None:
@@ -99,9 +101,12 @@ class _File:
         except UnicodeDecodeError:
             return data.decode("latin-1")
 
+    def _records(self, data: bytes) -> Any:
+        return records(self._text(data), self.delimiter, self.quoted)
+
     def batches(self) -> Iterator[Batch]:
         first_row = 0
-        blocks = cut(self.path, self.start, self.newline)
+        blocks = cut(self.path, self.start, self.newline, self.quoted)
         first = next(blocks, None)
         if first is not None:
             batch = self._inferred(first)
@@ -162,7 +167,11 @@ class _File:
         return pa_csv.read_csv(
             arrow().BufferReader(block.data),
             pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=self.names),
-            pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            pa_csv.ParseOptions(
+                delimiter=self.delimiter,
+                quote_char='"' if self.quoted else False,
+                newlines_in_values=self.quoted,
+            ),
             pa_csv.ConvertOptions(
                 null_values=_blanked(self.missing_values),
                 true_values=_blanked(["true", "True", "TRUE"]),
@@ -192,7 +201,7 @@ class _File:
 
     def _broken(self, error: Exception, block: Block) -> Exception:
         """The first record of the block that has not as many fields as the header."""
-        reader = records(self._text(bytes(block.data)), self.delimiter)
+        reader = self._records(bytes(block.data))
         before = 0
         try:
             for fields in reader:
@@ -206,7 +215,7 @@ class _File:
 
     def _line(self, block: Block, row: int) -> int | None:
         """The line of the file on which the block's row begins; Arrow counts neither blank lines nor quoted breaks."""
-        reader = records(self._text(bytes(block.data)), self.delimiter)
+        reader = self._records(bytes(block.data))
         before = 0
         try:
             for fields in reader:
@@ -223,9 +232,10 @@ def _warn(warning: Warning) -> None:
     warnings.warn(warning, stacklevel=2)
 
 
-def records(text: str, delimiter: str) -> Any:
+def records(text: str, delimiter: str, quoted: bool) -> Any:
     """Python's own reader, which knows its line: for the header, for sniffing and for errors."""
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
 
 
 def sniffed(text: str) -> str:
@@ -241,7 +251,7 @@ def _agreement(text: str, delimiter: str) -> tuple[float, int]:
     """The share of records that have as many fields as the header, and that number; (0, 1) if it divides nothing."""
     counts = []
     try:
-        for fields in records(text, delimiter):
+        for fields in records(text, delimiter, quoted=delimiter != "\t"):
             counts += [len(fields)] if fields else []
             if len(counts) > SNIFFED_RECORDS:
                 break

@@ -69,9 +69,10 @@ def count(
     names.
 
     How it is read: ``names`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
-    if not given, ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all
-    "text", "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names. ``threads``: BANBURY_THREADS or all
-    processors if not given; the answer does not depend on it.
+    if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
+    ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
+    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names. ``threads``:
+    BANBURY_THREADS or all processors if not given; the answer does not depend on it.
 
     >>> import banbury as bb
     >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
@@ -83,7 +84,13 @@ def count(
     if schema is not None and not isinstance(schema, Schema):
         raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
     kinds = schema.kinds() if schema is not None and not isinstance(data, Batch) else None
-    reading = {"names": names, "delimiter": delimiter, "missing_values": missing_values, "format": format, "headers": headers}
+    reading = {
+        "names": names,
+        "delimiter": delimiter,
+        "missing_values": missing_values,
+        "format": format,
+        "headers": headers,
+    }
     source = read(data, kinds=kinds, **reading)  # type: ignore[arg-type]
     target = source.target if target is None and classes is None and np.ndim(weights) < 2 else target
     labels = Labels.of(target, weights, classes, n_threads(threads))

@@ -89,7 +89,11 @@ class Growing:
         rest = self._rest
         if rest is None:
             return more
-        plain = rest.rows.weights is None and more.rows.weights is None and len(self.schema.texts) == len(self.schema.features)
+        plain = (
+            rest.rows.weights is None
+            and more.rows.weights is None
+            and len(self.schema.texts) == len(self.schema.features)
+        )
         if not plain or not set(rest.classes).issuperset(more.classes):
             return rest + more
         rows = rest.rows.rows.copy()
