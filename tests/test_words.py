@@ -1,5 +1,6 @@
 """The store of words in the Rust core against its slow twin in naive_words.py."""
 
+import itertools
 import re
 import threading
 from fractions import Fraction
@@ -285,7 +286,7 @@ def test_invalid_utf8_counts_the_words_around_it():
 @pytest.mark.parametrize("shortest, longest", [(1, 1), (1, 2), (2, 2), (1, 5), (3, 4)])
 def test_n_grams(shortest, longest):
     rng = np.random.default_rng(2)
-    texts = zipf(rng, 30, size=20, longest=40) + ["", "one", "Of the ONE of"]
+    texts = [*zipf(rng, 30, size=20, longest=40), "", "one", "Of the ONE of"]
     classes = rng.integers(0, N_CLASSES, len(texts)).astype(np.int32)
     stop_words = ["of", "one"]
     words = Words(N_CLASSES, 0)
@@ -611,7 +612,7 @@ def test_pairs_of_chosen_words():
 @pytest.mark.parametrize("buckets", [0, 64])
 def test_encode(threads, buckets):
     rng = np.random.default_rng(3)
-    texts = zipf(rng, 600) + [None, ""]
+    texts = [*zipf(rng, 600), None, ""]
     words = Words(1, buckets)
     words.count(WORD, texts[:20], codes([0] * 20), None, True, 1)
     offsets, found = words.encode(WORD, texts, threads)
@@ -646,7 +647,7 @@ def test_buckets_are_words():
     assert hashed.find(["#64", "#07", "#-1", "#", "17", "#+1", "#x"]).tolist() == [-1] * 7
     # What the buckets hold is what their words do.
     offsets, found = hashed.encode(WORD, texts, 1)
-    lists = [[names[i] for i in found[a:b]] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    lists = [[names[i] for i in found[a:b]] for a, b in itertools.pairwise(offsets)]
     expected = naive.Words(N_CLASSES)
     expected.count(lists, classes.tolist())
     assert_equal(hashed, expected)
@@ -819,7 +820,7 @@ def test_spoiled_states_are_refused_or_whole(data):
 
 def test_two_threads_may_use_one_store():
     rng = np.random.default_rng(5)
-    texts, words, n = zipf(rng, 40) + ["Ünïcödé"], Words(1, 0), 20
+    texts, words, n = [*zipf(rng, 40), "Ünïcödé"], Words(1, 0), 20
     classes, failures = codes([0] * len(texts)), []
 
     def work(call):

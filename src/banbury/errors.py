@@ -319,9 +319,10 @@ class WrongWidth(BanburyError):
     """An array with another number of columns than the model was made from."""
 
 
-def wrong_width(found: int, expected: int, who: str = "Model") -> WrongWidth:
-    """Worded as scikit-learn words it."""
-    return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.")
+def wrong_width(found: int, expected: int, who: str = "Model", names: Sequence[str] = ()) -> WrongWidth:
+    """Worded as scikit-learn words it; columns that have names may be given by name, and then some of them may be absent."""
+    hint = f" Give them by name, as a frame or a mapping: {listed(map(repr, names))}." if names else ""
+    return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.{hint}")
 
 
 def not_a_table(array: Any) -> BanburyError:
@@ -339,7 +340,8 @@ def not_a_table(array: Any) -> BanburyError:
 
 def sparse_data() -> TypeError:
     return TypeError(
-        "Sparse data was passed, but dense data is required. Use '.toarray()' to convert to a dense numpy array."
+        "Sparse data was passed, but dense data is required. If these are counts of words, give the texts themselves, which are "
+        "counted as they come: NaiveBayesClassifier().fit(texts, y). Else use '.toarray()' to convert to a dense numpy array."
     )
 
 

@@ -27,8 +27,9 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
 
     A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
-    skipped, categories, words and classes may be new at any time. ``features`` chooses families ("auto", one for all columns, or a mapping by column), ``how``, ``alpha``,
-    ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and ``threads`` those of ``bb.count``.
+    skipped, categories, words and classes may be new at any time. ``features`` chooses families ("auto", one for all columns,
+    or a mapping by column), ``how``, ``alpha``, ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and
+    ``threads`` those of ``bb.count``.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums) and
     ``model_`` (what was derived from them).

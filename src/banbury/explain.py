@@ -52,6 +52,7 @@ class Explanation:
     probability_against: float
     prior: float
     evidence: tuple[Evidence, ...]
+    unknown: tuple[str, ...] = ()  # words of the row's texts that are outside the vocabulary
 
     @property
     def decibans(self) -> float:
@@ -77,6 +78,7 @@ class Explanation:
                 {"feature": e.feature, "value": e.value, "decibans": e.decibans, "seen": e.seen, "times": e.times}
                 for e in self.evidence
             ],
+            "unknown": list(self.unknown),
         }
 
     def __str__(self) -> str:
@@ -84,14 +86,23 @@ class Explanation:
         lines = [f"{sides}, in decibans:"]
         rows = [("prior", "", self.prior)] + [(e.feature, _shown(e), e.decibans) for e in self.evidence[:30]]
         names, values = max(len(name) for name, _, _ in rows), max(len(value) for _, value, _ in rows)
+        digits = _digits([weight for _, _, weight in rows])
         lines += [
-            f"  {name:{names}}  {value:{values}}  {weight:+8.2f}  {_bar(weight)}".rstrip()
+            f"  {name:{names}}  {value:{values}}  {weight:+8.{digits}f}  {_bar(weight)}".rstrip()
             for name, value, weight in rows
         ]
         if len(self.evidence) > 30:
             rest = sum(e.decibans for e in self.evidence[30:])
-            lines.append(f"  {f'and {len(self.evidence) - 30:,} more':{names + 2 + values}}  {rest:+8.2f}")
-        return "\n".join([*lines, f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.2f}"])
+            lines.append(f"  {f'and {len(self.evidence) - 30:,} more':{names + 2 + values}}  {rest:+8.{digits}f}")
+        if np.isnan(self.prior + sum(e.decibans for e in self.evidence)):
+            lines.append("  impossible in both classes, so the prior answers")
+        lines.append(f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.{digits}f}")
+        if self.unknown:
+            words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
+            lines.append(
+                f"  {len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}"
+            )
+        return "\n".join(lines)
 
     __repr__ = __str__
 
@@ -101,8 +112,16 @@ def _shown(evidence: Evidence) -> str:
     if value is None:
         return "missing"
     text = f"{value:g}" if isinstance(value, float) else str(value)
+    if text != text.strip() or not text.isprintable():
+        text = repr(text)
     often = f" × {evidence.times}" if evidence.times > 1 else ""
     return f"= {text if len(text) <= 40 else text[:39] + '…'}{often}{'' if evidence.seen else ' (never seen)'}"
+
+
+def _digits(weights: Sequence[float]) -> int:
+    """Two digits after the point, or as many as show the largest of small weights."""
+    largest = max((abs(weight) for weight in weights if np.isfinite(weight)), default=0.0)
+    return 2 if largest >= 0.1 or largest == 0 else min(2 - int(np.floor(np.log10(largest))), 12)
 
 
 def _bar(weight: float) -> str:
@@ -118,6 +137,7 @@ def explained(
     terms: Sequence[Term],
     posterior: Real,
     against: int | None,
+    unknown: Sequence[str] = (),
 ) -> Explanation:
     """The explanation of one row from what its features say.
 
@@ -136,7 +156,13 @@ def explained(
     evidence.sort(key=lambda e: -abs(e.decibans))
     prior = float(_difference(log_prior[winner], log_prior[other])) * DECIBANS
     return Explanation(
-        classes[winner], classes[other], float(posterior[winner]), float(posterior[other]), prior, tuple(evidence)
+        classes[winner],
+        classes[other],
+        float(posterior[winner]),
+        float(posterior[other]),
+        prior,
+        tuple(evidence),
+        tuple(unknown),
     )
 
 

@@ -191,7 +191,8 @@ class Model:
             term for group in parameters for f in group.features for term in self._terms(group, f, batch, likelihoods)
         ]
         terms.sort(key=lambda term: self.schema.index[term.feature])
-        return explained(self.classes, self.log_prior, terms, posterior, other)
+        unknown = [word for group in parameters if isinstance(group, Bag) for word in group.unknown(batch)]
+        return explained(self.classes, self.log_prior, terms, posterior, other, unknown)
 
     def _terms(self, group: Parameters, feature: Feature, batch: Batch, likelihoods: Iterator[Real]) -> list[Term]:
         """What a feature of the row says of each class: one term, or one for each of a text's words."""
@@ -204,6 +205,8 @@ class Model:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""
         if isinstance(row, str) and len(self.schema.columns) == 1 and not self.schema.named:
             row = [row]
+        if isinstance(row, list) and len(self.schema.columns) == 1 and len(row) > 1 and isinstance(row[0], str):
+            raise errors.not_one_row(len(row))
         if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
             if len(row) != len(self.schema.columns):
                 raise errors.wrong_width(len(row), len(self.schema.columns))
@@ -362,7 +365,9 @@ class Model:
             if batch.named and schema.target in batch.names:
                 batch = batch.without(schema.target)
             if len(batch.names) != len(schema.columns):
-                raise errors.wrong_width(len(batch.names), len(schema.columns))
+                raise errors.wrong_width(
+                    len(batch.names), len(schema.columns), names=schema.columns if schema.named else ()
+                )
             return batch.renamed(schema.columns), self.parameters
         present = set(batch.names)
         absent = [f.name for f in schema.features if f.name not in present]

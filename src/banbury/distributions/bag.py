@@ -155,6 +155,17 @@ class Bag:
         names = [name for (name, _), inside in zip(known.values(), there.tolist(), strict=True) if inside]
         return names, times[there], x[there], rows[there], scale[there]
 
+    def unknown(self, rows: Columns) -> list[str]:
+        """The words of the first text that are outside the vocabulary, each once, in order."""
+        text = next(iter(self.family.strings(rows, self.features[0].name)), None)
+        if not isinstance(text, str):
+            return []
+        texts, tokens = self.family.one(text)
+        _, ids = self.table.encode(self.family.tokeniser, texts, 1)
+        there, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
+        outside = (ids < 0) | ~there
+        return list(dict.fromkeys(token for token, out in zip(tokens, outside.tolist(), strict=True) if out))
+
     def _every(self, texts: Any) -> Int:
         """How often each of a text's words occurs, those outside the table too, which have a part in the text's length."""
         alone = _core.Words(1, self.table.buckets)

@@ -20,7 +20,7 @@ KEYS: Keys = (False, True)
 WORDS = {"false": False, "true": True, "0": False, "1": True}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bernoulli(Family):
     """Yes or no: a boolean column, or one of 0 and 1.
 

@@ -20,7 +20,7 @@ Real = NDArray[np.float64]
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Categorical(Family):
     """One of several values.
 

@@ -117,6 +117,9 @@ class Family:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{self.name}({inside})" if inside else self.name
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
+
 
 def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The columns as one matrix where they are the columns of one, so that a kernel reads each row once."""

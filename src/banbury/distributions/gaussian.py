@@ -40,7 +40,7 @@ class NormalInverseGamma:
             check_positive("variance", self.variance)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gaussian(Family):
     """A normal distribution per class.
 

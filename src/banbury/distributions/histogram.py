@@ -29,7 +29,7 @@ def check_grid(start: float | None, width: float | None) -> None:
         check_finite("start", start)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Histogram(Family):
     """The share of rows in each bin, divided by its width.
 

@@ -32,7 +32,7 @@ RULES = ("scott", "silverman", "leave-one-out")
 MIXED_IN = 1e-6  # of a normal over all classes, so that a compact kernel makes nothing impossible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KernelDensity(Family):
     """A kernel on every row of the class.
 

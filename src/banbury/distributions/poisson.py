@@ -18,7 +18,7 @@ Real = NDArray[np.float64]
 SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Poisson(Family):
     """Whole numbers from 0 up: how many times something happened.
 

@@ -34,7 +34,7 @@ LONGEST_NGRAM = 5
 MOST_BUCKETS = 1 << 31
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Text(Family):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
@@ -58,7 +58,8 @@ class Text(Family):
 
     ``idf`` multiplies counts, when learning and when scoring, by log(N / df) for a word that df of N texts have: one that every
     text has then weighs nothing. Lengths are taken before that, so that one pass over the texts suffices (Rennie et al. take
-    them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class.
+    them after). ``norm`` divides the weights of complement by the sum of their absolute values in each class: they then rank
+    classes and are no probabilities, so that class_prior="uniform" belongs with it.
 
     "mle" and "map" may leave zeros, except in complement, where 1e-10 is the least pseudo-count. "predictive" is Pólya's urn
     for multinomial and presence, and the mean where counts are damped or weighted by idf.
@@ -322,7 +323,11 @@ def _ngrams(given: Any) -> tuple[int, int]:
 
 
 def _strings_of(setting: str, given: Any) -> list[str]:
-    wanted = "a list of words"
+    wanted = "a list of words" + (
+        " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
+        if setting == "stop_words"
+        else ""
+    )
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise errors.bad_setting(setting, given, wanted)
     words = list(given)

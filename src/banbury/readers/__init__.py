@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
+
+STREAMED = 4096  # texts of a stream that are looked at together
 
 
 def read(
@@ -233,9 +236,32 @@ def _is_batch(value: Any) -> bool:
 
 
 def _read_stream(data: Any, options: Options) -> Source:
+    if isinstance(data, Iterator):
+        data, first = _peeked(data)
+        if _is_prose(first):
+            return _streamed(data, options)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
     raise errors.unreadable_data(data)
+
+
+def _peeked(data: Iterator[Any]) -> tuple[Iterator[Any], Any]:
+    """An iterator of the same, and its first entry; None if it has none."""
+    first = next(data, None)
+    return (data, None) if first is None else (chain([first], data), first)
+
+
+def _streamed(texts: Iterator[Any], options: Options) -> Source:
+    """Texts that come one by one."""
+
+    def batches() -> Iterator[Batch]:
+        first_row = 0
+        while some := list(islice(texts, options.batch_rows or STREAMED)):
+            [batch] = from_texts(some, options.names, None)
+            batch.first_row, first_row = first_row, first_row + batch.n_rows
+            yield batch
+
+    return Source(batches, None, again=False)
 
 
 def _chained(data: Iterable[Any], options: Options) -> Source:

@@ -234,8 +234,12 @@ def _warn(warning: Warning) -> None:
 
 def records(text: str, delimiter: str, quoted: bool) -> Any:
     """Python's own reader, which knows its line: for the header, for sniffing and for errors."""
-    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    stream = io.StringIO(text, newline="")
+    return (
+        csv.reader(stream, delimiter=delimiter)
+        if quoted
+        else csv.reader(stream, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    )
 
 
 def sniffed(text: str) -> str:

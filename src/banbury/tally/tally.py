@@ -259,8 +259,9 @@ class Tally:
     def _words_text(self, words: Words) -> str:
         missing = self._missing_text(float(words.texts.value.sum()))
         often = ", ".join(map(repr, words.most_frequent(5))) + (", …" if words.table.n_words > 5 else "")
-        total = float(words.occurrences.value.sum())
-        return f"{_many(words.table.n_words, 'word')}, {total:,.12g} occurrences{missing}: {often}"
+        total, real = float(words.occurrences.value.sum()), words.occurrences.weights is not None
+        what = "bucket" if words.table.buckets else "word"
+        return f"{_many(words.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
     def _missing_text(self, present: float) -> str:
         missing = float(self.n_rows) - present
