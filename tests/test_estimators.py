@@ -841,3 +841,10 @@ def test_the_caller_s_data_are_not_touched(wine):
     assert np.array_equal(X, kept[0]) and np.array_equal(y, kept[1]) and np.array_equal(weights, kept[2])
     pd.testing.assert_frame_equal(frame, kept[3])
     assert np.array_equal(labels, kept[4])
+
+
+def test_a_class_that_goes_and_comes_back_between_two_predictions() -> None:
+    clf = bb.NaiveBayesClassifier().fit(["aa", "dd ee ee ii ii ii", "ff gg hh hh"], ["x", "y", "z"])
+    clf.predict(["aa"])
+    clf.forget(["aa"], ["x"]).partial_fit(["zz"], ["x"])
+    np.testing.assert_array_equal(clf.predict_proba(["ii"]), bb.estimate(clf.tally_).posterior(["ii"]))

@@ -96,7 +96,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             known, classes_ = self._growing.classes, self.classes_
             if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
                 classes_ = _named(declared.union(known, part.tally.classes), dtype)
-            self._changed(self._growing.add(part))  # all that can fail has been done
+            self._changed(self._growing.add(part), known)  # all that can fail has been done
             self.classes_, self._dtype, self._declared = classes_, dtype, declared
         else:
             growing = self._first(batch, labels, sample_weight, more_to_come=True)
@@ -109,7 +109,8 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._check_fitted()
         batch, labels = self._checked(X, y)
         part = self._more(batch, labels, sample_weight)
-        self._changed(self._growing.forget(part))
+        known = self._growing.classes
+        self._changed(self._growing.forget(part), known)
         self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
         return self
 
@@ -218,9 +219,12 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._tally = self._model = self._frozen = None
         self._touched = []
 
-    def _changed(self, touched: Touched) -> None:
+    def _changed(self, touched: Touched, classes: tuple[Any, ...]) -> None:
+        """Notes what changed; classes that came or went may have given the words other ids, so the model is made anew."""
         self._touched.append(touched)
         self._tally = self._frozen = None
+        if self._growing.classes != classes:
+            self._model, self._touched = None, []
 
     def _current(self) -> Model:
         """The model of what was counted, brought up to date; its words go on growing."""
