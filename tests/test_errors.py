@@ -375,6 +375,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         errors.BadSetting,
         ["column 'text' has 16,400 words", "16,400 classes", "max_words"],
     ),
+    (
+        "counted_otherwise",
+        lambda _: bb.estimate(bb.count(["one text", "two texts"], ["a", "b"]), features={"text": bb.Text(ngrams=2)}),
+        errors.SchemaMismatch,
+        ["'text' was counted with ngrams=(1, 1), not (1, 2)", "bb.count"],
+    ),
 ]
 
 

@@ -6,9 +6,11 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import warnings
 from functools import cache
 from itertools import pairwise, permutations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -848,3 +850,45 @@ def test_a_class_that_goes_and_comes_back_between_two_predictions() -> None:
     clf.predict(["aa"])
     clf.forget(["aa"], ["x"]).partial_fit(["zz"], ["x"])
     np.testing.assert_array_equal(clf.predict_proba(["ii"]), bb.estimate(clf.tally_).posterior(["ii"]))
+
+
+def test_threads_may_learn_and_ask_at_the_same_time() -> None:
+    clf = bb.NaiveBayesClassifier().fit(["aa bb", "cc dd"], ["x", "y"])
+
+    def work() -> None:
+        for i in range(100):
+            clf.partial_fit([f"w{i} aa"], ["x"]).predict_proba(["aa"])
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert clf.tally_.rows.rows.tolist() == [301, 1]
+    assert clf.tally_.words[0].texts.rows.tolist() == [301, 1]
+
+
+def test_a_row_learned_with_whole_weights_and_forgotten_among_fractions_is_gone() -> None:
+    clf = bb.NaiveBayesClassifier().partial_fit(["aa", "bb", "ab"], ["x", "y", "y"], sample_weight=[2, 1, 1])
+    clf.partial_fit(["cc"], ["y"], sample_weight=[0.5])
+    clf.forget(["aa", "cc"], ["x", "y"], sample_weight=[2, 0.5])
+    assert clf.classes_.tolist() == ["y"]
+    assert clf.tally_.words[0].table.words(None) == ["bb", "ab"]
+
+
+def test_a_text_is_never_taken_for_the_name_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("text\nsecret money\nother thing here\n")
+    texts, kinds = ["free money now", "lunch at noon"], ["spam", "ham"]
+    for features in ("auto", {"text": bb.Text(tokens=r"\w+")}):
+        clf = bb.NaiveBayesClassifier(features=features).fit(texts, kinds)
+        for rows in (["x.csv"], ("x.csv",), [np.str_("x.csv")]):
+            assert clf.predict(rows).shape == (1,)
+            assert clf.model_.posterior(rows).shape == (1, 2)
+            assert clf.model_.log_likelihood(rows).shape == (1, 2)
+        assert clf.tally_.count(["x.csv"], ["spam"]).n_rows == 1

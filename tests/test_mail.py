@@ -1061,3 +1061,9 @@ def test_news_is_plain_text(unpacked):
             latin += 1
         assert path.parent.name == label
     assert latin == 73
+
+
+def test_a_character_reference_of_thousands_of_digits_is_borne_with() -> None:
+    [batch] = read([f"<p>hello &#{'9' * 5000}; &#x{'9' * 5000}; &eacute;t&#233;"], format="html")
+    assert "hello" in batch.texts("text")[0]
+    assert "été" in batch.texts("text")[0]

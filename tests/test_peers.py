@@ -6,18 +6,25 @@ and says so. It is there to tell whether the comparison still stands.
 
 from __future__ import annotations
 
+import gc
+import pickle
+import sys
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
 
 import banbury as bb
 from banbury import NaiveBayesClassifier
+from banbury.distributions import Text
 
 
 def peer(has_defect: Callable[[], bool]) -> None:
@@ -233,6 +240,37 @@ def test_5_peer_has_log_probabilities_above_0():
     peer(lambda: clf.fit([[3], [0]], [0, 1]).feature_log_prob_.max() > 0)
 
 
+# 6. A class prior is learned and ignored
+
+UNEVEN = ["plum fig", "fig fig nut", "nut", "plum nut fig"], ["often", "often", "often", "rarely"]
+
+
+def test_6_the_complement_model_honours_the_class_prior():
+    texts, labels = UNEVEN
+    clf = NaiveBayesClassifier(features=bb.Text(model="complement")).fit(texts, labels)
+    assert clf.predict_proba(["", "unknown words"]) == pytest.approx(np.array([[0.75, 0.25]] * 2), rel=1e-14)
+    uniform = NaiveBayesClassifier(features=bb.Text(model="complement"), class_prior="uniform").fit(texts, labels)
+    assert uniform.predict_proba([""])[0] == pytest.approx([0.5, 0.5], rel=1e-14)
+    given = clf.model_.with_class_prior({"often": 0.1, "rarely": 0.9})
+    odds = [model.log_posterior(["plum nut"]) @ [1, -1] for model in (clf.model_, uniform.model_, given)]
+    assert np.ravel(odds) - odds[1] == pytest.approx([np.log(3), 0.0, -np.log(9)], rel=1e-12)
+
+
+def test_6_a_uniform_prior_gives_the_peers_answers():
+    texts, labels = UNEVEN
+    vectoriser = CountVectorizer()
+    theirs = ComplementNB().fit(vectoriser.fit_transform(texts), labels)
+    ours = NaiveBayesClassifier(features=bb.Text(model="complement"), class_prior="uniform").fit(texts, labels)
+    rows = [*texts, "", "nut nut plum"]
+    assert ours.predict_proba(rows) == pytest.approx(theirs.predict_proba(vectoriser.transform(rows)), rel=1e-12)
+
+
+def test_6_peer_ignores_the_prior_it_has_learned():
+    clf = ComplementNB().fit([[1, 0], [1, 1], [0, 1], [1, 2]], [0, 0, 0, 1])
+    learned = np.exp(clf.class_log_prior_)
+    peer(lambda: bool(np.allclose(learned, [0.75, 0.25]) and np.allclose(clf.predict_proba([[0, 0]]), 0.5)))
+
+
 # 7. A batch that lacks a class updates another one's sums; weights are ignored (cuML)
 
 
@@ -317,6 +355,105 @@ def test_8_a_row_without_any_value_gets_the_class_prior(mixed):
     clf = NaiveBayesClassifier().fit(mixed, ["a"] * 50 + ["b"] * 150)
     nothing = pd.DataFrame({name: [None] for name in mixed})
     assert clf.predict_proba(nothing)[0] == pytest.approx([0.25, 0.75], rel=1e-12)
+
+
+# 10. An update learns everything again; a model file is a thousand times as large as what it learned
+
+
+@pytest.fixture
+def messages(unpacked) -> tuple[list[str], list[str]]:
+    lines = (unpacked("sms-spam") / "SMSSpamCollection").read_text().splitlines()[:1000]
+    labels, texts = zip(*(line.split("\t", 1) for line in lines), strict=True)
+    return list(texts), list(labels)
+
+
+def test_10_the_model_of_a_thousand_messages_is_a_small_file(messages, tmp_path):
+    texts, labels = messages
+    clf = NaiveBayesClassifier().fit(texts, labels)
+    learned = sum(len(text.encode()) for text in texts)
+    for what in (clf.model_, clf.tally_):
+        bb.save(what, tmp_path / "sms.banbury")
+        assert (tmp_path / "sms.banbury").stat().st_size < 2 * learned
+    assert len(pickle.dumps(clf)) < 2 * learned
+    assert bb.load(tmp_path / "sms.banbury") == clf.tally_
+
+
+def test_10_an_update_learns_the_new_messages_only(messages, monkeypatch):
+    texts, labels = messages
+    clf = NaiveBayesClassifier().fit(texts[:-1], labels[:-1])
+    seen = []
+    right = Text.texts
+    monkeypatch.setattr(Text, "texts", lambda *given: seen.append(right(*given)) or seen[-1])
+    clf.partial_fit(texts[-1:], labels[-1:])
+    assert seen == [texts[-1:]]
+    assert clf.tally_ == bb.count(texts, target=labels)
+
+
+# 12. One row costs classes × vocabulary
+
+
+class Work:
+    """What a call costs without a clock: the functions it calls, and the memory that arrays take up at most."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.calls = 0
+        gc.disable()  # what it finds to do is not this call's work
+        tracemalloc.start()
+        sys.setprofile(self._called)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+            self.peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            gc.enable()
+
+    def _called(self, frame: object, event: str, argument: object) -> None:
+        self.calls += event in ("call", "c_call")
+
+
+def one_at_a_time(n_words: int, **settings: Any) -> dict[str, Work]:
+    """The work of learning, predicting and forgetting one short text beside 20 classes of so many words."""
+    words = [f"word{i}" for i in range(n_words)]
+    clf = NaiveBayesClassifier(features=bb.Text(**settings), threads=1)
+    clf.fit([" ".join(words[c::2]) for c in range(20)], np.arange(20))
+    text, steps = "word1 word2 word2 new", ("partial_fit", "predict", "forget", "predict_proba")
+    found = {}
+    for _ in range(3):  # what is made once, at the first call, is left out
+        for step in steps:
+            labels = [[7]] if step in ("partial_fit", "forget") else []
+            found[step] = Work(lambda step=step, labels=labels: getattr(clf, step)([text], *labels))
+    return found
+
+
+@pytest.mark.parametrize(
+    "settings", [{"model": "multinomial"}, {"model": "presence"}, {"model": "complement"}, {"buckets": 2**18}], ids=str
+)
+def test_12_one_text_costs_its_words_whatever_the_vocabulary(settings):
+    few, many = one_at_a_time(200, **settings), one_at_a_time(20_000, **settings)
+    for step, work in many.items():
+        assert work.calls == few[step].calls, step
+        assert work.peak < few[step].peak + 1000, step
+        assert work.peak < 20_000, step  # not even a byte for each word
+
+
+def test_12_the_parameters_of_other_words_stay_where_they_are():
+    texts = [" ".join(f"word{i}" for i in range(c, 5000, 2)) for c in range(10)]
+    clf = NaiveBayesClassifier().fit(texts, list(range(10)))
+    (before,), sums = clf._current().parameters, clf._growing.seen.words[0].table
+    for change in (clf.partial_fit, clf.forget):
+        change(["word3 word4 word4"], [3])
+        (after,) = clf._current().parameters
+        assert after.scores.weights is before.scores.weights
+        assert after.table is sums
+    assert np.array_equal(
+        clf.predict_proba(texts), NaiveBayesClassifier().fit(texts, list(range(10))).predict_proba(texts)
+    )
+
+
+def test_12_peer_makes_every_log_probability_again():
+    clf, row = MultinomialNB().fit(np.ones((20, 20_000)), np.arange(20)), np.ones((1, 20_000))
+    peer(lambda: Work(lambda: clf.partial_fit(row, [7])).peak > 20 * 20_000 * 8)
 
 
 # 13. Thousands of features underflow until every class is impossible

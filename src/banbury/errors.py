@@ -269,6 +269,10 @@ def schema_mismatch(why: str) -> SchemaMismatch:
     )
 
 
+def counted_otherwise(why: str) -> SchemaMismatch:
+    return SchemaMismatch(f"{why}: that needs the rows again. Count them with bb.count(..., features=...).")
+
+
 def cannot_restart(column: str, kind: str) -> BadValue:
     return BadValue(
         f"column {column!r} does not stay what its first rows were, and counting again from the start, reading it as {kind}s, "

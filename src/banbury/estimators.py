@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +18,28 @@ from banbury import errors
 from banbury.distributions.family import HOWS, check_positive
 from banbury.explain import Explanation
 from banbury.naive_bayes import Model, estimate
-from banbury.readers import Batch, from_texts, n_threads, read
+from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.schema import Schema, infer
 from banbury.sums import in_order
 from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
 
 Real = NDArray[np.float64]
+P = ParamSpec("P")
+R = TypeVar("R")
+MAKING = threading.Lock()
+
+
+def alone(
+    method: Callable[Concatenate[NaiveBayesClassifier, P], R],
+) -> Callable[Concatenate[NaiveBayesClassifier, P], R]:
+    """One thread at a time: a text that is being learned is not half learned for another thread."""
+
+    @functools.wraps(method)
+    def guarded(self: NaiveBayesClassifier, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return guarded
 
 
 class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -72,6 +91,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.threads = threads
         self.seed = seed
 
+    @alone
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts the rows and forgets all that was learned before."""
         batch, labels = self._checked(X, y)
@@ -82,6 +102,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._model = model
         return self
 
+    @alone
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
 
@@ -104,8 +125,13 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self._begin(growing.schema, batch)
         return self
 
+    @alone
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
-        """Takes rows out again: the twin of ``partial_fit``. Rows that were never learned raise, and change nothing."""
+        """Takes rows out again: the twin of ``partial_fit``.
+
+        Rows that were never learned raise, and change nothing, wherever it shows: a value, word or class would be left fewer
+        than no times.
+        """
         self._check_fitted()
         batch, labels = self._checked(X, y)
         part = self._more(batch, labels, sample_weight)
@@ -114,6 +140,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
         return self
 
+    @alone
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         model, batch = self._ready(X)
@@ -123,26 +150,31 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             labels = _as_array(model.classes, self._dtype)
         return np.asarray(labels[best])
 
+    @alone
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
         model, batch = self._ready(X)
         return self._widened(model, model._scored(batch, "posterior", {}), 0.0)
 
+    @alone
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
         model, batch = self._ready(X)
         return self._widened(model, model._scored(batch, "log_posterior", {}), -np.inf)
 
+    @alone
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class) + log P(row | class)."""
         model, batch = self._ready(X)
         return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
 
+    @alone
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
         return self._current().explain(row, against)
 
     @property
+    @alone
     def tally_(self) -> Tally:
         """The sums of all rows as they stand."""
         self._check_fitted()
@@ -151,6 +183,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return self._tally
 
     @property
+    @alone
     def model_(self) -> Model:
         """The model of the tally as it stands."""
         if not self._check_fitted().schema.texts:
@@ -165,7 +198,9 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def __getstate__(self) -> Any:
         """Without the models, which are made again when first asked for."""
         state = dict(super().__getstate__())
-        return state | {"_model": None, "_frozen": None, "_touched": []} if "_growing" in state else state
+        state.pop("_guard", None)
+        made: dict[str, Any] = {"_tally": None, "_model": None, "_frozen": None, "_touched": []}
+        return state | made if "_growing" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -175,6 +210,14 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
     # Keeping what was learned
+
+    @property
+    def _lock(self) -> threading.RLock:
+        lock = self.__dict__.get("_guard")
+        if lock is None:
+            with MAKING:
+                lock = self.__dict__.setdefault("_guard", threading.RLock())
+        return lock  # type: ignore[no-any-return]
 
     def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
         """The sums of the first rows, which settle the schema."""
@@ -292,7 +335,7 @@ def _batch(X: Any) -> Batch:
     if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
         X = X.read_all()
     # A list of texts holds texts, whatever they look like: none of them is taken for a file's name.
-    batches = list(from_texts(X, None, None) if _is_texts(X) else read(X))
+    batches = list(from_texts(X, None, None) if is_texts(X) else read(X))
     if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
         batches = list(read(X.combine_chunks()))
     if len(batches) != 1:
@@ -315,10 +358,6 @@ def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, t
     if part.tally.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
     return part
-
-
-def _is_texts(X: Any) -> bool:
-    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], str)
 
 
 def _as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:

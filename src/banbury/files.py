@@ -17,7 +17,7 @@ from banbury.distributions import Text
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
-from banbury.sums import Counts, Moments, Rows, Words, in_order
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, Words, in_order
 from banbury.tally import Tally
 
 FORMAT = 1
@@ -125,6 +125,8 @@ def _tally(about: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Tal
     for feature in schema.features:
         if not isinstance(feature.name, str) or not np.isfinite(feature.origin) or not 0 < feature.unit < np.inf:
             raise ValueError(f"feature {feature.name!r} has no name, origin or unit")
+    if not all(isinstance(text, str) for pair in schema.left_out.items() for text in pair):
+        raise TypeError("left_out is not a mapping of texts")
     if len(schema.index) != len(schema.features):
         raise ValueError("two features have one name")
     classes = _names("classes", about["classes"])
@@ -136,6 +138,8 @@ def _tally(about: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Tal
     moments = Moments(_rows("moments", tensors, shape), _real("moments.sums", tensors, (*shape, 2, 3)))
     words = tuple(_words(f"words.{i}.", f, tensors, len(classes)) for i, f in enumerate(schema.texts))
     rows = _rows("classes", tensors, (len(classes),))
+    if any((column.texts.value > rows.value * (1.0 + IMPOSSIBLE)).any() for column in words):
+        raise ValueError("a class has more texts than rows")
     return Tally(schema, classes, rows, counts, moments, words, int(about["skipped"]))
 
 
@@ -159,7 +163,12 @@ def _rows(name: str, tensors: Mapping[str, NDArray[Any]], shape: tuple[int, ...]
     if rows.dtype != np.int64 or rows.shape != shape or (rows < 0).any():
         raise ValueError(f"{name}.rows is not {shape} whole numbers from 0 up")
     weights = f"{name}.weights"
-    return Rows(rows, _real(weights, tensors, (*shape, 3)) if weights in tensors else None)
+    if weights not in tensors:
+        return Rows(rows)
+    sums = _real(weights, tensors, (*shape, 3))
+    if (sums[..., 0] < 0).any() or sums[rows == 0].any():
+        raise ValueError(f"{weights} has a weight below 0, or one without rows")
+    return Rows(rows, sums)
 
 
 def _real(name: str, tensors: Mapping[str, NDArray[Any]], shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters,
 from banbury.distributions.text import Bag
 from banbury.explain import Explanation, Term, explained
 from banbury.progress import watched
-from banbury.readers import Batch, Widened, n_threads, read, read_row
+from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read, read_row
 from banbury.schema import Schema
 from banbury.sums import Words
 from banbury.tally import Label, Tally, Touched, named
@@ -76,6 +76,9 @@ class LinearForm(NamedTuple):
     words: list[str]
     weights: Real  # (words, classes)
     intercepts: Real  # (classes,)
+
+    def __repr__(self) -> str:
+        return f"LinearForm of {len(self.words):,} words and {len(self.intercepts):,} classes"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,8 +206,8 @@ class Model:
 
     def _one_row(self, row: Any) -> Batch:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""
-        if isinstance(row, str) and len(self.schema.columns) == 1 and not self.schema.named:
-            row = [row]
+        if isinstance(row, str) and len(self.schema.features) == len(self.schema.texts) == 1:
+            row = {self.schema.features[0].name: row}
         if isinstance(row, list) and len(self.schema.columns) == 1 and len(row) > 1 and isinstance(row[0], str):
             raise errors.not_one_row(len(row))
         if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
@@ -246,7 +249,7 @@ class Model:
         """
         group = self._group(feature)
         found = []
-        for batch in read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading):
+        for batch in self._read(rows, reading):
             batch, _ = self._fitting(batch, {"absent", "extra"})
             if isinstance(group, Bag):
                 found.append(group.log_likelihoods(batch))
@@ -320,7 +323,7 @@ class Model:
             else:
                 self._warn_impossible(impossible, want, stacklevel=5)
                 return answer
-        source = read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading)
+        source = self._read(rows, reading)
         while True:
             found: list[NDArray[Any]] = []
             impossible, told = 0, set[str]()
@@ -337,6 +340,12 @@ class Model:
                     raise errors.cannot_restart(wider.column, wider.kind) from None
         self._warn_impossible(impossible, want, stacklevel=5)
         return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
+        """The rows' batches. To a model of texts a list of strings holds texts: none of them is taken for a file's name."""
+        if self.schema.texts and not reading and is_texts(rows):
+            return from_texts(rows, None, None)
+        return read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading)
 
     @cached_property
     def _texts_alone(self) -> Bag | None:

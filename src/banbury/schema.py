@@ -231,12 +231,12 @@ def _described(feature: Feature) -> str:
 def _re_estimated(name: str, old: Family, new: Family) -> Family:
     """``new`` with the counting half of ``old``; raises where it asks for sums that were not counted."""
     if type(new) is not type(old) and not old.shape == new.shape == "bins":
-        raise errors.schema_mismatch(f"feature {name!r} was counted for {old}, not for {new}")
+        raise errors.counted_otherwise(f"feature {name!r} was counted for {old}, not for {new}")
     asked = new.settings()
     for setting in new.counting:
         counted = getattr(old, setting)
         if setting in asked and asked[setting] != counted:
-            raise errors.schema_mismatch(
+            raise errors.counted_otherwise(
                 f"feature {name!r} was counted with {setting}={counted!r}, not {asked[setting]!r}"
             )
     kept = {setting: getattr(old, setting) for setting in new.counting}
@@ -342,7 +342,7 @@ def _choose(batch: Batch, name: str, kind: str, missing: Missing, steady: set[st
     if kind == "other":
         return None, "neither numbers nor words"
     if name in steady:
-        return None, f"one value only ({batch.head(name, 1)[0]!r})"
+        return None, "one value only"
     if batch.categorical(name):
         return Categorical(missing=missing), "declared categorical"
     if kind == "boolean":

@@ -153,7 +153,9 @@ class Rows:
         left = value(weights)
         nothing = np.abs(left) <= slack
         weights[np.asarray(nothing & ((rows <= 0) | (left < 0)))] = 0.0
-        return Rows(np.maximum(rows, np.where(nothing, 0, 1)), weights)
+        # A row adds its weight while all weights are whole, and one otherwise: exactly no weight is no row, whatever was added.
+        gone = ~weights.any(axis=-1)
+        return Rows(np.where(gone, 0, np.maximum(rows, np.where(nothing, 0, 1))), weights)
 
     def below_zero(self) -> NDArray[np.bool_]:
         """Cells that hold less than nothing."""
@@ -336,14 +338,20 @@ class Words:
         return Rows(*self.table.occurrences())
 
     def __add__(self, other: Words) -> Words:
-        return Words(self.table.plus(other.table))
+        try:
+            return Words(self.table.plus(other.table))
+        except ValueError:
+            raise errors.too_many_rows() from None
 
     def __sub__(self, other: Words) -> Words:
         """The difference; raises NotThere where it is below zero."""
         return Words(self.table.minus(other.table))
 
     def __mul__(self, factor: float) -> Words:
-        return Words(self.table.times(factor))
+        try:
+            return Words(self.table.times(factor))
+        except ValueError:
+            raise errors.too_many_rows() from None
 
     def same(self, other: Words) -> bool:
         return self.table.same(other.table)

@@ -58,7 +58,7 @@ impl From<Error> for PyErr {
                 Err(error) => error,
             }),
             Error::NotThere { word, class, left } => Python::attach(|py| {
-                let word = word.map(|word| words::string(py, &word)).transpose();
+                let word = word.map(|word| text::string_of(py, &word)).transpose();
                 match (word, left.into_pyobject(py)) {
                     (Ok(word), Ok(left)) => {
                         let word = word.map(Bound::unbind);

@@ -98,8 +98,8 @@ pub struct Tokeniser(Arc<text::Tokeniser>);
 
 impl Tokeniser {
     /// The kernel. Run it on other threads only after letting go of the GIL, which it may need there.
-    pub fn get(&self) -> Arc<text::Tokeniser> {
-        self.0.clone()
+    pub fn inner(&self) -> &Arc<text::Tokeniser> {
+        &self.0
     }
 }
 

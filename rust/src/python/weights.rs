@@ -137,7 +137,7 @@ impl<'py> HeldWords<'py> {
     pub(super) fn new(rest: &[Bound<'py, PyAny>]) -> PyResult<Self> {
         Ok(HeldWords {
             texts: HeldTexts::new(&rest[0])?,
-            tokeniser: rest[1].cast::<Tokeniser>()?.get().get(),
+            tokeniser: rest[1].cast::<Tokeniser>()?.get().inner().clone(),
             words: rest[2].cast::<Words>()?.get().get(rest[2].py()),
             weights: rest[3].cast::<Weights>()?.get().get(rest[3].py()),
             base: optional(&rest[4], "base")?,

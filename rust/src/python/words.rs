@@ -1,6 +1,6 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
-use super::text::Tokeniser;
+use super::text::{Tokeniser, string_of};
 use super::{Held, HeldRows, Int1, at_least_one, malformed, shaped, size};
 use crate::classes::Rows;
 use crate::encode::Strings;
@@ -177,17 +177,6 @@ pub(super) fn optional<'py, T: Element + Copy>(
         .transpose()
 }
 
-/// Bytes as a str; lone surrogates come back as they went in.
-pub(super) fn string<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(PyString::new(py, text).into_any()),
-        Err(_) => {
-            let bytes = PyBytes::new(py, bytes);
-            bytes.call_method1("decode", ("utf-8", "surrogatepass"))
-        }
-    }
-}
-
 /// Numbers of words, all of them below `n`.
 fn ids<'a>(held: &'a Held<'_, u32>, n: usize) -> PyResult<&'a [u32]> {
     match held.slice().iter().find(|&&id| id as usize >= n) {
@@ -276,7 +265,7 @@ impl<'py> HeldBatch<'py> {
         threads: i64,
     ) -> PyResult<Self> {
         Ok(HeldBatch {
-            tokeniser: tokeniser.get(),
+            tokeniser: tokeniser.inner().clone(),
             texts: HeldTexts::new(texts)?,
             rows,
             threads: at_least_one(threads)?,
@@ -457,7 +446,7 @@ impl Words {
         ids: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let words = self.get(py);
-        let name = |id: u32| words.with_name(id, |name| string(py, name));
+        let name = |id: u32| words.with_name(id, |name| string_of(py, name));
         let names: Vec<_> = match ids {
             None => (0..words.n_ids() as u32)
                 .map(name)
@@ -497,8 +486,8 @@ impl Words {
         threads: i64,
     ) -> PyResult<(Int1<'py>, Bound<'py, PyArray1<i32>>)> {
         let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
-        let (texts, tokeniser, words) = (held.texts()?, tokeniser.get(), self.get(py));
-        let (offsets, codes) = py.detach(|| words.encode(&tokeniser, &texts, threads))?;
+        let (texts, tokeniser, words) = (held.texts()?, tokeniser.inner(), self.get(py));
+        let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, threads))?;
         Ok((offsets.into_pyarray(py), codes.into_pyarray(py)))
     }
 

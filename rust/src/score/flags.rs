@@ -1,6 +1,6 @@
 //! Yes-or-no features.
 
-use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
+use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
 use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, demand};
 use crate::flags::{Rule, Thresholds, not_a_flag};
@@ -149,7 +149,8 @@ impl<const MISSING: bool> Loop for AddFlags<'_, '_, '_, MISSING> {
             present,
         } = self;
         let n_features = part.columns.features().max(1);
-        let chunks = sums.rows.len().div_ceil(LANES);
+        // The minimum spares checks in the loop below.
+        let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
         let logs = part.logs.chunks_exact(n_features);
         for (sums, logs) in sums.values.chunks_exact_mut(sums.height).zip(logs) {
             let logs = &logs[features.clone()];

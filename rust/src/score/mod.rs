@@ -316,7 +316,10 @@ impl<'a> Task<'a> {
     /// Log prior and log-likelihoods of a block of rows.
     fn sum(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
         for (sums, &log_prior) in sums.classes_mut().zip(self.log_prior) {
-            sums.fill(log_prior);
+            match sums.first_chunk_mut() {
+                Some(whole) => *whole = [log_prior; ROWS],
+                None => sums.fill(log_prior),
+            }
         }
         let mut first = 0;
         for part in &self.parts {

@@ -1,6 +1,6 @@
 //! Bell curves and their heavy-tailed kin.
 
-use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
+use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
 use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
@@ -164,7 +164,8 @@ impl<const MISSING: bool> Loop for AddNormal<'_, '_, '_, MISSING> {
     fn run(self) {
         let AddNormal(part, features, sums, tile) = self;
         let n_features = part.columns.features().max(1);
-        let chunks = sums.rows.len().div_ceil(LANES);
+        // The minimum spares checks in the loop below.
+        let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
         let curves = part.curves.chunks_exact(n_features);
         for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
             let curves = &curves[features.clone()];

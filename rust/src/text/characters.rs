@@ -71,7 +71,7 @@ struct Pages<T> {
     pages: Vec<[T; 256]>,
 }
 
-impl<T: Copy + Default + Eq + std::hash::Hash> Pages<T> {
+impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
     fn new(value: impl Fn(usize) -> T) -> Self {
         let mut places: HashMap<[T; 256], u16> = HashMap::new();
         let mut pages = vec![];
@@ -142,10 +142,9 @@ impl Characters {
 }
 
 /// How a character bears on a capital sigma next to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bearing {
     /// Neither cased nor ignorable.
-    #[default]
     None,
     /// A letter with a case.
     Cased,
@@ -278,7 +277,7 @@ mod rust {
         set_characters(&(0..CODES as u32).map(entry).collect::<Vec<_>>())
     }
 
-    /// A capital sigma between two characters, as Rust lower-cases it.
+    /// Whether a capital sigma after this, at the end of a text, becomes ς.
     fn is_final(before: &str) -> bool {
         let sigma = char::from_u32(CAPITAL_SIGMA).unwrap_or_default();
         format!("{before}{sigma}").to_lowercase().ends_with('ς')

@@ -62,7 +62,7 @@ struct Words<'a> {
 /// Room for the spans of a block is made for several blocks at a time.
 const ROOM: usize = 4 * BLOCK;
 
-/// So many words are written without asking whether a block has them: about as many as it has.
+/// So many words are written without asking whether a block has them: seldom more, and asking costs more than writing.
 const USUAL: usize = 14;
 
 impl Words<'_> {
@@ -85,6 +85,7 @@ impl Words<'_> {
         self.count -= over as usize;
         self.inside &= !over;
         self.write(base as u32, starts, ends);
+        // More of the last word, or its end, is in the next block.
         self.lone = u64::from(starts & last != 0) & self.drop;
         self.inside = word >> (size - 1) & 1;
     }
@@ -97,10 +98,12 @@ impl Words<'_> {
             self.spans.resize(self.count + ROOM, Span::default());
         }
         if let Some(room) = self.spans[self.count..].first_chunk_mut() {
-            each(starts, room, |span, bit| span.start = base + bit);
+            each(starts, room, |span, bit| {
+                span.start = base.wrapping_add(bit)
+            });
         }
         if let Some(room) = self.spans[open..].first_chunk_mut() {
-            each(ends, room, |span, bit| span.end = base + bit);
+            each(ends, room, |span, bit| span.end = base.wrapping_add(bit));
         }
         self.count += starts.count_ones() as usize;
     }

@@ -34,7 +34,7 @@ impl Tokens {
     }
 
     #[inline(always)]
-    pub fn slice(&self, span: Span) -> &[u8] {
+    fn slice(&self, span: Span) -> &[u8] {
         &self.text[span.start as usize..span.end as usize]
     }
 

@@ -47,7 +47,11 @@ impl Total {
         } else if left < 0.0 {
             return Err(Number::Real(left));
         }
-        let rows = rows.max(if nothing { 0 } else { 1 });
+        // A text adds its weight while all weights are whole, and one otherwise: exactly no weight is no row, whatever was added.
+        let rows = match weight == Expansion::default() {
+            true => 0,
+            false => rows.max(if nothing { 0 } else { 1 }),
+        };
         Ok(Total::of(u64::try_from(rows).unwrap_or(0), weight))
     }
 

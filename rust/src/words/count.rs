@@ -16,14 +16,26 @@ use crate::threads;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes of text that a thread takes at a time.
-const CHUNK: usize = 1 << 19;
-/// Chunks that are looked up in the same words, at most: there are fewer while most words are new.
-const WIDEST: usize = 64;
-/// Tokens whose numbers are held at a time.
-const ROUND: usize = 1 << 24;
-/// Tokens of one class that are added up at a time.
-const JOB: usize = 1 << 20;
+/// How texts are cut. What depends on it is time and memory, and the last bits of real sums.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// Bytes of text that a thread takes at a time.
+    chunk: usize,
+    /// Chunks that are looked up in the same words, at most: there are fewer while most words are new.
+    widest: usize,
+    /// Bytes of words, each n-gram by itself, whose numbers are held at a time.
+    round: usize,
+    /// Tokens of one class that are added up at a time.
+    job: usize,
+}
+
+const CUT: Cut = Cut {
+    chunk: 1 << 19,
+    widest: 64,
+    round: 96 << 20,
+    job: 1 << 20,
+};
+
 /// Texts that are added up at a time, so that 16 bits can number them.
 const JOB_TEXTS: usize = u16::MAX as usize;
 /// A text this long might, lower-cased, reach the limit of the tokeniser.
@@ -51,7 +63,8 @@ impl Batch<'_> {
         demand(
             self.rows.n_classes == words.n_classes(),
             "classes must be those of the words",
-        )
+        )?;
+        self.check_size(words)
     }
 
     fn is_damped(&self) -> bool {
@@ -85,8 +98,7 @@ impl Batch<'_> {
 
     /// Refuses texts that are too long, and sums that would be too large, before anything is changed.
     fn check_size(&self, words: &Words) -> Result<(), Error> {
-        let settings = self.tokeniser.settings();
-        let tokens_per_byte = u128::from(settings.longest - settings.shortest) + 1;
+        let tokens_per_byte = self.tokens_per_byte() as u128;
         let (mut most, mut texts, mut longest) = (0, 0, 0);
         for row in self.counted() {
             let size = self.texts.size(row);
@@ -124,15 +136,21 @@ impl Batch<'_> {
         Ok(found)
     }
 
-    /// The rows from `first` on that make up a chunk.
-    fn chunk(&self, first: usize) -> Range<usize> {
+    /// The rows from `first` on, `end` at most, until they have so many bytes.
+    fn rows(&self, first: usize, end: usize, bytes: usize) -> Range<usize> {
         let mut size = 0;
         let mut last = first;
-        while last < self.texts.len() && size < CHUNK {
+        while last < end && size < bytes {
             size += self.texts.size(last) + 1;
             last += 1;
         }
         first..last
+    }
+
+    /// Tokens that a byte of text may begin.
+    fn tokens_per_byte(&self) -> usize {
+        let settings = self.tokeniser.settings();
+        usize::from(settings.longest - settings.shortest) + 1
     }
 }
 
@@ -325,8 +343,8 @@ struct Slots<'a> {
     len: usize,
 }
 
-/// A row is made for all words if a job has at least this share of them as tokens.
-const SPARSE: usize = 16;
+/// A row is made for all words if it has at most so many bytes per token.
+const SPARSE: usize = 512;
 
 /// The words of all texts in order, each once, and each token's place among them.
 fn compact(texts: &[Text]) -> (Vec<u32>, Vec<u32>) {
@@ -340,10 +358,10 @@ fn compact(texts: &[Text]) -> (Vec<u32>, Vec<u32>) {
 }
 
 impl Slots<'_> {
-    /// Calls `f` with the slots of the texts' words.
-    fn with<R>(texts: &[Text], n_ids: usize, f: impl FnOnce(Slots) -> R) -> R {
+    /// Calls `f` with the slots of the texts' words. A cell of the row has so many bytes.
+    fn with<R>(texts: &[Text], n_ids: usize, cell: usize, f: impl FnOnce(Slots) -> R) -> R {
         let tokens: usize = texts.iter().map(|text| text.ids.len()).sum();
-        if SPARSE * tokens >= n_ids {
+        if SPARSE * tokens >= cell * n_ids {
             return f(Slots {
                 texts: texts.iter().map(|text| text.ids).collect(),
                 words: None,
@@ -366,7 +384,7 @@ impl Slots<'_> {
 
     /// The slots that are used in order, given those that were met.
     fn used<E: Copy>(&self, row: &Row<E>, met: usize, is_used: impl Fn(E) -> bool) -> Vec<u32> {
-        if met * 16 < self.len {
+        if met * 32 < self.len {
             let mut used = row.met[..met].to_vec();
             used.sort_unstable();
             return used;
@@ -530,7 +548,8 @@ fn add_real(
 }
 
 /// Adds up the texts of all chunks, class by class.
-fn add_up(batch: &Batch, chunks: &[Chunk], n_ids: usize, threads: usize) -> Vec<Found> {
+fn add_up(reader: &Reader, chunks: &[Chunk], n_ids: usize) -> Vec<Found> {
+    let (batch, threads) = (&reader.batch, reader.threads);
     let mut texts: Vec<Text> = vec![];
     for chunk in chunks {
         texts.extend(chunk.texts().map(|(row, ids)| Text {
@@ -540,7 +559,7 @@ fn add_up(batch: &Batch, chunks: &[Chunk], n_ids: usize, threads: usize) -> Vec<
         }));
     }
     texts.sort_by_key(|text| text.class);
-    let jobs = jobs(&texts);
+    let jobs = jobs(&texts, reader.cut.job);
     if batch.is_real() {
         let pool = Pool::new();
         return threads::map(threads, jobs.len(), |i| {
@@ -552,24 +571,25 @@ fn add_up(batch: &Batch, chunks: &[Chunk], n_ids: usize, threads: usize) -> Vec<
     threads::map(threads, jobs.len(), |i| {
         let texts = &texts[jobs[i].clone()];
         let tokens: usize = texts.iter().map(|text| text.ids.len()).sum();
-        let cells = Slots::with(texts, n_ids, |slots| {
-            match ones && tokens <= u32::MAX as usize {
-                true => narrow.with(slots.len, |row| add_ones(slots, row)),
-                false => {
-                    let weights = texts.iter().map(|text| batch.times(text.row));
-                    wide.with(slots.len, |row| add_whole(slots, weights, row))
-                }
-            }
-        });
+        let cells = if ones && tokens <= u32::MAX as usize {
+            Slots::with(texts, n_ids, size_of::<Packed>(), |slots| {
+                narrow.with(slots.len, |row| add_ones(slots, row))
+            })
+        } else {
+            let weights = texts.iter().map(|text| batch.times(text.row));
+            Slots::with(texts, n_ids, size_of::<Entry>(), |slots| {
+                wide.with(slots.len, |row| add_whole(slots, weights, row))
+            })
+        };
         whole_job(batch, texts, cells)
     })
 }
 
 /// Texts of one class that are added up together: so many that they are worth a thread, so few that there are enough of them.
-fn jobs(texts: &[Text]) -> Vec<Range<usize>> {
+fn jobs(texts: &[Text], most: usize) -> Vec<Range<usize>> {
     let (mut jobs, mut first, mut tokens) = (vec![], 0, 0);
     for (i, text) in texts.iter().enumerate() {
-        let full = tokens >= JOB || i - first >= JOB_TEXTS;
+        let full = tokens >= most || i - first >= JOB_TEXTS;
         if i > first && (full || texts[first].class != text.class) {
             jobs.push(first..i);
             (first, tokens) = (i, 0);
@@ -606,7 +626,7 @@ fn whole_job(batch: &Batch, texts: &[Text], (ids, counts): (Vec<u32>, Lane)) -> 
 fn real_job(batch: &Batch, texts: &[Text], n_ids: usize, pool: &Pool<RealEntry>) -> Found {
     let weights = || texts.iter().map(|text| batch.weight(text.row));
     let damping = Damping::of(batch.tokeniser);
-    let (ids, found) = Slots::with(texts, n_ids, |slots| {
+    let (ids, found) = Slots::with(texts, n_ids, size_of::<RealEntry>(), |slots| {
         pool.with(slots.len, |row| add_real(slots, weights(), damping, row))
     });
     let mut total = Total {
@@ -625,85 +645,89 @@ fn real_job(batch: &Batch, texts: &[Text], n_ids: usize, pool: &Pool<RealEntry>)
     }
 }
 
-/// Reads texts from row `next` on, until enough tokens are held or none is left.
+/// Reads texts round by round.
 struct Reader<'a> {
     batch: Batch<'a>,
+    cut: Cut,
     threads: usize,
+    /// The row that is read next, and where the round ends.
     next: usize,
+    end: usize,
     /// Chunks that are read at a time.
     width: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn new(batch: Batch<'a>, threads: usize) -> Self {
+    fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
         Reader {
             batch,
-            threads: threads::worth(threads, batch.texts.bytes()),
+            cut,
+            threads,
             next: 0,
+            end: 0,
             width: 1,
         }
     }
 
-    fn is_done(&self) -> bool {
-        self.next == self.batch.texts.len()
+    /// Begins the next round, if there is one. Where it ends depends on the texts alone.
+    fn begin(&mut self) -> bool {
+        // A character begins an n-gram, but only one in six or so begins a word.
+        let characters = self.batch.tokeniser.settings().characters;
+        let share = self.batch.tokens_per_byte() * if characters { 6 } else { 1 };
+        let all = self.batch.texts.len();
+        let round = self.batch.rows(self.next, all, self.cut.round / share);
+        self.end = round.end;
+        !round.is_empty()
     }
 
     /// Words that are new are given numbers.
-    fn round(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
-        self.gather(|reader| {
-            if reader.threads == 1 {
-                let range = reader.next_chunk();
-                return Ok(vec![Chunk::read_new(vocabulary, &reader.batch, range)?]);
+    fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
+        let mut chunks = vec![];
+        while self.next < self.end {
+            if self.threads == 1 {
+                let rows = self.chunk();
+                chunks.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
+                continue;
             }
-            let mut wave = reader.wave(vocabulary)?;
+            let mut wave = self.wave(vocabulary)?;
             for chunk in &mut wave {
                 chunk.numbers = chunk.fresh.adopt(vocabulary)?;
                 chunk.fresh = Fresh::default();
             }
-            threads::try_pieces(reader.threads, &mut wave, 1, |_, chunk| {
+            threads::try_pieces(self.threads, &mut wave, 1, |_, chunk| {
                 chunk.iter_mut().for_each(Chunk::renumber);
                 Ok::<_, Error>(())
             })?;
-            Ok(wave)
-        })
-    }
-
-    /// The same of words that are there; the first that is not is an error.
-    fn known_round(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
-        self.gather(|reader| {
-            let wave = reader.wave(vocabulary)?;
-            match wave.iter().find(|chunk| !chunk.fresh.is_empty()) {
-                Some(chunk) => Err(not_there(&reader.batch, chunk)),
-                None => Ok(wave),
-            }
-        })
-    }
-
-    fn gather(
-        &mut self,
-        mut read: impl FnMut(&mut Self) -> Result<Vec<Chunk>, Error>,
-    ) -> Result<Vec<Chunk>, Error> {
-        let (mut chunks, mut tokens) = (vec![], 0);
-        while tokens < ROUND && !self.is_done() {
-            let more = read(self)?;
-            tokens += more.iter().map(|chunk| chunk.ids.len()).sum::<usize>();
-            chunks.extend(more);
+            chunks.append(&mut wave);
         }
         Ok(chunks)
     }
 
-    fn next_chunk(&mut self) -> Range<usize> {
-        let range = self.batch.chunk(self.next);
-        self.next = range.end;
-        range
+    /// Words that are new are an error.
+    fn read_known(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
+        let mut chunks = vec![];
+        while self.next < self.end {
+            let mut wave = self.wave(vocabulary)?;
+            if let Some(chunk) = wave.iter().find(|chunk| !chunk.fresh.is_empty()) {
+                return Err(not_there(&self.batch, chunk));
+            }
+            chunks.append(&mut wave);
+        }
+        Ok(chunks)
+    }
+
+    fn chunk(&mut self) -> Range<usize> {
+        let rows = self.batch.rows(self.next, self.end, self.cut.chunk);
+        self.next = rows.end;
+        rows
     }
 
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut ranges = vec![];
-        while ranges.len() < self.width && !self.is_done() {
-            ranges.push(self.next_chunk());
+        while ranges.len() < self.width && self.next < self.end {
+            ranges.push(self.chunk());
         }
-        self.width = (2 * self.width).min(WIDEST);
+        self.width = (2 * self.width).min(self.cut.widest);
         threads::try_map(self.threads, ranges.len(), |i| {
             Chunk::read(vocabulary, &self.batch, ranges[i].clone())
         })
@@ -713,16 +737,19 @@ impl<'a> Reader<'a> {
 impl Words {
     /// Adds texts. Gives the numbers of the words they have, in order.
     pub fn count(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
-        batch.check(self)?;
-        batch.check_size(self)?;
-        if batch.is_real() {
+        let threads = threads::worth(threads, batch.texts.bytes());
+        self.count_cut(Reader::new(batch, CUT, threads))
+    }
+
+    fn count_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
+        reader.batch.check(self)?;
+        if reader.batch.is_real() {
             self.make_real();
         }
-        let mut reader = Reader::new(batch, threads);
         let mut touched = vec![];
-        while !reader.is_done() {
-            let chunks = reader.round(&mut self.vocabulary)?;
-            let found = add_up(&batch, &chunks, self.n_ids(), reader.threads);
+        while reader.begin() {
+            let chunks = reader.read(&mut self.vocabulary)?;
+            let found = add_up(&reader, &chunks, self.n_ids());
             drop(chunks);
             self.add_found(&found, reader.threads)?;
             gather(&mut touched, &found, self.n_ids());
@@ -732,17 +759,20 @@ impl Words {
 
     /// Takes texts away again; changes nothing if they are not there.
     pub fn forget(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
-        batch.check(self)?;
-        batch.check_size(self)?;
-        let mut reader = Reader::new(batch, threads);
+        let threads = threads::worth(threads, batch.texts.bytes());
+        self.forget_cut(Reader::new(batch, CUT, threads))
+    }
+
+    fn forget_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
+        reader.batch.check(self)?;
         let (mut all, mut touched) = (vec![], vec![]);
-        while !reader.is_done() {
-            let chunks = reader.known_round(&self.vocabulary)?;
-            let found = add_up(&batch, &chunks, self.n_ids(), reader.threads);
+        while reader.begin() {
+            let chunks = reader.read_known(&self.vocabulary)?;
+            let found = add_up(&reader, &chunks, self.n_ids());
             gather(&mut touched, &found, self.n_ids());
             all.extend(found);
         }
-        self.take_found(&all, batch.is_real())?;
+        self.take_found(&all, reader.batch.is_real())?;
         Ok(touched)
     }
 
@@ -758,6 +788,10 @@ impl Words {
         } else {
             for found in found {
                 for (i, &id) in found.ids.iter().enumerate() {
+                    if i % TOGETHER == 0 {
+                        let end = found.ids.len().min(i + TOGETHER);
+                        self.cells.load(&found.ids[i..end]);
+                    }
                     let (counts, sums) = (found.counts.get(i), found.sums.get(i));
                     self.cells.add(id as usize, found.class, counts, sums);
                 }
@@ -832,13 +866,15 @@ impl Part<'_> {
 
 /// Cells are many if they are at least one in so many.
 const MANY: usize = 8;
+/// Words whose cells are loaded together.
+const TOGETHER: usize = 128;
 /// Cells that a thread fills at a time.
 const PART: usize = 1 << 18;
 
 /// Adds the words that were found to those in order.
 fn gather(touched: &mut Vec<u32>, found: &[Found], n_ids: usize) {
     let more: usize = found.iter().map(|found| found.ids.len()).sum();
-    if SPARSE * (touched.len() + more) < n_ids {
+    if 16 * (touched.len() + more) < n_ids {
         found.iter().for_each(|found| touched.extend(&found.ids));
         touched.sort_unstable();
         touched.dedup();

@@ -205,6 +205,11 @@ impl Default for Index {
     }
 }
 
+#[inline(always)]
+fn word(tokens: &Tokens, span: Span) -> &[u8] {
+    &tokens.text[span.start as usize..span.end as usize]
+}
+
 /// Tokens that are looked up together.
 const BLOCK: usize = 64;
 
@@ -261,11 +266,14 @@ impl Index {
         let mut unknown = false;
         let mut block = Block::new();
         for spans in tokens.spans.chunks(BLOCK) {
-            self.load(&tokens.text, spans, &mut block);
+            self.load(
+                spans.iter().map(|&span| Key::at(&tokens.text, span)),
+                &mut block,
+            );
             for (i, span) in spans.iter().enumerate() {
                 block.ids[i] = match block.found(i) {
                     Some(id) => id,
-                    None => self.find(block.keys[i].0, tokens.slice(*span), names),
+                    None => self.find(block.keys[i].0, word(tokens, *span), names),
                 };
                 unknown |= block.ids[i] == UNKNOWN;
             }
@@ -279,29 +287,47 @@ impl Index {
         let mut block = Block::new();
         for spans in tokens.spans.chunks(BLOCK) {
             self.reserve(spans.len());
-            self.load(&tokens.text, spans, &mut block);
+            self.load(
+                spans.iter().map(|&span| Key::at(&tokens.text, span)),
+                &mut block,
+            );
             for (i, span) in spans.iter().enumerate() {
                 block.ids[i] = match block.found(i) {
                     Some(id) => id,
-                    None => self.number(block.keys[i].0, tokens.slice(*span), names),
+                    None => self.number(block.keys[i].0, word(tokens, *span), names),
                 };
             }
             ids.extend_from_slice(&block.ids[..spans.len()]);
         }
     }
 
-    /// Keys of tokens and the slots where they should be.
+    /// Appends the number of each of these words, the next ones for words that are new.
+    fn number_all(&mut self, keys: &[Key], words: &Names, names: &mut Names) -> Vec<u32> {
+        let mut ids = Vec::with_capacity(keys.len());
+        let mut block = Block::new();
+        for keys in keys.chunks(BLOCK) {
+            self.reserve(keys.len());
+            self.load(keys.iter().copied(), &mut block);
+            for i in 0..keys.len() {
+                ids.push(match block.found(i) {
+                    Some(id) => id,
+                    None => self.number(keys[i], words.get(ids.len()), names),
+                });
+            }
+        }
+        ids
+    }
+
+    /// Keys and the slots where they should be.
     ///
     /// Nothing waits for what is loaded, so that all that the cache does not have is under way together.
     #[inline(always)]
-    fn load(&self, text: &[u8], spans: &[Span], block: &mut Block) {
-        let mask = self.slots.len() - 1;
-        for (key, &span) in block.keys.iter_mut().zip(spans) {
-            let here = Key::at(text, span);
-            *key = (here, here.place() as usize & mask);
+    fn load(&self, keys: impl ExactSizeIterator<Item = Key>, block: &mut Block) {
+        let (mask, n) = (self.slots.len() - 1, keys.len());
+        for (place, key) in block.keys.iter_mut().zip(keys) {
+            *place = (key, key.place() as usize & mask);
         }
-        let keys = &block.keys[..spans.len()];
-        for (slot, &(_, at)) in block.slots.iter_mut().zip(keys) {
+        for (slot, &(_, at)) in block.slots.iter_mut().zip(&block.keys[..n]) {
             *slot = self.slots[at];
         }
     }
@@ -414,14 +440,6 @@ impl Vocabulary {
         }
     }
 
-    /// The bucket of a token, if tokens are hashed.
-    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
-        match self {
-            Vocabulary::Named { .. } => None,
-            Vocabulary::Hashed { .. } => Some(self.key(Key::of(token)).first as u32),
-        }
-    }
-
     /// What a token is looked up by.
     #[inline(always)]
     fn key(&self, token: Key) -> Key {
@@ -430,6 +448,14 @@ impl Vocabulary {
             Vocabulary::Hashed { ids, .. } => {
                 Key::bucket((token.place() as usize & (ids.len() - 1)) as u32)
             }
+        }
+    }
+
+    /// The bucket of a token, if tokens are hashed.
+    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
+        match self {
+            Vocabulary::Named { .. } => None,
+            Vocabulary::Hashed { .. } => Some(self.key(Key::of(token)).first as u32),
         }
     }
 
@@ -596,9 +622,13 @@ impl Fresh {
             !self.full && self.names.len() <= MOST - vocabulary.len(),
             TOO_MANY,
         )?;
-        let words = self.keys.iter().zip(self.names.iter());
-        Ok(words
-            .map(|(&key, word)| vocabulary.add(key, word))
-            .collect())
+        Ok(match vocabulary {
+            Vocabulary::Named { index, names } => index.number_all(&self.keys, &self.names, names),
+            Vocabulary::Hashed { ids, buckets } => {
+                let keys = self.keys.iter();
+                keys.map(|key| number_bucket(key.first as usize, ids, buckets))
+                    .collect()
+            }
+        })
     }
 }

@@ -117,14 +117,14 @@ impl Words {
         Some(self.vocabulary.find(token)).filter(|&id| id != UNKNOWN)
     }
 
-    /// The bucket that a token is hashed into, if tokens are.
-    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
-        self.vocabulary.bucket(token)
-    }
-
     /// The number of the word of this name; a bucket is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> Option<u32> {
         Some(self.vocabulary.find_name(name)).filter(|&id| id != UNKNOWN)
+    }
+
+    /// The bucket that a token is hashed into, if tokens are.
+    pub fn bucket(&self, token: &[u8]) -> Option<u32> {
+        self.vocabulary.bucket(token)
     }
 
     /// The number of each token's word, or [`UNKNOWN`].

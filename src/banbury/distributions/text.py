@@ -355,6 +355,8 @@ def _vocabulary(given: Any) -> tuple[str, ...] | None:
 
 
 def _lines(path: str | os.PathLike[str]) -> list[str]:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise errors.bad_file(path, "it is no file of words.")
     try:
         content = Path(path).read_bytes()
     except (OSError, ValueError) as problem:

@@ -32,6 +32,7 @@ __all__ = [
     "Widened",
     "encode",
     "from_texts",
+    "is_texts",
     "n_threads",
     "read",
     "read_row",
@@ -198,6 +199,11 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if _is_batch(first):
         return _chained(data, options)
     return tables.from_rows(data, options.names, options.batch_rows)
+
+
+def is_texts(data: Any) -> bool:
+    """Whether it is a list of strings: of texts, unless they may be the names of files."""
+    return isinstance(data, (list, tuple)) and len(data) > 0 and isinstance(data[0], str)
 
 
 def _is_prose(text: Any) -> bool:

@@ -17,6 +17,7 @@ BLOCKS = frozenset(
     script section select style summary svg table tbody td textarea tfoot th thead title tr ul video""".split()
 )
 
+_TOO_LONG = re.compile(r"(&#\d{8})\d+")
 _MARKUP = re.compile(
     r"""<!--(?:-?>|.*?(?:--!?>|\Z))
     | <(script|style)\b[^<>]*+>.*?(?:</\1\b[^<>]*+>|\Z)
@@ -34,7 +35,8 @@ def html_text(markup: str) -> str:
     '\\nOffer\\n\\nViagra & more\\nnow\\n'
     """
     text = _MARKUP.sub(_separator, markup)
-    return html.unescape(text) if "&" in text else text
+    # Python refuses to make a number of thousands of digits; no character has more than seven.
+    return html.unescape(_TOO_LONG.sub(r"\1", text)) if "&" in text else text
 
 
 def _separator(found: re.Match[str]) -> str:

@@ -26,6 +26,8 @@ from banbury.readers import (
     Source,
     Widened,
     encode,
+    from_texts,
+    is_texts,
     n_threads,
     read,
 )
@@ -91,7 +93,8 @@ def count(
         "format": format,
         "headers": headers,
     }
-    source = read(data, kinds=kinds, **reading)  # type: ignore[arg-type]
+    known = schema is not None and schema.texts and format == "auto" and is_texts(data)  # texts, and no names of files
+    source = from_texts(data, names, None) if known else read(data, kinds=kinds, **reading)  # type: ignore[arg-type]
     target = source.target if target is None and classes is None and np.ndim(weights) < 2 else target
     labels = Labels.of(target, weights, classes, n_threads(threads))
     while True:
