@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import subprocess
@@ -892,3 +893,11 @@ def test_a_text_is_never_taken_for_the_name_of_a_file(tmp_path: Path, monkeypatc
             assert clf.model_.posterior(rows).shape == (1, 2)
             assert clf.model_.log_likelihood(rows).shape == (1, 2)
         assert clf.tally_.count(["x.csv"], ["spam"]).n_rows == 1
+
+
+def test_a_copy_learns_apart() -> None:
+    clf = bb.NaiveBayesClassifier().fit(["aa", "bb"], ["x", "y"])
+    other = copy.copy(clf).partial_fit(["rr"], ["new"])
+    assert clf.tally_.classes == ("x", "y")
+    assert clf.predict_proba(["rr"]).shape == (1, 2)
+    assert other.predict(["rr"]).tolist() == ["new"]

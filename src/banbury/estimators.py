@@ -209,6 +209,14 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         tags.input_tags.categorical = True
         return tags
 
+    def __copy__(self) -> NaiveBayesClassifier:
+        """A copy learns apart; what was counted is copied when one of the two goes on."""
+        other = type(self).__new__(type(self))
+        other.__dict__ |= self.__getstate__()
+        if self.__sklearn_is_fitted__():
+            other._growing = Growing.of(self.tally_)
+        return other
+
     # Keeping what was learned
 
     @property

@@ -31,7 +31,7 @@ Given = tuple[list[str], Int, NDArray[np.bool_] | None]
 
 PATTERNS = ("word", "word1", "mail")
 LONGEST_NGRAM = 5
-MOST_BUCKETS = 1 << 31
+MOST_BUCKETS = 1 << 30
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,7 +133,7 @@ class Text(Family):
             raise errors.bad_setting("max_words", self.max_words, "None or a whole number from 1 up")
         n = self.buckets
         if n is not None and not (_is_whole(n) and 2 <= n <= MOST_BUCKETS and int(n).bit_count() == 1):
-            raise errors.bad_setting("buckets", n, f"None or a power of two from 2 to 2**31, {MOST_BUCKETS:,}")
+            raise errors.bad_setting("buckets", n, f"None or a power of two from 2 to 2**30, {MOST_BUCKETS:,}")
 
     def _check_together(self) -> None:
         if self.min_share > self.max_share:

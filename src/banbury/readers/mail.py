@@ -151,15 +151,15 @@ class _Reader:
 
     def _decoded_words(self, run: re.Match[str]) -> str:
         """Encoded words side by side: a character may begin in one and end in the next."""
-        pieces: list[tuple[str, bytes]] = []
+        pieces: list[tuple[str, bytearray]] = []
         for name, how, text in _ENCODED.findall(run[0]):
             raw = text.encode("utf-8", "surrogatepass")
             data = self._base64(raw) if how in "bB" else binascii.a2b_qp(raw, header=True)
             if pieces and pieces[-1][0] == name.lower():
-                pieces[-1] = name.lower(), pieces[-1][1] + data
+                pieces[-1][1].extend(data)
             else:
-                pieces.append((name.lower(), data))
-        return "".join(self._text(data, name) for name, data in pieces)
+                pieces.append((name.lower(), bytearray(data)))
+        return "".join(self._text(bytes(data), name) for name, data in pieces)
 
     def _part(
         self, fields: list[tuple[str, bytes]], body: bytes, depth: int, otherwise: str = "text/plain"

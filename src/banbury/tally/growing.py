@@ -136,6 +136,8 @@ class Growing:
                     undo(counted, other.family.tokeniser, its_texts, *settings)  # type: ignore[attr-defined]
                 if isinstance(problem, _core.NotThere):
                     raise not_there(problem, feature.name, tally.classes) from None
+                if isinstance(problem, ValueError) and "2**63" in str(problem):
+                    raise errors.too_many_rows() from None
                 raise
         self._words = words
         return touched
