@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import naive_text
+
 Row = Mapping[str, Any]
 ZERO = Fraction(0)
 
@@ -399,14 +401,11 @@ def _kernel_density(tally: Tally, feature: Any, value: Any, label: Any, how: str
 
 def tokens(family: Any, text: str) -> list[str]:
     """The words of a text without the stop words, then all runs of two, of three and so on; or runs of characters."""
-    text = text.lower() if family.lowercase else text
-    if family.unit == "characters":
-        units, between = list(re.sub(r"\s\s+", " ", text)), ""
-    else:
-        pattern = {"word": r"\b\w\w+\b", "word1": r"\b\w+\b"}.get(family.tokens, family.tokens)
-        units, between = [word for word in re.findall(pattern, text) if word not in (family.stop_words or ())], " "
-    shortest, longest = family.ngrams
-    found = [between.join(units[i : i + n]) for n in range(shortest, longest + 1) for i in range(len(units) - n + 1)]
+    given: Any = text
+    if family.tokens not in naive_text.PATTERNS:
+        given = [word for word in re.findall(family.tokens, text.lower() if family.lowercase else text) if word]
+    settings = family.tokens, family.lowercase, family.unit == "characters", *family.ngrams, family.stop_words or ()
+    found = naive_text.tokens(given, *settings)
     return found if family.buckets is None else [f"#{bucket(word, family.buckets)}" for word in found]
 
 

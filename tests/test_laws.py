@@ -57,7 +57,7 @@ class Case:
 
 ANYWHERE = st.sampled_from([1e300, -1e300, 1e-300, 0.0, 123.456])
 NEW_WORDS = st.sampled_from(["a", "new", ""])
-VOCABULARY = ("ab", "AB", "cd", "x", "ü", "üß", "Σίσυφος", "ΣΊΣΥΦΟΣ", "中文", "İ")
+VOCABULARY = ("ab", "AB", "cd", "x", "ü", "üß", "ab@cd", "Σίσυφος", "ΣΊΣΥΦΟΣ", "中文", "İ")
 TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=4).map(" ".join)
 NEW_TEXTS = st.sampled_from(
     ["", "new", "ab new ab", "cd, Σίσυφος!", "x\0cd", "\ud800 üß", "😀 中文中文", "שלום ab " * 50]
@@ -95,7 +95,7 @@ CASES = {
     "text": text(),
     "text, presence": text(model="presence", tokens="word1", lowercase=False),
     "text, bernoulli": text(model="bernoulli", alpha=0.5),
-    "text, complement": text(model="complement"),
+    "text, complement": text(model="complement", tokens="mail"),
     "text, transformed": text(damping="log", length=True, model="complement", idf=True, norm=True),
     "text, word pairs": text(ngrams=(1, 2), stop_words=["cd"]),
     "text, characters": text(unit="characters", ngrams=(1, 2)),

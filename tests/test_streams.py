@@ -164,3 +164,44 @@ def test_any_stream_ends_where_a_fresh_count_does(case: Case, data: st.DataObjec
     stream.hand_out()
     for each in stream.handed_out:
         each.assert_unchanged()
+
+
+@pytest.mark.parametrize("weights, cell", [((1.0, -1.0), "ab"), ((1.0, 1.0), ["ab"])])
+def test_a_first_call_that_fails_learns_nothing(weights: tuple[float, float], cell: Any) -> None:
+    clf = bb.NaiveBayesClassifier(features={"x": "text"})
+    for learn in (clf.fit, clf.partial_fit):
+        with pytest.raises(bb.BanburyError):
+            learn({"x": ["ab cd", cell]}, ["no", "yes"], sample_weight=weights)
+        assert not clf.__sklearn_is_fitted__()
+        assert not hasattr(clf, "classes_")
+    assert clf.partial_fit({"x": ["ab"]}, ["no"]).classes_.tolist() == ["no"]
+    with pytest.raises(bb.BanburyError):
+        clf.fit({"x": ["ab cd", cell]}, ["no", "yes"], sample_weight=weights)
+    assert clf.tally_ == bb.count({"x": ["ab"]}, target=["no"], features={"x": "text"})
+
+
+def test_a_word_that_goes_and_comes_back_counts_as_new() -> None:
+    texts, labels = ["ab cd", "cd ef", "ef gh"], ["no", "yes", "no"]
+    clf = bb.NaiveBayesClassifier(features="text").fit(texts, labels)
+    for _ in range(3):
+        clf.forget(texts[2:], labels[2:])
+        assert np.array_equal(clf.predict_proba(["gh ab"]), clf.predict_proba(["ab"]))
+        clf.partial_fit(texts[2:], labels[2:])
+    fresh = bb.NaiveBayesClassifier(features="text").fit(texts, labels)
+    assert np.array_equal(clf.predict_joint_log_proba(texts), fresh.predict_joint_log_proba(texts))
+    assert bits(clf.tally_) == bits(fresh.tally_)
+
+
+def test_a_class_that_goes_and_comes_back_counts_as_new() -> None:
+    texts, labels = ["ab cd", "cd ef", "ef gh"], ["no", "yes", "maybe"]
+    clf = bb.NaiveBayesClassifier(features="text").fit(texts, labels)
+    for label, text in zip(labels, texts, strict=True):
+        clf.forget([text], [label])
+        assert label not in clf.classes_
+        assert clf.predict_proba(texts).shape == (3, 2)
+        clf.partial_fit([text], [label])
+    fresh = bb.NaiveBayesClassifier(features="text").fit(texts, labels)
+    assert np.array_equal(clf.predict_joint_log_proba(texts), fresh.predict_joint_log_proba(texts))
+    with pytest.raises(bb.BanburyError, match="would leave no row"):
+        clf.forget(texts, labels)
+    assert np.array_equal(clf.predict_joint_log_proba(texts), fresh.predict_joint_log_proba(texts))

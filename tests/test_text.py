@@ -670,7 +670,7 @@ def test_a_class_without_texts_has_texts_of_the_usual_length():
         ({"ngrams": "2"}, "ngrams must be (shortest, longest) from 1 to 5"),
         ({"stop_words": "english"}, "stop_words must be a list of words. Got 'english'"),
         ({"stop_words": ["a", 3]}, "stop_words must be a list of words"),
-        ({"buckets": 1000}, "buckets must be None or a power of two from 2 to 2**31"),
+        ({"buckets": 1000}, "buckets must be None or a power of two from 2 to 2**30"),
         ({"buckets": 1}, "buckets must be None or a power of two"),
         ({"buckets": 2**32}, "buckets must be None or a power of two"),
         ({"damping": "square"}, "damping must be one of None, 'log'"),

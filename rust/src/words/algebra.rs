@@ -1,6 +1,6 @@
 //! Stores as values: sums, differences, multiples, and other classes.
 
-use super::count::Found;
+use super::add_up::Found;
 use super::index::{UNKNOWN, Vocabulary};
 use super::store::{Cell, Cells, Counts, Sums, as_sums};
 use super::{TOO_LARGE, Total, Words};
@@ -11,6 +11,8 @@ use crate::expansion::Expansion;
 const ROUNDING: f64 = 1e-12;
 /// A real sum below zero by more than this share of what was there cannot be rounding.
 const IMPOSSIBLE: f64 = 1e-9;
+/// Less than this share of what was there is what rounding leaves of nothing.
+const GONE: f64 = 1e-30;
 /// Multiples of whole numbers stay whole below this.
 const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0; // 2^53
 /// No real sum may be larger.
@@ -41,14 +43,16 @@ impl Total {
         let mut weight = self.weight;
         weight.take(&other.weight);
         let left = weight.value();
-        let nothing = left.abs() <= IMPOSSIBLE * (self.weight.value() + other.weight.value());
-        if nothing && (rows <= 0 || left < 0.0) {
+        let size = self.weight.value() + other.weight.value();
+        let nothing = left.abs() <= IMPOSSIBLE * size;
+        // A text adds its weight while all weights are whole, and one otherwise: no weight is no row, whatever was added.
+        let gone = left.abs() <= GONE * size;
+        if gone || (nothing && (rows <= 0 || left < 0.0)) {
             weight = Expansion::default();
         } else if left < 0.0 {
             return Err(Number::Real(left));
         }
-        // A text adds its weight while all weights are whole, and one otherwise: exactly no weight is no row, whatever was added.
-        let rows = match weight == Expansion::default() {
+        let rows = match gone {
             true => 0,
             false => rows.max(if nothing { 0 } else { 1 }),
         };
@@ -302,6 +306,9 @@ impl Words {
             total.rows = (total.rows + left.counts[i]).saturating_sub(before.counts[i]);
             total.weight.take(&before.sums[i]);
             total.weight.merge(&left.sums[i]);
+            if total.rows == 0 {
+                total.weight = Expansion::default();
+            }
         }
         self.cells
             .set(id as usize, left.class, left.counts, &left.sums);

@@ -632,3 +632,135 @@ impl Fresh {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(words: &[&[u8]]) -> Tokens {
+        let mut tokens = Tokens::default();
+        for word in words {
+            let start = tokens.text.len() as u32;
+            tokens.text.extend_from_slice(word);
+            tokens.spans.push(Span {
+                start,
+                end: tokens.text.len() as u32,
+            });
+        }
+        tokens
+    }
+
+    /// These go into files.
+    #[test]
+    fn places_never_change() {
+        let places = [
+            (&b""[..], 0xc9d8_74ca_57d9_e055),
+            (b"a", 0xeb9b_6706_d3a7_7f81),
+            (b"words", 0x9281_4e78_74f4_66b8),
+            (b"eight888", 0x2c9d_f0c4_798a_47e5),
+            (b"nine bytes", 0xb53c_8245_7afe_f0b3),
+            (b"sixteen bytes 16", 0x3f91_3569_a4a5_8e8b),
+            (b"seventeen bytes 17", 0x2658_e4ee_5641_ed38),
+            (
+                b"a word of more than thirty-two bytes, for once",
+                0xd871_e456_b98b_14e3,
+            ),
+        ];
+        for (word, place) in places {
+            assert_eq!(Key::of(word).place(), place, "{word:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_same_wherever_the_word_stands() {
+        let text: Vec<u8> = (0..100).map(|i| b'a' + i % 23).collect();
+        for start in 0..text.len() as u32 {
+            for end in start..=text.len() as u32 {
+                let word = &text[start as usize..end as usize];
+                assert_eq!(Key::at(&text, Span { start, end }), Key::of(word));
+            }
+        }
+    }
+
+    #[test]
+    fn words_that_look_alike_are_told_apart() {
+        let words: Vec<Vec<u8>> = (0..40)
+            .flat_map(|n| [vec![0; n], vec![b'x'; n], [vec![b'x'; n], vec![0]].concat()])
+            .collect();
+        let mut distinct = words.clone();
+        distinct.sort();
+        distinct.dedup();
+        let mut vocabulary = Vocabulary::new(0);
+        let slices: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        let mut ids = vec![];
+        assert!(vocabulary.find_each(&tokens(&slices), &mut ids));
+        ids.clear();
+        vocabulary.number_each(&tokens(&slices), &mut ids).unwrap();
+        assert_eq!(vocabulary.len(), distinct.len());
+        let mut again = vec![];
+        assert!(!vocabulary.find_each(&tokens(&slices), &mut again));
+        assert_eq!(ids, again);
+        for (word, &id) in words.iter().zip(&ids) {
+            assert_eq!(vocabulary.find(word), id);
+            vocabulary.with_name(id as usize, |name| assert_eq!(name, word));
+        }
+        assert_eq!(vocabulary.find(b"xy"), UNKNOWN);
+    }
+
+    #[test]
+    fn new_words_of_parts_get_numbers_in_order() {
+        for buckets in [0, 4096] {
+            let mut vocabulary = Vocabulary::new(buckets);
+            let (one, two) = (tokens(&[b"a", b"b", b"a"]), tokens(&[b"c", b"b"]));
+            let mut parts = [Fresh::default(), Fresh::default()];
+            let mut marked = vec![];
+            for (part, tokens) in parts.iter_mut().zip([&one, &two]) {
+                for token in 0..tokens.len() {
+                    marked.push(part.number(&vocabulary, tokens, token) ^ Fresh::MARK);
+                }
+            }
+            assert_eq!(marked, [0, 1, 0, 0, 1]);
+            let numbers = parts.map(|part| part.adopt(&mut vocabulary).unwrap());
+            assert_eq!(numbers, [vec![0, 1], vec![2, 1]]);
+        }
+    }
+
+    #[test]
+    fn an_index_is_read_back_and_nothing_else() {
+        let mut vocabulary = Vocabulary::new(0);
+        for i in 0..1000 {
+            vocabulary
+                .add_name(format!("a word with a number, {i}").as_bytes())
+                .unwrap();
+        }
+        let Vocabulary::Named { index, names } = &vocabulary else {
+            unreachable!()
+        };
+        let ids = index.ids();
+        assert!(Index::from_ids(&ids, names).is_some());
+        for at in 0..ids.len() {
+            for wrong in [0, 999, 1000, UNKNOWN] {
+                let mut spoiled = ids.clone();
+                spoiled[at] = wrong;
+                let read = Index::from_ids(&spoiled, names);
+                assert_eq!(read.is_some(), spoiled == ids);
+            }
+        }
+        assert!(Index::from_ids(&[], names).is_none());
+        assert!(Index::from_ids(&ids[1..], names).is_none());
+    }
+
+    #[test]
+    fn buckets_have_names() {
+        let mut vocabulary = Vocabulary::new(8);
+        assert_eq!(vocabulary.add_name(b"#7").unwrap(), 0);
+        assert_eq!(vocabulary.add_name(b"#0").unwrap(), 1);
+        assert_eq!(vocabulary.add_name(b"#7").unwrap(), 0);
+        for name in ["#8", "#07", "#", "7", "#-1", "#+1", "# 1", "#00"] {
+            assert!(vocabulary.add_name(name.as_bytes()).is_err());
+            assert_eq!(vocabulary.find_name(name.as_bytes()), UNKNOWN);
+        }
+        let place = vocabulary.bucket(b"word").unwrap();
+        assert_eq!(u64::from(place), Key::of(b"word").place() & 7);
+    }
+}

@@ -4,15 +4,18 @@
 //! exact. Once a weight is fractional or counts are damped, sums are expansions beside numbers of tokens and texts, which say when
 //! a cell is empty again.
 
+mod add_up;
 mod algebra;
 mod count;
 mod index;
+mod merge;
 mod state;
 mod store;
 mod texts;
 pub mod weights;
 
-pub use count::{Batch, Damping};
+pub use add_up::Damping;
+pub use count::Batch;
 pub use index::UNKNOWN;
 pub use state::{Numbers, State};
 pub use store::{Cell, Counts, Sums};

@@ -480,3 +480,87 @@ impl Cells {
         self.len += len;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// Adds and removes cells of many words in an order that makes them move.
+    fn shuffled(cells: &mut Cells, mut done: impl FnMut(&Cells, usize, u32, Counts)) {
+        let mut state = 1_u32;
+        cells.grow(50);
+        for step in 0..5000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (id, class) = ((state >> 8) as usize % 50, (state >> 20) % 40);
+            if step % 3 == 2 {
+                let nothing = Sums::default();
+                cells.set(id, class, [0, 0], &nothing);
+                done(cells, id, class, [0, 0]);
+            } else {
+                let counts = [u64::from(state % 7) + 1, 1];
+                cells.add(id, class, counts, None);
+                done(cells, id, class, counts);
+            }
+        }
+    }
+
+    #[test]
+    fn cells_move_and_keep_what_they_hold() {
+        for (wide, real) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut cells = Cells::new(wide, real);
+            let mut expected: BTreeMap<(usize, u32), Counts> = BTreeMap::new();
+            shuffled(&mut cells, |_, id, class, counts| {
+                let cell = expected.entry((id, class)).or_default();
+                *cell = match counts {
+                    [0, 0] => [0, 0],
+                    more => [cell[0] + more[0], cell[1] + more[1]],
+                };
+            });
+            expected.retain(|_, counts| *counts != [0, 0]);
+            assert_eq!(cells.len(), expected.len());
+            let live = |id: &usize| expected.keys().any(|(other, _)| other == id);
+            assert_eq!(cells.live(), (0..50).filter(live).count());
+            let check = |cells: &Cells| {
+                let found = (0..50).flat_map(|id| cells.of(id).map(move |cell| (id, cell)));
+                for ((id, cell), (key, &counts)) in found.zip(&expected) {
+                    assert_eq!(((id, cell.class), cell.counts), (*key, counts));
+                    let sums = if real {
+                        as_sums(counts)
+                    } else {
+                        Sums::default()
+                    };
+                    assert_eq!(cell.sums, sums);
+                    assert_eq!(cells.get(id, cell.class), Some(cell));
+                }
+            };
+            check(&cells);
+            let places: usize = cells.spans.iter().map(|span| span.room as usize).sum();
+            assert_eq!(cells.lost + places, cells.pairs.len());
+            cells.lay_out(|id| id as u32 % 3);
+            check(&cells);
+            assert!(cells.parts(10).len() > 20);
+            cells.settle();
+            check(&cells);
+        }
+    }
+
+    #[test]
+    fn cells_grow_wide_and_real() {
+        let mut cells = Cells::default();
+        cells.grow(2);
+        cells.add(1, 5, [u64::from(u32::MAX), 1], None);
+        cells.widen();
+        cells.add(1, 5, [1, 1], None);
+        cells.add(1, 2, [1 << 40, 1 << 33], None);
+        cells.make_real();
+        let half = [0.5, 0.25].map(|x| Expansion::from_parts([x, 0.0, 0.0]));
+        cells.add(1, 2, [1, 1], Some(&half));
+        let found: Vec<Cell> = cells.of(1).collect();
+        assert_eq!(found[0].counts, [(1 << 40) + 1, (1 << 33) + 1]);
+        assert_eq!(found[0].sums[0].value(), 2_f64.powi(40) + 0.5);
+        assert_eq!(found[1].counts, [1 << 32, 2]);
+        assert_eq!(found[1].sums[1].value(), 2.0);
+        assert!(!cells.is_live(0));
+    }
+}

@@ -1,0 +1,131 @@
+//! Cells that were found into the store.
+
+use super::Words;
+use super::add_up::Found;
+use super::store::Part;
+use crate::error::Error;
+use crate::threads;
+use std::ops::Range;
+
+/// Cells are many if they are at least one in so many: then moving all words together costs less than moving some of them.
+const MANY: usize = 32;
+/// Words whose cells are loaded together.
+const TOGETHER: usize = 128;
+/// Cells that a thread fills at a time.
+const PART: usize = 1 << 17;
+
+impl Words {
+    /// Adds cells.
+    pub(super) fn add_found(&mut self, found: &[Found], threads: usize) -> Result<(), Error> {
+        let more: u64 = found.iter().map(|found| found.totals[0].rows).sum();
+        if self.total() + more > u64::from(u32::MAX) {
+            self.cells.widen();
+        }
+        self.cells.grow(self.vocabulary.len());
+        if self.make_room(found, threads)? {
+            let mut parts = self.cells.parts(PART);
+            threads::try_pieces(threads, &mut parts, 1, |_, parts| {
+                parts.iter_mut().for_each(|part| part.add_all(found));
+                Ok::<_, Error>(())
+            })?;
+            self.cells.settle();
+        } else {
+            found.iter().for_each(|found| self.add_one_by_one(found));
+        }
+        self.add_totals(found);
+        Ok(())
+    }
+
+    fn add_one_by_one(&mut self, found: &Found) {
+        let mut cells = 0..found.ids.len();
+        for ids in found.ids.chunks(TOGETHER) {
+            self.cells.load(ids);
+            for (&id, i) in ids.iter().zip(&mut cells) {
+                let (counts, sums) = (found.counts.get(i), found.sums.get(i));
+                self.cells.add(id as usize, found.class, counts, sums);
+            }
+        }
+    }
+
+    fn add_totals(&mut self, found: &[Found]) {
+        let real = self.is_real();
+        for found in found {
+            let class = found.class as usize;
+            let [occurrences, documents] = &mut self.totals[class];
+            let totals = [&mut self.texts[class], occurrences, documents];
+            let more = [found.texts, found.totals[0], found.totals[1]];
+            for (total, more) in totals.into_iter().zip(more) {
+                total.rows += more.rows;
+                if real {
+                    total.weight.merge(&found.weight(more));
+                }
+            }
+        }
+    }
+
+    /// Lays all words out anew if many cells are new; whether it did.
+    fn make_room(&mut self, found: &[Found], threads: usize) -> Result<bool, Error> {
+        let cells: usize = found.iter().map(|found| found.ids.len()).sum();
+        if MANY * cells < self.cells.words() + self.cells.len() {
+            return Ok(false);
+        }
+        let mut more = vec![0; self.cells.words()];
+        let parts = 1 + (self.cells.len() + cells) / PART;
+        let size = more.len().div_ceil(parts).max(1);
+        let new = threads::try_pieces(threads, &mut more, size, |i, more| {
+            let first = (i * size) as u32;
+            Ok::<_, Error>(self.count_new(found, first..first + more.len() as u32, more))
+        })?;
+        let many = MANY * new.iter().sum::<usize>() >= self.cells.len();
+        if many {
+            self.cells.lay_out(|id| more[id]);
+        }
+        Ok(many)
+    }
+
+    /// How many cells these words do not have yet, and of each word how many.
+    fn count_new(&self, found: &[Found], words: Range<u32>, more: &mut [u32]) -> usize {
+        let mut new = 0;
+        for found in found {
+            for &id in &found.ids[found.places(&words)] {
+                let fresh = !self.cells.has(id as usize, found.class);
+                more[(id - words.start) as usize] += u32::from(fresh);
+                new += usize::from(fresh);
+            }
+        }
+        new
+    }
+}
+
+impl Part<'_> {
+    /// Adds the cells of this part's words.
+    fn add_all(&mut self, found: &[Found]) {
+        let words = self.words();
+        for found in found {
+            for i in found.places(&words) {
+                let (counts, sums) = (found.counts.get(i), found.sums.get(i));
+                self.add(found.ids[i], found.class, counts, sums);
+            }
+        }
+    }
+}
+
+/// Adds the words that were found to those in order.
+pub fn gather(touched: &mut Vec<u32>, found: &[Found], n_ids: usize) {
+    let more: usize = found.iter().map(|found| found.ids.len()).sum();
+    if 16 * (touched.len() + more) < n_ids {
+        found.iter().for_each(|found| touched.extend(&found.ids));
+        touched.sort_unstable();
+        touched.dedup();
+        return;
+    }
+    let mut seen = vec![false; n_ids];
+    for &id in touched
+        .iter()
+        .chain(found.iter().flat_map(|found| &found.ids))
+    {
+        seen[id as usize] = true;
+    }
+    touched.clear();
+    touched.extend((0..n_ids as u32).filter(|&id| seen[id as usize]));
+}
