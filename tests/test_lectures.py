@@ -325,13 +325,14 @@ def posts(archived, newsgroups) -> tuple[list[str], np.ndarray]:
 
 
 def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, newsgroups):
-    """Two of the ten splits of `python -m benchmarks.newsgroups`. The header Newsgroups: names the class."""
+    """The splits of `python -m benchmarks.newsgroups`. It is too good: the header Newsgroups: names the class."""
     texts, labels = posts
-    splits = [newsgroups.halved(np.arange(len(texts)), seed) for seed in (0, 1)]
+    splits = [newsgroups.halved(np.arange(len(texts)), seed) for seed in newsgroups.SEEDS]
     replay = newsgroups.over(texts, labels, splits, peer=False)
     print(newsgroups.heading(False), replay.line("Replay, full headers"), sep="\n")
-    assert [len(train) for train, _ in splits] == [13_332, 13_332]
-    assert np.mean(replay.ours) >= 0.885
+    assert {(len(train), len(test)) for train, test in splits} == {(13_332, 6_665)}
+    assert len(replay.ours) == 10
+    assert 0.885 <= np.mean(replay.ours) <= 0.90
     assert 1 / replay.classes == 0.05
     assert max(replay.majority) < 0.05  # the most frequent class of those learned is rarer among the others
 
@@ -339,13 +340,15 @@ def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, news
 def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, newsgroups):
     texts, labels = posts
     bodies = np.unique([newsgroups.body_hash(text) for text in texts], return_inverse=True)[1]
-    train, test = newsgroups.halved(bodies, seed=0)
-    assert set(bodies[train]).isdisjoint(bodies[test])
+    splits = [newsgroups.halved(bodies, seed) for seed in newsgroups.SEEDS]
+    assert all(set(bodies[train]).isdisjoint(bodies[test]) for train, test in splits)
     bare = [newsgroups.without_headers(text, newsgroups.NAMING) for text in texts]
-    assert not any("newsgroups:" in newsgroups.parted(text)[0].lower().split() for text in bare[::50])
-    honest = newsgroups.over(bare, labels, [(train, test)], peer=False)
+    names = {line.split(":")[0].lower() for text in bare for line in newsgroups.parted(text)[0].splitlines()}
+    assert names.isdisjoint(newsgroups.NAMING)
+    assert {"from", "subject"} <= names
+    honest = newsgroups.over(bare, labels, splits, peer=False)
     print(newsgroups.heading(False), honest.line("Honest, no header names a group"), sep="\n")
-    assert 0.84 <= honest.ours[0] <= 0.88
+    assert 0.84 <= np.mean(honest.ours) <= 0.88
 
 
 def test_the_probability_of_a_word_is_its_count_plus_one_over_all_words_plus_the_vocabulary():

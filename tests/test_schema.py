@@ -73,7 +73,9 @@ def test_what_says_nothing_is_left_out_with_the_reason() -> None:
 
 
 def test_strings_of_more_than_three_words_are_text() -> None:
-    film = table(review=["it was a very good film", "it was rather a bad one"] * 15, short=["good film", "bad one"] * 15)
+    film = table(
+        review=["it was a very good film", "it was rather a bad one"] * 15, short=["good film", "bad one"] * 15
+    )
     schema = bb.Schema.infer(film, target="y")
     assert families(schema) == {"review": "text", "short": "categorical"}
     assert schema["review"].why == "6.0 words on average"

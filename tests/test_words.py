@@ -17,7 +17,8 @@ from naive_core import exact
 N_CLASSES = 3
 # Short, longer than a machine word, longer than two; equal beginnings and ends; no text at all.
 VOCABULARY = """a b ab ba aa aaaaaaaa aaaaaaab aaaaaaaaa aaaaaaaab baaaaaaaa longer-than-sixteen-bytes longer-than-sixteen-byteS
-    longer-than-sixteen longer-than-sixteen-and-than-thirty-two-bytes é straße \U0001f600 \ud800 a\ud800b \udfff a\0 \0 a\0b""".split()
+    longer-than-sixteen longer-than-sixteen-and-than-thirty-two-bytes é straße \U0001f600 \ud800
+    a\ud800b \udfff a\0 \0 a\0b""".split()
 VOCABULARY += ["", "two words", "a" * 300]
 
 
@@ -413,7 +414,7 @@ def test_times(batch, factor):
 @pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf"), -0.5, 1e301])
 def test_factors_that_are_none(factor):
     words = counted([["a"]], [0])
-    with pytest.raises(ValueError, match="factor|sums"):
+    with pytest.raises(ValueError, match=r"factor|sums"):
         words.times(factor).times(1e10)
 
 

@@ -308,10 +308,10 @@ impl Index {
         for keys in keys.chunks(BLOCK) {
             self.reserve(keys.len());
             self.load(keys.iter().copied(), &mut block);
-            for i in 0..keys.len() {
+            for (i, &key) in keys.iter().enumerate() {
                 ids.push(match block.found(i) {
                     Some(id) => id,
-                    None => self.number(keys[i], words.get(ids.len()), names),
+                    None => self.number(key, words.get(ids.len()), names),
                 });
             }
         }

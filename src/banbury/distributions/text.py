@@ -226,7 +226,9 @@ class Text(Family):
 
     def estimate(self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator) -> Bag:
         (feature,) = features
-        ordered = self.idf or self.norm or self.model == "bernoulli" or choice.how == "gibbs"
+        # Sums of reals are added up by name wherever order could tell.
+        reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
+        ordered = reals or choice.how in ("map", "gibbs")
         words = self.words(sums.table, by_name=ordered)
         if sums.table.n_words and not words.n_words:
             warnings.warn(errors.no_words_left(feature.name, sums.table.n_words), stacklevel=4)
