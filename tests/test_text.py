@@ -668,7 +668,7 @@ def test_a_class_without_texts_has_texts_of_the_usual_length():
         ({"ngrams": (2, 1)}, "ngrams must be (shortest, longest) from 1 to 5"),
         ({"ngrams": (1, 6)}, "ngrams must be (shortest, longest) from 1 to 5"),
         ({"ngrams": "2"}, "ngrams must be (shortest, longest) from 1 to 5"),
-        ({"stop_words": "english"}, "stop_words must be a list of words. Got 'english'"),
+        ({"stop_words": "english"}, "stop_words must be a list of words (scikit-learn has one for English"),
         ({"stop_words": ["a", 3]}, "stop_words must be a list of words"),
         ({"buckets": 1000}, "buckets must be None or a power of two from 2 to 2**30"),
         ({"buckets": 1}, "buckets must be None or a power of two"),

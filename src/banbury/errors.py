@@ -345,7 +345,7 @@ def not_a_table(array: Any) -> BanburyError:
 def sparse_data() -> TypeError:
     return TypeError(
         "Sparse data was passed, but dense data is required. If these are counts of words, give the texts themselves, which are "
-        "counted as they come: NaiveBayesClassifier().fit(texts, y). Else use '.toarray()' to convert to a dense numpy array."
+        "counted as they come: NaiveBayesClassifier().fit(texts, y). For other data: Use '.toarray()' to make it dense."
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,22 +22,7 @@ from banbury.sums import in_order
 from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
 
 Real = NDArray[np.float64]
-P = ParamSpec("P")
-R = TypeVar("R")
 MAKING = threading.Lock()
-
-
-def alone(
-    method: Callable[Concatenate[NaiveBayesClassifier, P], R],
-) -> Callable[Concatenate[NaiveBayesClassifier, P], R]:
-    """One thread at a time: a text that is being learned is not half learned for another thread."""
-
-    @functools.wraps(method)
-    def guarded(self: NaiveBayesClassifier, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        with self._lock:
-            return method(self, *args, **kwargs)
-
-    return guarded
 
 
 class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -91,106 +74,106 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.threads = threads
         self.seed = seed
 
-    @alone
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts the rows and forgets all that was learned before."""
-        batch, labels = self._checked(X, y)
-        growing = self._first(batch, labels, sample_weight)
-        model = self._estimated(growing.seen)
-        self._keep(growing, labels.dtype, frozenset())
-        self._begin(growing.schema, batch)
-        self._model = model
-        return self
+        with self._lock:
+            batch, labels = self._checked(X, y)
+            growing = self._first(batch, labels, sample_weight)
+            model = self._estimated(growing.seen)
+            self._keep(growing, labels.dtype, frozenset())
+            self._begin(growing.schema, batch)
+            self._model = model
+            return self
 
-    @alone
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts more rows. New classes, categories and words may come at any time; ``classes`` may name some in advance.
 
         The first call settles the schema; from then on any batches in any order give the tally of all rows at once. One text
         costs its words, however many were counted before.
         """
-        declared = frozenset() if classes is None else frozenset(_labels(classes, "classes").tolist())
-        batch, labels = self._checked(X, y)
-        if self.__sklearn_is_fitted__():
-            part = self._more(batch, labels, sample_weight)
-            dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
-            known, classes_ = self._growing.classes, self.classes_
-            if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
-                classes_ = _named(declared.union(known, part.tally.classes), dtype)
-            self._changed(self._growing.add(part), known)  # all that can fail has been done
-            self.classes_, self._dtype, self._declared = classes_, dtype, declared
-        else:
-            growing = self._first(batch, labels, sample_weight, more_to_come=True)
-            self._keep(growing, labels.dtype, declared)
-            self._begin(growing.schema, batch)
-        return self
+        with self._lock:
+            declared = frozenset() if classes is None else frozenset(_labels(classes, "classes").tolist())
+            batch, labels = self._checked(X, y)
+            if self.__sklearn_is_fitted__():
+                part = self._more(batch, labels, sample_weight)
+                dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
+                known, classes_ = self._growing.classes, self.classes_
+                if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
+                    classes_ = _named(declared.union(known, part.tally.classes), dtype)
+                self._changed(self._growing.add(part), known)  # all that can fail has been done
+                self.classes_, self._dtype, self._declared = classes_, dtype, declared
+            else:
+                growing = self._first(batch, labels, sample_weight, more_to_come=True)
+                self._keep(growing, labels.dtype, declared)
+                self._begin(growing.schema, batch)
+            return self
 
-    @alone
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Takes rows out again: the twin of ``partial_fit``.
 
         Rows that were never learned raise, and change nothing, wherever it shows: a value, word or class would be left fewer
         than no times.
         """
-        self._check_fitted()
-        batch, labels = self._checked(X, y)
-        part = self._more(batch, labels, sample_weight)
-        known = self._growing.classes
-        self._changed(self._growing.forget(part), known)
-        self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
-        return self
+        with self._lock:
+            self._check_fitted()
+            batch, labels = self._checked(X, y)
+            part = self._more(batch, labels, sample_weight)
+            known = self._growing.classes
+            self._changed(self._growing.forget(part), known)
+            self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
+            return self
 
-    @alone
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
-        model, batch = self._ready(X)
-        best = model._scored(batch, "class", {})
-        labels = self.classes_
-        if len(labels) != len(model.classes):
-            labels = _as_array(model.classes, self._dtype)
-        return np.asarray(labels[best])
+        with self._lock:
+            model, batch = self._ready(X)
+            best = model._scored(batch, "class", {})
+            labels = self.classes_
+            if len(labels) != len(model.classes):
+                labels = _as_array(model.classes, self._dtype)
+            return np.asarray(labels[best])
 
-    @alone
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
-        model, batch = self._ready(X)
-        return self._widened(model, model._scored(batch, "posterior", {}), 0.0)
+        with self._lock:
+            model, batch = self._ready(X)
+            return self._widened(model, model._scored(batch, "posterior", {}), 0.0)
 
-    @alone
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
-        model, batch = self._ready(X)
-        return self._widened(model, model._scored(batch, "log_posterior", {}), -np.inf)
+        with self._lock:
+            model, batch = self._ready(X)
+            return self._widened(model, model._scored(batch, "log_posterior", {}), -np.inf)
 
-    @alone
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class) + log P(row | class)."""
-        model, batch = self._ready(X)
-        return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
+        with self._lock:
+            model, batch = self._ready(X)
+            return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
 
-    @alone
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
-        return self._current().explain(row, against)
+        with self._lock:
+            return self._current().explain(row, against)
 
     @property
-    @alone
     def tally_(self) -> Tally:
         """The sums of all rows as they stand."""
-        self._check_fitted()
-        if self._tally is None:
-            self._tally = self._growing.frozen()
-        return self._tally
+        with self._lock:
+            self._check_fitted()
+            if self._tally is None:
+                self._tally = self._growing.frozen()
+            return self._tally
 
     @property
-    @alone
     def model_(self) -> Model:
         """The model of the tally as it stands."""
-        if not self._check_fitted().schema.texts:
-            return self._current()
-        if self._frozen is None:
-            self._frozen = self._estimated(self.tally_)
-        return self._frozen
+        with self._lock:
+            if not self._check_fitted().schema.texts:
+                return self._current()
+            if self._frozen is None:
+                self._frozen = self._estimated(self.tally_)
+            return self._frozen
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_growing" in self.__dict__
@@ -221,6 +204,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     @property
     def _lock(self) -> threading.RLock:
+        """One thread at a time: what is being learned is not half learned for another."""
         lock = self.__dict__.get("_guard")
         if lock is None:
             with MAKING:

@@ -26,7 +26,6 @@ Real = NDArray[np.float64]
 
 ROUNDING = 1e-12  # tallies compare to this share of their sums
 NOISE = 1e-12  # of Σz²: less than this about the mean is no spread
-GONE = 1e-30  # less than this share of what was there is what rounding leaves of nothing
 IMPOSSIBLE = 1e-9  # a sum below zero by more than this share of what was there cannot be rounding
 
 
@@ -155,8 +154,7 @@ class Rows:
         nothing = np.abs(left) <= slack
         weights[np.asarray(nothing & ((rows <= 0) | (left < 0)))] = 0.0
         # A row adds its weight while all weights are whole, and one otherwise: no weight is no row, whatever was added.
-        gone = np.abs(left) <= GONE * (self.value + other.value)
-        weights[np.asarray(gone)] = 0.0
+        gone = ~weights.any(axis=-1)
         return Rows(np.where(gone, 0, np.maximum(rows, np.where(nothing, 0, 1))), weights)
 
     def below_zero(self) -> NDArray[np.bool_]:

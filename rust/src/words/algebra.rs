@@ -11,8 +11,6 @@ use crate::expansion::Expansion;
 const ROUNDING: f64 = 1e-12;
 /// A real sum below zero by more than this share of what was there cannot be rounding.
 const IMPOSSIBLE: f64 = 1e-9;
-/// Less than this share of what was there is what rounding leaves of nothing.
-const GONE: f64 = 1e-30;
 /// Multiples of whole numbers stay whole below this.
 const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0; // 2^53
 /// No real sum may be larger.
@@ -45,14 +43,13 @@ impl Total {
         let left = weight.value();
         let size = self.weight.value() + other.weight.value();
         let nothing = left.abs() <= IMPOSSIBLE * size;
-        // A text adds its weight while all weights are whole, and one otherwise: no weight is no row, whatever was added.
-        let gone = left.abs() <= GONE * size;
-        if gone || (nothing && (rows <= 0 || left < 0.0)) {
+        if nothing && (rows <= 0 || left < 0.0) {
             weight = Expansion::default();
         } else if left < 0.0 {
             return Err(Number::Real(left));
         }
-        let rows = match gone {
+        // A text adds its weight while all weights are whole, and one otherwise: no weight is no row, whatever was added.
+        let rows = match weight == Expansion::default() {
             true => 0,
             false => rows.max(if nothing { 0 } else { 1 }),
         };

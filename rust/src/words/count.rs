@@ -329,14 +329,14 @@ impl Words {
 
     fn count_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
         reader.batch.check(self)?;
+        if reader.batch.is_real() {
+            self.make_real();
+        }
         let mut touched = vec![];
         while reader.begin() {
             let chunks = reader.read(&mut self.vocabulary)?;
             let found = reader.add_up(&chunks, self.n_ids());
             drop(chunks);
-            if reader.batch.is_real() {
-                self.make_real();
-            }
             self.add_found(&found, reader.threads)?;
             gather(&mut touched, &found, self.n_ids());
         }

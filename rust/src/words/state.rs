@@ -289,8 +289,8 @@ fn expansion(parts: &[f64], rows: u64) -> Result<Expansion, Error> {
         "the parts of a weight must be in order, each the rounded value of all that is left",
     )?;
     demand(
-        rows > 0 || parts[0] == 0.0,
-        "what has a weight must have rows",
+        (rows > 0) == (parts[0] > 0.0),
+        "what has rows must have a weight, and what has a weight must have rows",
     )?;
     Ok(sum)
 }
