@@ -6,7 +6,7 @@ use super::urn::{Urn, log_rising};
 use crate::error::{Error, demand};
 use crate::simd::{Loop, wide};
 use crate::text::{Tokeniser, Tokens};
-use crate::words::weights::{LANES, Line, Pairs, Row, Weights, demand_weights};
+use crate::words::weights::{LANES, Line, Pairs, Place, Weights, demand_weights};
 use crate::words::{self, Damping, Texts};
 
 /// How often a word counts that occurs n times in a text.
@@ -61,6 +61,8 @@ struct Totals {
     pairs: f64,
     common: f64,
     never: Never,
+    /// Words that are not kept whole, and how often they count: they are added last.
+    rest: Vec<(Place, f64)>,
 }
 
 /// Which classes are at -inf for want of a pair: sums of differences to -inf could not say it.
@@ -162,14 +164,16 @@ impl<'a> Words<'a> {
     /// Adds the rows of words, each so many times.
     fn add_rows(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
         let rows = words.map(|(id, times)| (self.weights.place(id), times));
-        match (self.weights.all_whole(), self.weights.lines()) {
-            (Some(table), 1) => wide(AddWhole::<1, _>(table, rows, totals)),
-            (Some(table), 2) => wide(AddWhole::<2, _>(table, rows, totals)),
-            (Some(table), 3) => wide(AddWhole::<3, _>(table, rows, totals)),
-            (Some(table), 4) => wide(AddWhole::<4, _>(table, rows, totals)),
-            (Some(table), 5) => wide(AddWhole::<5, _>(table, rows, totals)),
+        let table = self.weights.whole();
+        match self.weights.lines() {
+            1 => wide(AddWhole::<1, _>(table, rows, totals)),
+            2 => wide(AddWhole::<2, _>(table, rows, totals)),
+            3 => wide(AddWhole::<3, _>(table, rows, totals)),
+            4 => wide(AddWhole::<4, _>(table, rows, totals)),
+            5 => wide(AddWhole::<5, _>(table, rows, totals)),
             _ => wide(AddAny(self.weights, rows, totals)),
         }
+        totals.add_rest(self.weights);
     }
 
     /// Adds the logarithms of drawing each word, and takes off those of drawing any.
@@ -237,6 +241,7 @@ impl Totals {
         (self.times, self.pairs, self.common) = (0.0, 0.0, 0.0);
         (self.never.words, self.never.barred) = (0, 0);
         self.never.saved.clear();
+        self.rest.clear();
     }
 
     #[inline(always)]
@@ -254,6 +259,26 @@ impl Totals {
         }
     }
 
+    /// Adds the words that are kept by pairs.
+    fn add_rest(&mut self, weights: &Weights) {
+        let rest = std::mem::take(&mut self.rest);
+        // Nothing waits for what is touched here, and where it is needed it is in the cache.
+        let touched = rest.iter().map(|&(place, _)| weights.touch(place));
+        std::hint::black_box(touched.fold(0, |all, n| all ^ n));
+        let default = weights.default();
+        let never = default.contains(&f64::NEG_INFINITY);
+        for &(place, times) in &rest {
+            match weights.pairs(place) {
+                None => {}
+                Some(row) if never || row.common == f64::NEG_INFINITY => {
+                    self.add_pairs_or_never(&row, times, default);
+                }
+                Some(row) => self.add_pairs(&row, times, default),
+            }
+        }
+        self.rest = rest;
+    }
+
     #[inline(always)]
     fn add_pairs(&mut self, row: &Pairs, times: f64, default: &[f64]) {
         let times = times * row.scale;
@@ -261,8 +286,7 @@ impl Totals {
             self.times += times;
             self.pairs += times;
             self.common += times * row.common;
-            for (&class, value) in row.classes.iter().zip(row.values) {
-                let class = class as usize;
+            for (class, value) in row.iter() {
                 self.values[class] += times * (value - (row.common + default[class]));
             }
         }
@@ -279,8 +303,7 @@ impl Totals {
             self.never.words += 1;
             self.never.barred += usize::from(row.common < common);
             self.never.saved.resize(default.len(), 0);
-            for (&class, value) in row.classes.iter().zip(row.values) {
-                let class = class as usize;
+            for (class, value) in row.iter() {
                 let without = row.common + default[class];
                 self.never.saved[class] += usize::from(without == f64::NEG_INFINITY);
                 self.values[class] += times * (value - (common + finite(default[class])));
@@ -314,6 +337,7 @@ impl<const LINES: usize, I: Iterator<Item = (u32, f64)>> Loop for AddWhole<'_, L
         let mut all = 0.0;
         for (place, times) in rows {
             let Some(row) = table.get(place as usize) else {
+                out.rest.push((place, times));
                 continue;
             };
             let times = times * row[LINES - 1].0[LANES - 1];
@@ -331,25 +355,19 @@ impl<const LINES: usize, I: Iterator<Item = (u32, f64)>> Loop for AddWhole<'_, L
     }
 }
 
-/// Adds rows of any kind.
+/// Adds whole rows of any number of cache lines.
 struct AddAny<'a, I>(&'a Weights, I, &'a mut Totals);
 
-impl<I: Iterator<Item = (u32, f64)>> Loop for AddAny<'_, I> {
+impl<I: Iterator<Item = (Place, f64)>> Loop for AddAny<'_, I> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let AddAny(weights, rows, totals) = self;
-        let default = weights.default();
-        let never = default.contains(&f64::NEG_INFINITY);
         for (place, times) in rows {
-            match weights.row(place) {
-                None => {}
-                Some(Row::Whole(row)) => totals.add_whole(row, times),
-                Some(Row::Pairs(row)) if never || row.common == f64::NEG_INFINITY => {
-                    totals.add_pairs_or_never(&row, times, default);
-                }
-                Some(Row::Pairs(row)) => totals.add_pairs(&row, times, default),
+            match weights.whole_row(place) {
+                Some(row) => totals.add_whole(row, times),
+                None => totals.rest.push((place, times)),
             }
         }
     }

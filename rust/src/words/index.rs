@@ -191,7 +191,7 @@ impl Slot {
 /// have of one, and took a third longer on text of 200,000 words.
 #[derive(Clone, Debug)]
 pub struct Index {
-    /// A power of two of them, at most half of them taken.
+    /// A power of two of them, at most five in eight of them taken.
     slots: Vec<Slot>,
     taken: usize,
 }
@@ -208,6 +208,11 @@ impl Default for Index {
 #[inline(always)]
 fn word(tokens: &Tokens, span: Span) -> &[u8] {
     &tokens.text[span.start as usize..span.end as usize]
+}
+
+/// Whether so many words leave enough of the slots empty: few words then are far from where they should be.
+fn fits(words: usize, slots: usize) -> bool {
+    8 * words <= 5 * slots
 }
 
 /// Tokens that are looked up together.
@@ -349,7 +354,7 @@ impl Index {
 
     /// Makes room for so many more words.
     pub fn reserve(&mut self, more: usize) {
-        while 2 * (self.taken + more) > self.slots.len() {
+        while !fits(self.taken + more, self.slots.len()) {
             self.grow();
         }
     }
@@ -378,8 +383,7 @@ impl Index {
     /// The index of these words as they were numbered; nothing if `ids` are not slots in which all of them are found.
     pub fn from_ids(ids: &[u32], names: &Names) -> Option<Index> {
         let taken = ids.iter().filter(|&&id| id != UNKNOWN).count();
-        let fits = ids.len().is_power_of_two() && 2 * taken <= ids.len();
-        if !fits || taken != names.len() {
+        if !ids.len().is_power_of_two() || !fits(taken, ids.len()) || taken != names.len() {
             return None;
         }
         let slot = |&id: &u32| match id {
