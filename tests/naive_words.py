@@ -151,8 +151,10 @@ class Words:
         result = Words(n_classes)
         result.real = self.real
         for c, new in enumerate(index):
-            result.texts[new] = self.texts[c]
-        result.cells = {(word, index[c]): cell for (word, c), cell in self.cells.items()}
+            result.texts[new] = result.texts[new] + self.texts[c]
+        for (word, c), cell in self.cells.items():
+            known = result.cells.get((word, index[c]))
+            result.cells[word, index[c]] = cell if known is None else [a + b for a, b in zip(known, cell, strict=True)]
         return result
 
     def total(self, which):

@@ -210,6 +210,22 @@ def test_scores_of_texts(seed, n_classes, mode, layout, never, scaled, base):
         assert_score(found, naive_core.finish(each, case.prior, want))
 
 
+@given(st.integers(0, 2**32), st.sampled_from(CLASSES), st.sampled_from(MODES), st.booleans())
+def test_texts_whose_words_were_looked_up_before_score_alike(seed, n_classes, mode, never):
+    rng = np.random.default_rng(seed)
+    texts = random_texts(rng, int(rng.integers(0, 9)))
+    if "length" in mode:  # an unknown word has a part in a text's length, and only its name tells it from others
+        texts = [text and re.sub("|".join(STRANGE), "", text, flags=re.IGNORECASE) for text in texts]
+    case = Case(rng, n_classes, mode, texts, never=never)
+    offsets, ids = case.words.encode(case.part[2], texts, 1)
+    missing = np.array([text is None for text in texts], bool)
+    encoded = ("words", (offsets, ids, missing), *case.part[2:])
+    for want in WANTS:
+        found, expected = (_core.score(len(texts), case.prior, [part], want, 1) for part in (encoded, case.part))
+        assert np.array_equal(found[0], expected[0])
+        assert found[1] == expected[1]
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("n_classes", [3, 60])
 def test_texts_beside_other_columns(n_classes, mode):
@@ -366,8 +382,14 @@ def test_parts_that_do_not_fit():
     refuses("instead of base", polya=np.ones(2))
     refuses("positive", base=None, polya=np.array([1.0, 0.0]))
     refuses("negative", base=None, polya=np.ones(2))
+    refuses("offsets must ascend", texts=(np.array([0, 2]), np.zeros(1, np.int32), None))
+    refuses("offsets must ascend", texts=(np.array([-1, 1]), np.zeros(1, np.int32), None))
+    refuses("one text fewer", texts=(np.array([0, 1]), np.zeros(1, np.int32), np.zeros(2, bool)))
     refuses("Tokeniser", tokeniser=None)
     refuses("Words", words=weights)
     refuses("Weights", weights=words)
     with pytest.raises(ValueError, match="no part"):
         _core.score(1, np.zeros(2), [tuple(good[:-1])], "class", 1)
+    with pytest.raises(ValueError, match="scored, and nothing else"):
+        looked_up = np.array([0, 1]), np.zeros(1, np.int32), None
+        words.count(tokeniser(), looked_up, np.zeros(1, np.int32), None, True, 1)

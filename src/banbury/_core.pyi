@@ -144,6 +144,7 @@ Texts = (
         Column, NDArray[np.uint8], NDArray[np.uint8] | None, int
     ]  # offsets, data, valid, valid_offset: as encode_strings
     | tuple[list[str], Int, NDArray[np.bool_] | None]  # tokens of all texts, n + 1 offsets, which texts are missing
+    | tuple[Int, Codes, NDArray[np.bool_] | None]  # n + 1 offsets, ids of all tokens as ``encode`` gives them; scored only
 )
 Ids = NDArray[np.uint32]
 
@@ -209,7 +210,7 @@ class Words:
         """By name: whole numbers exactly, real sums within 1e-12 of themselves."""
 
     def place(self, index: Int, n_classes: int) -> Words:
-        """Class c becomes class index[c]."""
+        """Class c becomes class index[c], together with all others that do."""
 
     def take(self, index: Int) -> Words:
         """Class i is class index[i] of this one; words that no text has any more are gone."""

@@ -6,7 +6,7 @@ use crate::classes::Rows;
 use crate::encode::Strings;
 use crate::error::Error;
 use crate::expansion::Expansion;
-use crate::words::{self, Batch, Given, Numbers, State, Texts, Total};
+use crate::words::{self, Batch, Encoded, Given, Numbers, State, Texts, Total};
 use ndarray::{Array2, Array3};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -107,6 +107,11 @@ pub(super) enum HeldTexts<'py> {
         offsets: Held<'py, i64>,
         missing: Option<Held<'py, bool>>,
     },
+    Encoded {
+        offsets: Held<'py, i64>,
+        ids: Held<'py, i32>,
+        missing: Option<Held<'py, bool>>,
+    },
 }
 
 impl<'py> HeldTexts<'py> {
@@ -125,13 +130,20 @@ impl<'py> HeldTexts<'py> {
                 valid: optional(valid, "valid")?,
                 first: size(first.extract()?, "valid_offset")?,
             }),
+            [offsets, ids, missing] if !offsets.is_instance_of::<PyList>() => {
+                Ok(HeldTexts::Encoded {
+                    offsets: Held::new(offsets, "offsets", 1)?,
+                    ids: Held::new(ids, "ids", 1)?,
+                    missing: optional(missing, "missing")?,
+                })
+            }
             [tokens, offsets, missing] => Ok(HeldTexts::Given {
                 tokens: HeldList::new(tokens, "tokens", false)?,
                 offsets: Held::new(offsets, "offsets", 1)?,
                 missing: optional(missing, "missing")?,
             }),
             _ => Err(malformed(
-                "texts must be a list, or (offsets, data, valid, valid_offset), or (tokens, offsets, missing)",
+                "texts must be a list, or (offsets, data, valid, valid_offset), or (tokens, offsets, missing), or (offsets, ids, missing)",
             )),
         }
     }
@@ -163,6 +175,14 @@ impl<'py> HeldTexts<'py> {
             } => {
                 let missing = missing.as_ref().map(Held::slice);
                 Texts::Given(Given::new(tokens.bytes()?, offsets.slice(), missing)?)
+            }
+            HeldTexts::Encoded {
+                offsets,
+                ids,
+                missing,
+            } => {
+                let missing = missing.as_ref().map(Held::slice);
+                Texts::Encoded(Encoded::new(ids.slice(), offsets.slice(), missing)?)
             }
         })
     }

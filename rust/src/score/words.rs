@@ -115,14 +115,30 @@ impl<'a> Words<'a> {
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
         for (at, row) in sums.rows.clone().enumerate() {
-            if self.texts.read(row, self.tokeniser, &mut room.tokens)? {
-                self.words.find_all(&room.tokens, &mut room.ids);
+            if self.read(row, room)? {
                 room.totals.clear(self.weights);
                 self.add_text(room)?;
                 self.finish(&room.totals, &mut sums.values[at..], sums.height);
             }
         }
         Ok(())
+    }
+
+    /// The ids of a text's words; false if it is missing.
+    fn read(&self, row: usize, room: &mut Room) -> Result<bool, Error> {
+        if let Texts::Encoded(texts) = &self.texts {
+            let Some(ids) = texts.get(row) else {
+                return Ok(false);
+            };
+            room.ids.clear();
+            room.ids.extend(ids.iter().map(|&id| id as u32));
+            return Ok(true);
+        }
+        let there = self.texts.read(row, self.tokeniser, &mut room.tokens)?;
+        if there {
+            self.words.find_all(&room.tokens, &mut room.ids);
+        }
+        Ok(there)
     }
 
     fn add_text(&self, room: &mut Room) -> Result<(), Error> {
@@ -152,6 +168,7 @@ impl<'a> Words<'a> {
         room.times.clear();
         if self.tokeniser.length() {
             room.times.extend(room.occurrences.iter().map(|(_, n)| n));
+            // Where words were looked up before, none is unknown: room.tokens is empty.
             count_unknown(self.words, &room.tokens, &room.ids, &mut room.times);
         }
         let length = damping.length(&mut room.times);

@@ -533,32 +533,31 @@ impl Words {
                 .all(word)
     }
 
-    /// Class c becomes class `index[c]` of `n_classes`. Words keep their numbers.
+    /// Class c becomes class `index[c]` of `n_classes`, together with all others that do. Words keep their numbers.
     pub fn place(&self, index: &[i64], n_classes: usize) -> Result<Words, Error> {
         demand(
             index.len() == self.n_classes(),
             "index must have one number per class",
         )?;
-        let mut placed = Words::new(n_classes, 0)?;
-        let mut taken = vec![false; n_classes];
-        for &class in index {
-            let free = usize::try_from(class)
-                .ok()
-                .and_then(|class| taken.get_mut(class));
-            match free {
-                Some(taken) if !*taken => *taken = true,
-                _ => return Err(wrong_index(index, n_classes)),
-            }
+        let inside = |&class: &i64| usize::try_from(class).is_ok_and(|class| class < n_classes);
+        if !index.iter().all(inside) {
+            return Err(wrong_index(index, n_classes));
         }
+        let mut placed = Words::new(n_classes, 0)?;
         for (class, &new) in index.iter().enumerate() {
-            placed.texts[new as usize] = self.texts[class];
-            placed.totals[new as usize] = self.totals[class];
+            placed.texts[new as usize].merge(&self.texts[class]);
+            for (total, more) in placed.totals[new as usize]
+                .iter_mut()
+                .zip(&self.totals[class])
+            {
+                total.merge(more);
+            }
         }
         let (wide, real) = (self.cells.is_wide(), self.is_real());
         placed.vocabulary = self.vocabulary.clone();
         placed.cells = Cells::with_room(self.cells.words(), self.cells.len(), wide, real);
         let ascends = index.is_sorted();
-        let mut moved = vec![];
+        let mut moved: Vec<Cell> = vec![];
         for id in 0..self.cells.words() {
             moved.clear();
             moved.extend(self.cells.of(id).map(|cell| Cell {
@@ -568,6 +567,13 @@ impl Words {
             if !ascends {
                 moved.sort_by_key(|cell| cell.class);
             }
+            moved.dedup_by(|cell, first| {
+                let same = cell.class == first.class;
+                if same {
+                    first.merge(cell);
+                }
+                same
+            });
             placed.cells.push(moved.iter().copied());
         }
         Ok(placed)
@@ -616,7 +622,7 @@ impl Words {
 
 fn wrong_index(index: &[i64], n_classes: usize) -> Error {
     Error::malformed(format!(
-        "index must name classes 0 to {}, each at most once where they are placed; got {index:?}",
+        "index must name classes 0 to {}; got {index:?}",
         n_classes as i64 - 1
     ))
 }

@@ -34,6 +34,11 @@ const CUT: Cut = Cut {
     job: 1 << 20,
 };
 
+/// Words are many if they are more than one in so many tokens.
+const NEW: usize = 8;
+/// Chunks that are then read one by one.
+const ALONE: usize = 8;
+
 /// A text of so many tokens is refused, so that 32 bits can count them.
 const MOST_TOKENS: usize = 1 << 31;
 
@@ -237,6 +242,8 @@ struct Reader<'a> {
     end: usize,
     /// Chunks that are read at a time.
     width: usize,
+    /// Chunks to be read one by one, because most words are new: to look them up apart first would be twice the work.
+    alone: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -248,6 +255,7 @@ impl<'a> Reader<'a> {
             next: 0,
             end: 0,
             width: 1,
+            alone: 0,
         }
     }
 
@@ -266,12 +274,18 @@ impl<'a> Reader<'a> {
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![];
         while self.next < self.end {
-            if self.threads == 1 {
+            if self.threads == 1 || self.alone > 0 {
+                self.alone = self.alone.saturating_sub(1);
                 let rows = self.chunk();
                 chunks.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
                 continue;
             }
             let mut wave = self.wave(vocabulary)?;
+            let new: usize = wave.iter().map(|chunk| chunk.fresh.names().len()).sum();
+            let tokens: usize = wave.iter().map(|chunk| chunk.ids.len()).sum();
+            if new > tokens / NEW {
+                (self.width, self.alone) = (1, ALONE);
+            }
             for chunk in &mut wave {
                 chunk.numbers = chunk.fresh.adopt(vocabulary)?;
                 chunk.fresh = Fresh::default();

@@ -19,7 +19,7 @@ pub use count::Batch;
 pub use index::UNKNOWN;
 pub use state::{Numbers, State};
 pub use store::{Cell, Counts, Sums};
-pub use texts::{Given, Texts};
+pub use texts::{Encoded, Given, Texts};
 
 use crate::error::{Error, demand};
 use crate::expansion::Expansion;
@@ -33,6 +33,13 @@ use store::Cells;
 pub struct Total {
     pub rows: u64,
     pub weight: Expansion,
+}
+
+impl Total {
+    fn merge(&mut self, other: &Total) {
+        self.rows += other.rows;
+        self.weight.merge(&other.weight);
+    }
 }
 
 /// The sums of one column of text.

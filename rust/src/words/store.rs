@@ -42,6 +42,16 @@ pub struct Cell {
     pub sums: Sums,
 }
 
+impl Cell {
+    /// Adds another's numbers.
+    pub fn merge(&mut self, other: &Cell) {
+        for i in 0..2 {
+            self.counts[i] += other.counts[i];
+            self.sums[i].merge(&other.sums[i]);
+        }
+    }
+}
+
 /// The cells of all words: 12 bytes each, 20 once numbers of more than 32 bits may occur, and 48 more for real sums.
 ///
 /// A word whose cells no longer fit moves to the end; when too much of the space is left behind, all move together again.

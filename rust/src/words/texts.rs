@@ -14,6 +14,52 @@ pub enum Texts<'a> {
     Wide(Strings<'a, i64>),
     /// Texts that were cut into tokens elsewhere.
     Given(Given<'a>),
+    /// Texts whose words were looked up before.
+    Encoded(Encoded<'a>),
+}
+
+/// The ids of all texts' words, -1 for one that is unknown; those of row i are `offsets[i]` to `offsets[i + 1]`.
+#[derive(Debug)]
+pub struct Encoded<'a> {
+    ids: &'a [i32],
+    offsets: &'a [i64],
+    missing: Option<&'a [bool]>,
+}
+
+impl<'a> Encoded<'a> {
+    pub fn new(
+        ids: &'a [i32],
+        offsets: &'a [i64],
+        missing: Option<&'a [bool]>,
+    ) -> Result<Self, Error> {
+        check_offsets(offsets, ids.len(), missing)?;
+        Ok(Encoded {
+            ids,
+            offsets,
+            missing,
+        })
+    }
+
+    /// The words of a text; none if it is missing.
+    pub fn get(&self, row: usize) -> Option<&'a [i32]> {
+        let missing = self.missing.is_some_and(|missing| missing[row]);
+        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        (!missing).then(|| &self.ids[range])
+    }
+}
+
+/// Checks that offsets ascend within the tokens, and that there is one `missing` per text.
+fn check_offsets(offsets: &[i64], tokens: usize, missing: Option<&[bool]>) -> Result<(), Error> {
+    let ends = offsets.first().zip(offsets.last());
+    let inside = |(&first, &last)| first >= 0 && last as usize <= tokens;
+    demand(
+        ends.is_some_and(inside) && offsets.is_sorted(),
+        "offsets must ascend from 0 or more to the number of tokens or less",
+    )?;
+    demand(
+        missing.is_none_or(|missing| missing.len() == offsets.len() - 1),
+        "there must be one text fewer than offsets, and a mark for each that says whether it is missing",
+    )
 }
 
 /// The tokens of all texts; those of row i are `offsets[i]` to `offsets[i + 1]`.
@@ -25,22 +71,12 @@ pub struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// Checks that the offsets ascend within the tokens, and that there is one `missing` per text.
     pub fn new(
         tokens: Vec<&'a [u8]>,
         offsets: &'a [i64],
         missing: Option<&'a [bool]>,
     ) -> Result<Self, Error> {
-        let ends = offsets.first().zip(offsets.last());
-        let inside = |(&first, &last)| first >= 0 && last as usize <= tokens.len();
-        demand(
-            ends.is_some_and(inside) && offsets.is_sorted(),
-            "offsets must ascend from 0 or more to the number of tokens or less",
-        )?;
-        demand(
-            missing.is_none_or(|missing| missing.len() == offsets.len() - 1),
-            "there must be one text fewer than offsets, and a mark for each that says whether it is missing",
-        )?;
+        check_offsets(offsets, tokens.len(), missing)?;
         Ok(Given {
             tokens,
             offsets,
@@ -62,6 +98,7 @@ impl Texts<'_> {
             Texts::Narrow(texts) => texts.len(),
             Texts::Wide(texts) => texts.len(),
             Texts::Given(texts) => texts.offsets.len() - 1,
+            Texts::Encoded(texts) => texts.offsets.len() - 1,
         }
     }
 
@@ -69,7 +106,7 @@ impl Texts<'_> {
         self.len() == 0
     }
 
-    /// A measure of a text's size: its bytes, of given tokens one more each. It has no more words than that.
+    /// A measure of a text's size: its bytes, of given tokens one more each, four of each id. It has no more words than that.
     pub fn size(&self, row: usize) -> usize {
         match self {
             Texts::Borrowed(texts) => texts[row].map_or(0, <[u8]>::len),
@@ -79,6 +116,7 @@ impl Texts<'_> {
                 let tokens = texts.get(row).unwrap_or(&[]);
                 tokens.iter().map(|token| token.len() + 1).sum()
             }
+            Texts::Encoded(texts) => 4 * texts.get(row).unwrap_or(&[]).len(),
         }
     }
 
@@ -104,6 +142,11 @@ impl Texts<'_> {
                 };
                 tokeniser.gather(given.iter().copied(), tokens)?;
                 return Ok(true);
+            }
+            Texts::Encoded(_) => {
+                return Err(Error::malformed(
+                    "texts whose words were looked up before can be scored, and nothing else",
+                ));
             }
         };
         let Some(text) = text else {
