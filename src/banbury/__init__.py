@@ -23,6 +23,7 @@ from banbury.explain import Explanation
 from banbury.files import load, save
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
+from banbury.selection import CrossValidation, cross_validate
 from banbury.tally import Tally, count
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ __all__ = [
     "BanburyWarning",
     "Bernoulli",
     "Categorical",
+    "CrossValidation",
     "Explanation",
     "Gaussian",
     "Histogram",
@@ -47,6 +49,7 @@ __all__ = [
     "Tally",
     "Text",
     "count",
+    "cross_validate",
     "datasets",
     "estimate",
     "load",

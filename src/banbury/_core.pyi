@@ -144,7 +144,9 @@ Texts = (
         Column, NDArray[np.uint8], NDArray[np.uint8] | None, int
     ]  # offsets, data, valid, valid_offset: as encode_strings
     | tuple[list[str], Int, NDArray[np.bool_] | None]  # tokens of all texts, n + 1 offsets, which texts are missing
-    | tuple[Int, Codes, NDArray[np.bool_] | None]  # n + 1 offsets, ids of all tokens as ``encode`` gives them; scored only
+    | tuple[
+        Int, Codes, NDArray[np.bool_] | None
+    ]  # n + 1 offsets, ids of all tokens as ``encode`` gives them; scored only
 )
 Ids = NDArray[np.uint32]
 
@@ -215,11 +217,15 @@ class Words:
     def take(self, index: Int) -> Words:
         """Class i is class index[i] of this one; words that no text has any more are gone."""
 
-    def pairs(self, ids: Ids | None) -> tuple[Int, Codes, Int, Int, Real | None]:
+    def pairs(self, ids: Ids | None, index: Int | None = None) -> tuple[Int, Codes, Int, Int, Real | None]:
         """starts (n + 1,); then per pair, in class order: class, occurrences, documents, and weights (pairs, 2, 3) of real sums.
 
-        None: all ids in order. Pairs without documents are left out.
+        None: all ids in order. Pairs without documents are left out. With ``index``, class c is class index[c], together with all
+        others that are; -1 is left out.
         """
+
+    def having(self, index: Int) -> Ids:
+        """The ids of the words that some text has of a class whose index is not -1, in order."""
 
     def texts(self) -> tuple[Int, Real | None]:
         """Per class (C,), and weights (C, 3)."""
@@ -249,6 +255,21 @@ class Words:
     @staticmethod
     def from_state(n_classes: int, buckets: int, state: Mapping[str, NDArray[Any]]) -> Words:
         """What ``state`` gave; ValueError for anything that does not fit together."""
+
+class Groups:
+    """The cells of words whose classes are groups of texts, by group, of which one at a time is left out."""
+
+    def __init__(self, words: Words, classes: Int, groups: Int, n_groups: int) -> None:
+        """Class c of the words has the texts of class classes[c] and group groups[c]; classes ascend within a group."""
+
+    def words(self, group: int) -> Ids:
+        """The ids of the words that texts of the group have, in order."""
+
+    def gone(self, total: Words, group: int) -> Ids:
+        """The ids of those that no other text has; ``total`` is all groups together, with the same ids."""
+
+    def pairs_without(self, total: Words, group: int, ids: Ids) -> tuple[Int, Codes, Int, Int, Real | None]:
+        """``Words.pairs`` of all texts but the group's; ``ids`` ascend."""
 
 class Weights:
     """A row of numbers per class for each word id; rows of few classes are kept by their pairs. Copies are made on write."""

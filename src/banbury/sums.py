@@ -187,6 +187,11 @@ class Rows:
             None if self.weights is None else placed(self.weights, index, size, axis),
         )
 
+    def merged(self, index: Int, size: int, axis: int) -> Rows:
+        """The same cells at new positions along ``axis``; those that meet are added up."""
+        weights = None if self.weights is None else gathered(self.weights, index, size, axis, plus)
+        return Rows(gathered(self.rows, index, size, axis, np.add), weights)
+
     def merge(self, starts: Int) -> Rows:
         """Sums of consecutive runs along the first axis, each run beginning at one of ``starts``."""
         rows = np.add.reduceat(self.rows, starts, axis=0)
@@ -208,6 +213,21 @@ def placed(cells: NDArray[Any], index: Int, size: int, axis: int) -> NDArray[Any
     shape = (*cells.shape[:axis], size, *cells.shape[axis + 1 :])
     result = np.zeros(shape, dtype=cells.dtype)
     result[(slice(None),) * axis + (index,)] = cells
+    return result
+
+
+def gathered(cells: NDArray[Any], index: Int, size: int, axis: int, add: Any) -> NDArray[Any]:
+    """Cells at new positions along an axis, where those that meet are added in order."""
+    shape = (*cells.shape[:axis], size, *cells.shape[axis + 1 :])
+    result = np.zeros(shape, dtype=cells.dtype)
+    before = (slice(None),) * axis
+    order = np.argsort(index, kind="stable")
+    turn = np.arange(len(index)) - np.searchsorted(
+        index[order], index[order]
+    )  # the how-manieth that comes to its place
+    for t in range(int(turn.max(initial=-1)) + 1):
+        at = order[turn == t]
+        result[(*before, index[at])] = add(result[(*before, index[at])], cells[(*before, at)])
     return result
 
 
@@ -323,9 +343,13 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """(word, class) → occurrences and documents, of one column of text; and the texts of each class."""
+    """(word, class) → occurrences and documents, of one column of text; and the texts of each class.
+
+    ``needed``: the only words that will be asked for; None for all.
+    """
 
     table: _core.Words
+    needed: NDArray[np.uint32] | None = None
 
     @property
     def texts(self) -> Rows:
@@ -457,6 +481,9 @@ class Moments:
 
     def place(self, index: Int, size: int, axis: int) -> Moments:
         return Moments(self.n.place(index, size, axis), placed(self.sums, index, size, axis))
+
+    def merged(self, index: Int, size: int, axis: int) -> Moments:
+        return Moments(self.n.merged(index, size, axis), gathered(self.sums, index, size, axis, plus))
 
     def select(self, features: Sequence[int]) -> Moments:
         if list(features) == list(range(len(self.n.rows))):

@@ -829,7 +829,7 @@ mod _core {
     #[pymodule_export]
     use super::weights::Weights;
     #[pymodule_export]
-    use super::words::{NotThere, Words};
+    use super::words::{Groups, NotThere, Words};
     #[pymodule_export]
     use super::{
         BadValue, bins_of, count_classes, count_codes, count_flags, count_moments, encode_objects,

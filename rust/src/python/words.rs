@@ -228,6 +228,73 @@ fn totals<'py>(py: Python<'py>, totals: &[Total], real: bool) -> PyResult<Totals
     Ok((rows.into_pyarray(py), weights))
 }
 
+fn as_arrays(py: Python<'_>, found: words::Pairs) -> PyResult<Pairs<'_>> {
+    let n = found.classes.len();
+    let sums = found
+        .sums
+        .map(|w| shaped(py, w, |w| Array3::from_shape_vec((n, 2, 3), w)))
+        .transpose()?;
+    Ok((
+        found.starts.into_pyarray(py),
+        found.classes.into_pyarray(py),
+        found.occurrences.into_pyarray(py),
+        found.documents.into_pyarray(py),
+        sums.map(Bound::into_any),
+    ))
+}
+
+/// The cells of a store by groups of its classes, of which one at a time is left out.
+#[pyclass(module = "banbury._core", frozen)]
+pub(super) struct Groups(words::Groups);
+
+#[pymethods]
+impl Groups {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        words: &Words,
+        classes: &Bound<'_, PyAny>,
+        groups: &Bound<'_, PyAny>,
+        n_groups: i64,
+    ) -> PyResult<Self> {
+        let classes = Held::new(classes, "classes", 1)?;
+        let groups = Held::new(groups, "groups", 1)?;
+        let (classes, groups) = (classes.slice(), groups.slice());
+        let (words, n_groups) = (words.get(py), size(n_groups, "n_groups")?);
+        let made = py.detach(|| words::Groups::new(&words, classes, groups, n_groups))?;
+        Ok(Groups(made))
+    }
+
+    fn words<'py>(&self, py: Python<'py>, group: i64) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let group = size(group, "group")?;
+        Ok(py.detach(|| self.0.words(group))?.into_pyarray(py))
+    }
+
+    fn gone<'py>(
+        &self,
+        py: Python<'py>,
+        total: &Words,
+        group: i64,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (total, group) = (total.get(py), size(group, "group")?);
+        Ok(py.detach(|| self.0.gone(&total, group))?.into_pyarray(py))
+    }
+
+    fn pairs_without<'py>(
+        &self,
+        py: Python<'py>,
+        total: &Words,
+        group: i64,
+        ids: &Bound<'py, PyAny>,
+    ) -> PyResult<Pairs<'py>> {
+        let (total, group) = (total.get(py), size(group, "group")?);
+        let held = Held::new(ids, "ids", 1)?;
+        let ids = self::ids(&held, total.n_ids())?.iter().copied();
+        let found = py.detach(|| self.0.pairs_without(&total, group, ids))?;
+        as_arrays(py, found)
+    }
+}
+
 #[pyclass(module = "banbury._core", frozen)]
 pub(super) struct Words(Mutex<Arc<words::Words>>);
 
@@ -416,30 +483,41 @@ impl Words {
         self.made(py, |words| words.take(index))
     }
 
-    #[pyo3(signature = (ids))]
-    fn pairs<'py>(&self, py: Python<'py>, ids: Option<&Bound<'py, PyAny>>) -> PyResult<Pairs<'py>> {
+    #[pyo3(signature = (ids, index=None))]
+    fn pairs<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Option<&Bound<'py, PyAny>>,
+        index: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Pairs<'py>> {
         let words = self.get(py);
         let held = ids.map(|ids| Held::new(ids, "ids", 1)).transpose()?;
         let chosen = held
             .as_ref()
             .map(|held| self::ids(held, words.n_ids()))
             .transpose()?;
-        let found = py.detach(|| match chosen {
-            Some(ids) => words.pairs(ids.iter().copied()),
-            None => words.pairs(0..words.n_ids() as u32),
-        });
-        let n = found.classes.len();
-        let sums = found
-            .sums
-            .map(|w| shaped(py, w, |w| Array3::from_shape_vec((n, 2, 3), w)))
+        let index = index
+            .map(|index| Held::new(index, "index", 1))
             .transpose()?;
-        Ok((
-            found.starts.into_pyarray(py),
-            found.classes.into_pyarray(py),
-            found.occurrences.into_pyarray(py),
-            found.documents.into_pyarray(py),
-            sums.map(Bound::into_any),
-        ))
+        let index = index.as_ref().map(Held::slice);
+        let every = 0..words.n_ids() as u32;
+        let found = py.detach(|| match (chosen, index) {
+            (Some(ids), None) => Ok(words.pairs(ids.iter().copied())),
+            (None, None) => Ok(words.pairs(every)),
+            (Some(ids), Some(index)) => words.pairs_in(ids.iter().copied(), index),
+            (None, Some(index)) => words.pairs_in(every, index),
+        })?;
+        as_arrays(py, found)
+    }
+
+    fn having<'py>(
+        &self,
+        py: Python<'py>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (words, index) = (self.get(py), Held::new(index, "index", 1)?);
+        let index = index.slice();
+        Ok(py.detach(|| words.having(index))?.into_pyarray(py))
     }
 
     fn texts<'py>(&self, py: Python<'py>) -> PyResult<Totals<'py>> {

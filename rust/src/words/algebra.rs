@@ -567,13 +567,7 @@ impl Words {
             if !ascends {
                 moved.sort_by_key(|cell| cell.class);
             }
-            moved.dedup_by(|cell, first| {
-                let same = cell.class == first.class;
-                if same {
-                    first.merge(cell);
-                }
-                same
-            });
+            moved.dedup_by(|cell, first| first.absorbs(cell));
             placed.cells.push(moved.iter().copied());
         }
         Ok(placed)

@@ -7,6 +7,7 @@
 mod add_up;
 mod algebra;
 mod count;
+mod groups;
 mod index;
 mod merge;
 mod state;
@@ -16,6 +17,7 @@ pub mod weights;
 
 pub use add_up::Damping;
 pub use count::Batch;
+pub use groups::Groups;
 pub use index::UNKNOWN;
 pub use state::{Numbers, State};
 pub use store::{Cell, Counts, Sums};
@@ -62,6 +64,29 @@ pub struct Pairs {
     pub documents: Vec<i64>,
     /// Six numbers per cell: the parts of both sums.
     pub sums: Option<Vec<f64>>,
+}
+
+impl Pairs {
+    fn new(real: bool) -> Self {
+        Pairs {
+            starts: vec![0],
+            sums: real.then(Vec::new),
+            ..Pairs::default()
+        }
+    }
+
+    fn push(&mut self, cell: &Cell) {
+        self.classes.push(cell.class as i32);
+        self.occurrences.push(cell.counts[0] as i64);
+        self.documents.push(cell.counts[1] as i64);
+        if let Some(sums) = &mut self.sums {
+            sums.extend(cell.sums.iter().flat_map(|sum| sum.parts()));
+        }
+    }
+
+    fn end_word(&mut self) {
+        self.starts.push(self.classes.len() as i64);
+    }
 }
 
 /// Texts that a thread encodes at a time.
@@ -160,23 +185,62 @@ impl Words {
 
     /// The cells of these words, side by side.
     pub fn pairs(&self, ids: impl Iterator<Item = u32>) -> Pairs {
-        let mut pairs = Pairs {
-            starts: vec![0],
-            sums: self.is_real().then(Vec::new),
-            ..Pairs::default()
-        };
+        let mut pairs = Pairs::new(self.is_real());
         for id in ids {
-            for cell in self.cells(id) {
-                pairs.classes.push(cell.class as i32);
-                pairs.occurrences.push(cell.counts[0] as i64);
-                pairs.documents.push(cell.counts[1] as i64);
-                if let Some(sums) = &mut pairs.sums {
-                    sums.extend(cell.sums.iter().flat_map(|sum| sum.parts()));
-                }
-            }
-            pairs.starts.push(pairs.classes.len() as i64);
+            self.cells(id).for_each(|cell| pairs.push(&cell));
+            pairs.end_word();
         }
         pairs
+    }
+
+    /// The same of some classes: class c is class `index[c]`, together with all others that are; -1 is left out.
+    pub fn pairs_in(&self, ids: impl Iterator<Item = u32>, index: &[i64]) -> Result<Pairs, Error> {
+        self.check_index(index)?;
+        let ascends = index.iter().filter(|&&class| class >= 0).is_sorted();
+        let (mut pairs, mut cells) = (Pairs::new(self.is_real()), Vec::<Cell>::new());
+        for id in ids {
+            cells.clear();
+            for cell in self.cells(id) {
+                let class = index[cell.class as usize];
+                match cells.last_mut() {
+                    _ if class < 0 => {}
+                    Some(last) if i64::from(last.class) == class => last.merge(&cell),
+                    _ => cells.push(Cell {
+                        class: class as u32,
+                        ..cell
+                    }),
+                }
+            }
+            if !ascends {
+                cells.sort_by_key(|cell| cell.class);
+                cells.dedup_by(|cell, first| first.absorbs(cell));
+            }
+            cells.iter().for_each(|cell| pairs.push(cell));
+            pairs.end_word();
+        }
+        Ok(pairs)
+    }
+
+    /// The words that some text of these classes has, in order; `index` as for [`Words::pairs_in`].
+    pub fn having(&self, index: &[i64]) -> Result<Vec<u32>, Error> {
+        self.check_index(index)?;
+        let has = |id: &u32| {
+            let mut classes = self.cells.classes(*id as usize);
+            classes.any(|class| index[class as usize] >= 0)
+        };
+        Ok((0..self.n_ids() as u32).filter(has).collect())
+    }
+
+    fn check_index(&self, index: &[i64]) -> Result<(), Error> {
+        demand(
+            index.len() == self.n_classes(),
+            "index must have one number per class",
+        )?;
+        let fits = |&class: &i64| class >= -1 && class <= i64::from(i32::MAX);
+        demand(
+            index.iter().all(fits),
+            "index must be -1, or the number of a class",
+        )
     }
 
     /// The tokens of each text as numbers of words, -1 for words that are not there, and where each text's end.

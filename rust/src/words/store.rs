@@ -50,6 +50,15 @@ impl Cell {
             self.sums[i].merge(&other.sums[i]);
         }
     }
+
+    /// Adds another's numbers if it is of the same class; whether it was.
+    pub fn absorbs(&mut self, other: &Cell) -> bool {
+        let same = self.class == other.class;
+        if same {
+            self.merge(other);
+        }
+        same
+    }
 }
 
 /// The cells of all words: 12 bytes each, 20 once numbers of more than 32 bits may occur, and 48 more for real sums.
@@ -277,6 +286,13 @@ impl Cells {
             counts: self.counts(at),
             sums: self.sums.get(at).copied().unwrap_or_default(),
         })
+    }
+
+    /// The classes a word has cells in.
+    pub fn classes(&self, id: usize) -> impl Iterator<Item = u32> + '_ {
+        self.pairs[self.spans[id].range()]
+            .iter()
+            .map(|pair| pair.class)
     }
 
     /// A word's cell in a class.

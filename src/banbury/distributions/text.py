@@ -20,7 +20,7 @@ from banbury.distributions import event_models
 from banbury.distributions.bag import Bag
 from banbury.distributions.event_models import Scores, Weighed
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
-from banbury.distributions.vocabulary import Pruning, Vocabulary, every_word, given_words
+from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
 from banbury.sums import Words
 
 __all__ = ["Bag", "Text"]
@@ -214,7 +214,7 @@ class Text(Family):
         drop, most = int(self.drop_most_frequent), None if self.max_words is None else int(self.max_words)
         return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
 
-    def words(self, table: _core.Words, by_name: bool = False) -> Vocabulary:
+    def words(self, table: Any, by_name: bool = False) -> Vocabulary:
         """The words an estimate uses; ``by_name``: in an order that does not depend on where they were met."""
         pruning = self.pruning
         if self.vocabulary is not None:
@@ -229,7 +229,11 @@ class Text(Family):
         # Sums of reals are added up by name wherever order could tell.
         reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
         ordered = reals or choice.how in ("map", "gibbs")
-        words = self.words(sums.table, by_name=ordered)
+        live = self._live_count(choice)
+        if live is not None and sums.needed is not None:  # rows depend on their own words alone
+            words = Vocabulary(sums.table, sums.needed, True, sums.table.n_words)
+        else:
+            words = self.words(sums.table, by_name=ordered)
         if sums.table.n_words and not words.n_words:
             warnings.warn(errors.no_words_left(feature.name, sums.table.n_words), stacklevel=4)
         for needed, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
@@ -237,7 +241,8 @@ class Text(Family):
                 event_models.check_size(words, feature.name, why)
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
-        return Bag(features, choice, words.table, kept, words.n_words, scores, self._live_count(choice))
+        table = words.table.core if isinstance(words.table, Learned) else words.table
+        return Bag(features, choice, table, kept, words.n_words, scores, live)
 
     def _live_count(self, choice: Choice) -> float | None:
         """The pseudo-count of models whose rows depend on a word's own counts alone, so that they change one by one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -75,7 +75,7 @@ class Pairs:
         return Pairs(self.ids[kept], starts, self.classes[pairs], self.occurrences[pairs], self.documents[pairs])
 
 
-def pairs_of(table: _core.Words, ids: Ids) -> Pairs:
+def pairs_of(table: Any, ids: Ids) -> Pairs:
     starts, classes, occurrences, documents, weights = table.pairs(ids)
     if weights is None:
         return Pairs(ids, starts, classes, occurrences, documents)
@@ -83,16 +83,111 @@ def pairs_of(table: _core.Words, ids: Ids) -> Pairs:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """The words kept, by their ids in a table. ``complete``: they are all that the table has."""
+class Learned:
+    """Some of the texts of a table whose classes are groups of texts: those that are learned from while others are left out.
 
-    table: _core.Words
-    ids: Ids
-    complete: bool
+    Class c of the table is class ``index[c]`` of ``n_classes`` here, together with all others that are; −1 is left out. Words
+    have the ids that they have in the table, which finds them.
+    """
+
+    core: _core.Words
+    index: Int
+    n_classes: int
+    by_name: Callable[[], Ids]  # all ids of the table in the order of their names
+
+    @property
+    def n_ids(self) -> int:
+        return self.core.n_ids
+
+    @property
+    def buckets(self) -> int:
+        return self.core.buckets
+
+    @cached_property
+    def live(self) -> Ids:
+        """The words that some of these texts have."""
+        return self.core.having(self.index)
 
     @property
     def n_words(self) -> int:
-        return len(self.ids)
+        return len(self.live)
+
+    def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Int, Int, Real | None]:
+        return self.core.pairs(ids, self.index)
+
+    def texts(self) -> tuple[Int, Real | None]:
+        return self._of_classes(self.core.texts())
+
+    def occurrences(self) -> tuple[Int, Real | None]:
+        return self._of_classes(self.core.occurrences())
+
+    def documents(self) -> tuple[Int, Real | None]:
+        return self._of_classes(self.core.documents())
+
+    def in_order(self) -> Ids:
+        there = np.zeros(self.n_ids, dtype=np.bool_)
+        there[self.live] = True
+        every = self.by_name()
+        return every[there[every]]
+
+    def words(self, ids: Ids | None) -> list[str]:
+        return self.core.words(ids)
+
+    def find(self, words: list[str]) -> Int:
+        return self.core.find(words)
+
+    def with_words(self, words: list[str]) -> Learned:
+        core = self.core.with_words(words)
+        return Learned(core, self.index, self.n_classes, core.in_order)
+
+    def _of_classes(self, each: tuple[Int, Real | None]) -> tuple[Int, Real | None]:
+        kept = np.flatnonzero(self.index >= 0)
+        rows = Rows(*each).take(kept, 0).merged(self.index[kept], self.n_classes, 0)
+        return rows.rows, rows.weights
+
+
+@dataclass(frozen=True)
+class AllBut(Learned):
+    """The same where one group is left out: what all have together, minus its own. ``total`` has the table's ids."""
+
+    total: _core.Words
+    groups: _core.Groups
+    group: int
+
+    @cached_property
+    def gone(self) -> Ids:
+        """The words that only texts of the group have."""
+        return self.groups.gone(self.total, self.group)
+
+    @cached_property
+    def live(self) -> Ids:
+        return np.delete(np.arange(self.n_ids, dtype=np.uint32), self.gone)
+
+    @property
+    def n_words(self) -> int:
+        return self.n_ids - len(self.gone)
+
+    def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Int, Int, Real | None]:
+        if len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1])):
+            return self.groups.pairs_without(self.total, self.group, ids)
+        return self.core.pairs(ids, self.index)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words kept, by their ids in a table. ``complete``: they are all that the table has.
+
+    ``size`` is how many there are where ``ids`` are only those that are needed.
+    """
+
+    table: Any  # _core.Words or Learned
+    ids: Ids
+    complete: bool
+    size: int | None = None
+
+    @property
+    def n_words(self) -> int:
+        return len(self.ids) if self.size is None else self.size
 
     @property
     def n_classes(self) -> int:
@@ -113,16 +208,18 @@ class Vocabulary:
         return self if kept.all() else Vocabulary(self.table, self.ids[kept], False)
 
 
-def every_word(table: _core.Words, by_name: bool) -> Vocabulary:
+def every_word(table: Any, by_name: bool) -> Vocabulary:
     """All words that some text has; ``by_name``: in an order that does not depend on where they were met."""
     if by_name:
         return Vocabulary(table, table.in_order(), True)
+    if isinstance(table, Learned):
+        return Vocabulary(table, table.live, True)
     if table.n_ids == table.n_words:
         return Vocabulary(table, np.arange(table.n_ids, dtype=np.uint32), True)
     return Vocabulary(table, np.sort(table.in_order()), True)
 
 
-def given_words(table: _core.Words, words: Iterable[str]) -> Vocabulary:
+def given_words(table: Any, words: Iterable[str]) -> Vocabulary:
     """These words, whether any text has them or not, by name."""
     names = sorted(set(words))
     table = table.with_words(names)

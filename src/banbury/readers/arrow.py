@@ -226,6 +226,15 @@ class Strings:
     def cut(self, start: int, stop: int) -> Column:
         return Strings(self.array.slice(start, stop - start), self.strip, self.missing_values, self.text)
 
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return Strings(_taken(self.array, rows), self.strip, self.missing_values, self.text)
+
+
+def _taken(array: Any, rows: NDArray[np.int64]) -> Any:
+    """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
+    wide = array.cast(arrow().large_string()) if array.type == arrow().string() else array
+    return wide.take(arrow().array(rows))
+
 
 def _narrow(array: Any) -> Any:
     """The strings as offsets and bytes, which views of strings are not."""
@@ -300,6 +309,9 @@ class Gapped:
     def cut(self, start: int, stop: int) -> Column:
         return from_arrow(self.array.slice(start, stop - start))
 
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return from_arrow(self.array.take(arrow().array(rows)))
+
 
 class Rarities:
     """Dates, whose values are ISO texts, and what cannot be counted at all: nested, binary."""
@@ -343,6 +355,9 @@ class Rarities:
 
     def cut(self, start: int, stop: int) -> Column:
         return Rarities(self.array.slice(start, stop - start), self._kind)
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return Rarities(self.array.take(arrow().array(rows)), self._kind)
 
 
 def _head(array: Any, n: int) -> list[Scalar]:

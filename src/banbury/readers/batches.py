@@ -148,6 +148,11 @@ class Batch:
         part.row_names = None if self.row_names is None else self.row_names[start:stop]
         return part
 
+    def take(self, rows: NDArray[np.int64]) -> Batch:
+        """These rows, in this order."""
+        columns = Columns(lambda name: self._columns[name].take(rows))
+        return Batch(self.names, len(rows), columns, self.named, self.source)
+
     def _tried(self, name: str, ask: Callable[[Column], T]) -> T:
         column = self.column(name)
         try:
@@ -217,6 +222,9 @@ class Matrix(Batch):
         part = Matrix(self._raw[start:stop], self._own_names, self.named, self.source)
         part.first_row = self.first_row + start
         return part
+
+    def take(self, rows: NDArray[np.int64]) -> Batch:
+        return Matrix(self._raw.take(rows, axis=0), self._own_names, self.named, self.source)
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         if names is self._own_names or tuple(names) == self._own_names:

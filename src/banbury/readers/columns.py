@@ -65,6 +65,7 @@ class Column(Protocol):
     def texts(self) -> Texts: ...
     def head(self, n: int) -> list[Scalar]: ...
     def cut(self, start: int, stop: int) -> Column: ...
+    def take(self, rows: NDArray[np.int64]) -> Column: ...
 
 
 def n_threads(threads: int | None) -> int:
@@ -131,6 +132,9 @@ class Numbers:
     def cut(self, start: int, stop: int) -> Column:
         return Numbers(self.array[start:stop])
 
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return Numbers(self.array.take(rows))
+
 
 class FixedWidth:
     """A NumPy array of fixed-width strings or bytes."""
@@ -168,6 +172,9 @@ class FixedWidth:
     def cut(self, start: int, stop: int) -> Column:
         return FixedWidth(self.array[start:stop], self.text)
 
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return FixedWidth(self.array.take(rows), self.text)
+
 
 class Dates:
     """A NumPy array of instants or durations. Its values, where they are wanted, are ISO texts."""
@@ -203,6 +210,9 @@ class Dates:
 
     def cut(self, start: int, stop: int) -> Column:
         return Dates(self.array[start:stop])
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return Dates(self.array.take(rows))
 
 
 class Objects:
@@ -255,6 +265,9 @@ class Objects:
     def cut(self, start: int, stop: int) -> Column:
         return Objects(self.values[start:stop], self.text)
 
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return Objects([self.values[row] for row in rows.tolist()], self.text)
+
 
 PLAIN_TEXTS = {str, float, type(None)}
 
@@ -306,8 +319,13 @@ class Coded:
         return first_present(present, len(self), n)
 
     def cut(self, start: int, stop: int) -> Column:
-        part = Codes(self.coded.codes[start:stop], self.coded.low, self.coded.values)
-        return Coded(part, self.categorical, self.text)
+        return self._with(self.coded.codes[start:stop])
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return self._with(self.coded.codes.take(rows))
+
+    def _with(self, codes: NDArray[Any]) -> Column:
+        return Coded(Codes(codes, self.coded.low, self.coded.values), self.categorical, self.text)
 
 
 class Empty:
@@ -339,6 +357,9 @@ class Empty:
 
     def cut(self, start: int, stop: int) -> Column:
         return Empty(len(range(self.n_rows)[start:stop]), self.text)
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return Empty(len(rows), self.text)
 
 
 def from_array(array: NDArray[Any]) -> Column:

@@ -1,7 +1,7 @@
 """Tally: the sums of a data set; and counting, which makes one of a table."""
 
-from banbury.tally.counting import Labels, aligned, count, named, parts
+from banbury.tally.counting import Labels, aligned, count, named, numbered, parts
 from banbury.tally.growing import Growing, Part, Touched
 from banbury.tally.tally import Label, Tally
 
-__all__ = ["Growing", "Label", "Labels", "Part", "Tally", "Touched", "aligned", "count", "named", "parts"]
+__all__ = ["Growing", "Label", "Labels", "Part", "Tally", "Touched", "aligned", "count", "named", "numbered", "parts"]

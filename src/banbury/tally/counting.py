@@ -274,6 +274,17 @@ def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.Bad
     return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
 
 
+def numbered(
+    batch: Batch, schema: Schema, labels: Labels
+) -> tuple[NDArray[np.int32], Sequence[Label], NDArray[np.float64] | None]:
+    """The number of each row's class, −1 where it has none; what the numbers stand for; and the rows' weights."""
+    codes, weights = labels.of_batch(batch, schema.target_kind)
+    if len(codes.codes) != batch.n_rows:
+        raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
+    dense = _dense(codes, labels.threads)
+    return _class_numbers(dense), dense.values, weights
+
+
 def _count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int) -> Part:
     if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -157,18 +158,35 @@ class Tally:
         """Without the classes and the keys that no row has any more."""
         tally, kept = self, np.flatnonzero(self.rows.rows > 0)
         if len(kept) < len(self.classes):
-            cells = Counts(self.counts.keys, self.counts.cells.take(kept, 1))
-            names = tuple(self.classes[c] for c in kept)
-            tally = replace(
-                self,
-                classes=names,
-                rows=self.rows.take(kept, 0),
-                counts=cells,
-                moments=self.moments.take(kept, 1),
-                words=tuple(words.take(kept) for words in self.words),
-            )
+            tally = self._of(kept, tuple(self.classes[c] for c in kept))
         counts = tally.counts.without_empty(self.schema.declared)
         return tally if counts is tally.counts else replace(tally, counts=counts)
+
+    def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
+        return replace(
+            self,
+            classes=names,
+            rows=self.rows.take(kept, 0),
+            counts=Counts(self.counts.keys, self.counts.cells.take(kept, 1)),
+            moments=self.moments.take(kept, 1),
+            words=tuple(words.take(kept) for words in self.words),
+        )
+
+    def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
+        """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
+        return self._of(np.asarray(kept, dtype=np.int64), names)._trimmed()
+
+    def merged(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
+        """Class c is class ``index[c]`` of these; those that become one are added up."""
+        size = len(names)
+        return replace(
+            self,
+            classes=names,
+            rows=self.rows.merged(index, size, 0),
+            counts=Counts(self.counts.keys, self.counts.cells.merged(index, size, 1)),
+            moments=self.moments.merged(index, size, 1),
+            words=tuple(words.place(index, size) for words in self.words),
+        )
 
     # Looking
 

@@ -1,0 +1,134 @@
+"""Dataset: a labelled table that is read once, because its rows are counted and then scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.progress import watched
+from banbury.readers import Batch, Codes, Source, Widened, from_texts, is_texts, n_threads, read
+from banbury.schema import Features, Missing, Schema, infer
+from banbury.sums import in_order
+from banbury.tally import Growing, Label, Labels, Tally, aligned, numbered, parts
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """The rows of a table under one schema, in batches; of each the number of its class, −1 where it has none, and its weight."""
+
+    schema: Schema
+    batches: tuple[Batch, ...]
+    classes: tuple[Label, ...]
+    labels: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    threads: int
+    name: str | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def starts(self) -> Int:
+        """The number of each batch's first row, and of all rows."""
+        return np.cumsum([0, *(batch.n_rows for batch in self.batches)], dtype=np.int64)
+
+    def count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema | None = None) -> Tally:
+        """The tally whose class ``class * n_groups + group`` has the rows of one class and group; group −1 is not counted."""
+        n_classes = len(self.classes)
+        codes = np.where((self.labels >= 0) & (groups >= 0), self.labels * n_groups + groups, -1).astype(np.int32)
+        labels = Labels(
+            None, None, Codes(codes, 0, list(range(n_groups * n_classes))), None, self.weights, None, self.threads
+        )
+        growing = Growing(self.schema if schema is None else schema)
+        for batch in watched(self.batches, "counting", self.name):
+            for part in parts(batch, growing.schema, labels):
+                growing.add(part)
+        return growing.frozen()
+
+    def take(self, rows: Int) -> Iterator[Batch]:
+        """Rows by their numbers, which ascend: the part that each batch has, in order."""
+        ends = np.searchsorted(rows, self.starts)
+        for batch, start, a, b in zip(self.batches, self.starts, ends, ends[1:], strict=False):
+            if a == b:
+                continue
+            inside = rows[a:b] - start
+            whole = len(inside) == batch.n_rows
+            part = batch if whole else batch.take(inside)
+            part.threads = self.threads
+            yield part
+
+
+def held(
+    data: Any,
+    target: Any,
+    *,
+    schema: Schema | None = None,
+    features: Features = "auto",
+    weights: Any = None,
+    missing: Missing = "skip",
+    threads: int | None = None,
+    **reading: Any,
+) -> Dataset:
+    """Reads a labelled table into memory; what it is counted as is inferred from the first batch, as ``bb.count`` does."""
+    if isinstance(data, Dataset):
+        return data
+    if schema is not None and not isinstance(schema, Schema):
+        raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
+    if np.ndim(weights) > 1:
+        raise errors.bad_setting("weights", "a matrix", "one number per row")
+    known = schema is not None and bool(schema.texts) and is_texts(data)
+    kinds = schema.kinds() if schema is not None else None
+    source = from_texts(data, None, None) if known else read(data, kinds=kinds, **reading)
+    target = source.target if target is None else target
+    labels = Labels.of(target, weights, None, n_threads(threads))
+    batches = _all(source)
+    labels.check_length(sum(batch.n_rows for batch in batches))
+    for batch in batches:
+        batch.threads = labels.threads
+    if schema is None:
+        leaked = [labels.column] if labels.column in batches[0].names else []
+        schema = infer(batches[0], {*labels.reserved(), *filter(None, leaked)}, labels.name, features, missing)
+    found = [numbered(batch, schema, labels) for batch in batches]
+    fitting = tuple(aligned(batch, schema, labels.reserved()) for batch in batches)
+    numbers, classes = _together([(names, codes) for codes, names, _ in found])
+    if not classes:
+        raise errors.no_target(len(numbers), labels.name)
+    weighed = None if found[0][2] is None else np.concatenate([w for _, _, w in found if w is not None])
+    return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name)
+
+
+def _all(source: Source) -> list[Batch]:
+    """Every batch of a table."""
+    while True:
+        try:
+            batches = [batch for batch in watched(source, "reading", source.name) if batch.n_rows]
+        except Widened as wider:
+            if not source.again:
+                raise errors.cannot_restart(wider.column, wider.kind) from None
+            continue
+        if not batches:
+            raise errors.empty_data(source.name)
+        return batches
+
+
+def _together(
+    parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]],
+) -> tuple[NDArray[np.int32], tuple[Label, ...]]:
+    """Class numbers of batches, each with its own names, over all names that occur."""
+    used = [
+        {names[c] for c in np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names))).tolist()}
+        for names, codes in parts
+    ]
+    classes: Any = in_order(set[Label]().union(*used))
+    place = {name: c for c, name in enumerate(classes)}
+    lookups = [np.array([*(place.get(name, -1) for name in names), -1], dtype=np.int32) for names, _ in parts]
+    return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)]), classes

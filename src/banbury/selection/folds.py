@@ -1,0 +1,155 @@
+"""Folds: which rows are tested, and which are learned from meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+
+Int = NDArray[np.int64]
+MOST_FOLDS = 10_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to test, and what is learned from: groups of rows that are counted apart, or these rows themselves."""
+
+    test: Int
+    learned: NDArray[np.bool_] | None  # by group
+    rows: Int | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """Splits whose tests do not overlap. ``groups`` says for each row which of the parts it belongs to that are counted apart."""
+
+    groups: NDArray[np.int32]
+    n_groups: int
+    splits: tuple[Split, ...]
+
+
+def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
+    """The splits that ``folds`` asks for: a number of them, a fold for each row, or a scikit-learn splitter."""
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        return [_partition(_stratified(labels, _number(int(folds), labels), seed))]
+    if hasattr(folds, "split") and not isinstance(folds, str):
+        blank = np.zeros((len(labels), 1))
+        return list(_rounds(folds.split(blank, labels, groups), labels))
+    if isinstance(folds, (str, bytes)) or not isinstance(folds, Iterable):
+        raise errors.bad_setting("folds", folds, WANTED)
+    given = folds if isinstance(folds, np.ndarray) else list(folds)
+    if len(given) and isinstance(given[0], (tuple, list)) and len(given[0]) == 2:
+        return list(_rounds(given, labels))
+    return [_partition(_named(given, labels))]
+
+
+WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
+
+
+def _number(folds: int, labels: NDArray[np.int32]) -> int:
+    n_rows = int(np.count_nonzero(labels >= 0))
+    if not 2 <= folds <= MOST_FOLDS:
+        raise errors.bad_setting(
+            "folds", folds, WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
+        )
+    if folds > n_rows:
+        raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
+    return folds
+
+
+def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
+    """A fold for every labelled row: those of each class are dealt out in turn, in random order."""
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(labels >= 0)
+    rows = rng.permutation(rows)
+    dealt = rows[np.argsort(labels[rows], kind="stable")]
+    result = np.full(len(labels), -1, dtype=np.int32)
+    result[dealt] = np.arange(len(dealt), dtype=np.int32) % folds
+    return result
+
+
+def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Fold numbers or names, one per row."""
+    if len(given) != len(labels):
+        raise errors.length_mismatch("folds", len(given), len(labels))
+    try:
+        names, numbers = np.unique(np.asarray(given), return_inverse=True)
+    except TypeError:
+        raise errors.bad_setting("folds", "an array of mixed things", WANTED) from None
+    if names.dtype.kind == "f" and not np.isfinite(names).all():
+        raise errors.bad_setting("folds", "an array with NaN or infinite numbers", "a fold for each row")
+    numbers = np.where(labels >= 0, numbers.reshape(-1), -1).astype(np.int32)
+    used = np.unique(numbers[numbers >= 0])
+    if not 2 <= len(used) <= MOST_FOLDS:
+        raise errors.bad_setting(
+            "folds", f"an array of {len(used):,} different folds", "an array of two folds at least"
+        )
+    return np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32)
+
+
+def _partition(folds: NDArray[np.int32]) -> Round:
+    """Every fold tested once, by what all the others say."""
+    n_folds = int(folds.max()) + 1
+    order = np.argsort(folds, kind="stable")
+    ends = np.searchsorted(folds[order], np.arange(n_folds + 1))
+    tests = [order[a:b] for a, b in pairwise(ends)]
+    learned = ~np.eye(n_folds, dtype=np.bool_)
+    return Round(folds, n_folds, tuple(Split(test, learned[k]) for k, test in enumerate(tests)))
+
+
+def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]:
+    """Splits in rounds: a new one begins where a row would be tested twice."""
+    pending: list[tuple[Int, Int]] = []
+    tested = np.zeros(len(labels), dtype=np.bool_)
+    n_splits = 0
+    for train, test in splits:
+        rows, test = _labelled(train, labels), _labelled(test, labels)
+        n_splits += 1
+        if not len(test) or not len(rows):
+            raise errors.bad_setting(
+                "folds", f"split {n_splits}", "one that has labelled rows to learn from and to test"
+            )
+        if tested[test].any():
+            yield _round(pending, labels)
+            pending, tested[:] = [], False
+        tested[test] = True
+        pending.append((rows, test))
+    if not n_splits:
+        raise errors.bad_setting("folds", "no split at all", WANTED)
+    yield _round(pending, labels)
+
+
+def _labelled(rows: Any, labels: NDArray[np.int32]) -> Int:
+    """Row numbers in order, without those that have no label."""
+    given = np.asarray(rows)
+    given = np.flatnonzero(given) if given.dtype == np.bool_ else given.astype(np.int64)
+    if len(given) and not (given.min() >= 0 and given.max() < len(labels)):
+        raise errors.bad_setting(
+            "folds", "a split with other row numbers", f"row numbers from 0 to {len(labels) - 1:,}"
+        )
+    unique = np.unique(given)
+    if len(unique) < len(given):
+        raise errors.bad_setting(
+            "folds", "a split that has a row twice", "every row once, at most, in each part of a split"
+        )
+    return np.asarray(unique[labels[unique] >= 0])
+
+
+def _round(pending: list[tuple[Int, Int]], labels: NDArray[np.int32]) -> Round:
+    """Each test is counted apart, and so are the rows of none; what is learned from is made of these where it can be."""
+    groups = np.where(labels >= 0, len(pending), -1).astype(np.int32)
+    for k, (_, test) in enumerate(pending):
+        groups[test] = k
+    sizes = np.bincount(groups[groups >= 0], minlength=len(pending) + 1)
+    splits = []
+    for rows, test in pending:
+        inside = np.bincount(groups[rows], minlength=len(sizes))
+        whole = bool(np.all((inside == 0) | (inside == sizes)))
+        splits.append(Split(test, inside > 0, None) if whole else Split(test, None, rows))
+    return Round(groups, len(sizes), tuple(splits))

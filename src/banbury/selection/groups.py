@@ -1,0 +1,144 @@
+"""Groups: the rows of a data set counted in parts, of which any may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from threading import Lock
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.distributions.vocabulary import AllBut, Learned
+from banbury.selection.dataset import Dataset
+from banbury.sums import Words
+from banbury.tally import Label, Tally
+
+Ids = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A tally whose class ``class * n_groups + group`` has the rows of one class and group."""
+
+    counted: Tally
+    classes: tuple[Label, ...]
+    n_groups: int
+
+    @classmethod
+    def of(cls, rows: Dataset, groups: NDArray[np.int32], n_groups: int) -> Groups:
+        return cls(rows.count(groups, n_groups), rows.classes, n_groups)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """Of each class of the tally its class and its group, (classes, 2)."""
+        each = np.array(self.counted.classes, dtype=np.int64).reshape(-1)
+        return np.stack([each // self.n_groups, each % self.n_groups], axis=1)
+
+    @cached_property
+    def total(self) -> Tally:
+        """All groups together."""
+        return self.only(np.ones(self.n_groups, dtype=np.bool_))
+
+    def only(self, chosen: NDArray[np.bool_]) -> Tally:
+        """The rows of some groups."""
+        return self._summed(self.counted, chosen)
+
+    def _summed(self, tally: Tally, chosen: NDArray[np.bool_]) -> Tally:
+        classes, groups = self.numbers.T
+        kept = np.flatnonzero(chosen[groups])
+        used, index = np.unique(classes[kept], return_inverse=True)
+        names = tuple(self.classes[c] for c in used.tolist())
+        return tally.of_classes(kept.tolist(), tuple(range(len(kept)))).merged(index.reshape(-1), names)
+
+    @cached_property
+    def _rest(self) -> Tally:
+        """All but the words."""
+        return replace(self.counted, words=())
+
+    @cached_property
+    def _total(self) -> Tally:
+        return self._summed(self._rest, np.ones(self.n_groups, dtype=np.bool_))
+
+    def learned(self, chosen: NDArray[np.bool_], tested: int | None = None) -> Tally:
+        """The tally of some groups, for estimating: its words are read from the table of all.
+
+        ``tested`` is the group whose words alone will be asked for.
+        """
+        rest = self._left(chosen)
+        if not self.counted.words:
+            return rest
+        place = {name: c for c, name in enumerate(rest.classes)}
+        classes, groups = self.numbers.T
+        position = np.array([place.get(name, -1) for name in self.classes], dtype=np.int64)
+        index = np.where(chosen[groups], position[classes], -1)
+        alone = tested is not None and int(chosen.sum()) == self.n_groups - 1 and not chosen[tested]
+        found = []
+        for column in self._columns:
+            common = column.table, index, len(rest.classes), column.by_name
+            if alone and rest.classes == self._total.classes:
+                assert tested is not None
+                left: Learned = AllBut(*common, column.total, column.groups, tested)
+                needed: Ids | None = column.groups.words(tested)
+            else:
+                left = Learned(*common)
+                needed = None if tested is None else column.table.having(np.where(groups == tested, 0, -1))
+            found.append(Words(cast(Any, left), needed))
+        return replace(rest, words=tuple(found))
+
+    def _left(self, chosen: NDArray[np.bool_]) -> Tally:
+        """All sums but those of words: all groups minus the others, where those are fewer."""
+        others = np.flatnonzero(~chosen)
+        if len(others) * 2 > self.n_groups:
+            return self._summed(self._rest, chosen)
+        left = self._total
+        for group in others.tolist():
+            left = left - self._summed(self._rest, np.arange(self.n_groups) == group)
+        return left
+
+    @cached_property
+    def _columns(self) -> list[_Column]:
+        classes, groups = self.numbers.T
+        known = {name: c for c, name in enumerate(self._total.classes)}
+        position = np.array([known.get(name, -1) for name in self.classes], dtype=np.int64)[classes]
+        tables = [words.table for words in self.counted.words]
+        return [_Column(table, position, np.ascontiguousarray(groups), len(known), self.n_groups) for table in tables]
+
+
+class _Column:
+    """A column of text, and what is found out about it when first asked for; folds are scored in threads."""
+
+    def __init__(
+        self, table: _core.Words, classes: NDArray[np.int64], groups: NDArray[np.int64], n_classes: int, n_groups: int
+    ) -> None:
+        self.table = table
+        self._classes, self._of, self._n_classes, self._n_groups = classes, groups, n_classes, n_groups
+        self._lock = Lock()
+        self._made: dict[str, Any] = {}
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = make()
+            return self._made[name]
+
+    @property
+    def total(self) -> _core.Words:
+        """All groups together, with the table's ids."""
+        total: _core.Words = self._once("total", lambda: self.table.place(self._classes, self._n_classes))
+        return total
+
+    @property
+    def groups(self) -> _core.Groups:
+        groups: _core.Groups = self._once(
+            "groups", lambda: _core.Groups(self.table, self._classes, self._of, self._n_groups)
+        )
+        return groups
+
+    def by_name(self) -> Ids:
+        """The ids of all words in the order of their names."""
+        ids: Ids = self._once("by_name", self.table.in_order)
+        return ids

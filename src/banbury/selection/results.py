@@ -1,0 +1,224 @@
+"""CrossValidation: what a model said of rows it had not seen, and how good that was. The measures are scikit-learn's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.tally import Label
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+BINS = 15  # of the expected calibration error
+SHOWN = 20
+
+
+class Mean(NamedTuple):
+    """A mean over folds and its standard error."""
+
+    value: float
+    error: float
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ± {self.error:.4f}"
+
+
+class PerClass(NamedTuple):
+    """One number for each class, in the order of ``classes``."""
+
+    precision: Real
+    recall: Real
+    f1: Real
+    rows: Real
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    """Out-of-fold answers: row ``rows[i]`` was scored by a model that had not counted it, when fold ``folds[i]`` was left out.
+
+    ``posteriors`` is rows × classes; ``truth`` holds class numbers. With repeated splits a row comes once for each.
+    """
+
+    classes: tuple[Label, ...]
+    rows: Int
+    folds: NDArray[np.int32]
+    truth: NDArray[np.int32]
+    posteriors: Real
+    weights: Real | None = None
+    what: str = ""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The classes as an array."""
+        kinds = {type(name) for name in self.classes}
+        return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
+
+    @cached_property
+    def best(self) -> NDArray[np.int64]:
+        """The number of the most probable class of each row."""
+        return np.asarray(self.posteriors.argmax(axis=1))
+
+    @property
+    def predictions(self) -> NDArray[Any]:
+        """The most probable class of each row."""
+        return np.asarray(self.labels[self.best])
+
+    # How good they are
+
+    @cached_property
+    def fold_accuracies(self) -> Real:
+        """The share of right answers in each fold."""
+        weights = np.ones(len(self.truth)) if self.weights is None else self.weights
+        n = int(self.folds.max()) + 1
+        right = np.bincount(self.folds, weights=weights * (self.best == self.truth), minlength=n)
+        every = np.bincount(self.folds, weights=weights, minlength=n)
+        return right[every > 0] / every[every > 0]
+
+    @cached_property
+    def accuracy(self) -> Mean:
+        """The mean over folds, and its standard error."""
+        each = self.fold_accuracies
+        spread = float(each.std(ddof=1)) / len(each) ** 0.5 if len(each) > 1 else float("nan")
+        return Mean(float(each.mean()), spread)
+
+    @property
+    def random_guess(self) -> float:
+        """The accuracy of throwing a die that has a side for each class."""
+        return 1.0 / len(self.classes)
+
+    @cached_property
+    def majority(self) -> float:
+        """The accuracy of always answering with the most frequent class."""
+        each = np.bincount(self.truth, weights=self.weights, minlength=len(self.classes))
+        return float(each.max() / each.sum())
+
+    @cached_property
+    def log_loss(self) -> float:
+        """The mean of −log P(true class), in nats; a probability of 0 counts as the smallest double."""
+        at = self.posteriors[np.arange(len(self.truth)), self.truth]
+        return float(np.average(-np.log(np.maximum(at, np.finfo(float).tiny)), weights=self.weights))
+
+    @cached_property
+    def brier(self) -> float:
+        """The mean squared distance of the posterior from the truth, over all classes: from 0 to 2."""
+        square = np.einsum("ij,ij->i", self.posteriors, self.posteriors)
+        at = self.posteriors[np.arange(len(self.truth)), self.truth]
+        return float(np.average(np.maximum(square - 2.0 * at + 1.0, 0.0), weights=self.weights))
+
+    @cached_property
+    def per_class(self) -> PerClass:
+        """Precision, recall, F1 and rows of each class; 0 where there is nothing to divide."""
+        from sklearn.metrics import precision_recall_fscore_support
+
+        found = precision_recall_fscore_support(
+            self.truth,
+            self.best,
+            labels=np.arange(len(self.classes)),
+            sample_weight=self.weights,
+            zero_division=0.0,
+        )
+        return PerClass(*(np.asarray(x, dtype=np.float64) for x in found))
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the classes."""
+        return float(self.per_class.f1.mean())
+
+    @cached_property
+    def confusion(self) -> Real:
+        """Rows of each true class (down) that were given each class (across)."""
+        from sklearn.metrics import confusion_matrix
+
+        numbers = np.arange(len(self.classes))
+        return np.asarray(confusion_matrix(self.truth, self.best, labels=numbers, sample_weight=self.weights))
+
+    @cached_property
+    def auc(self) -> float:
+        """The area under the ROC curve, of two classes: how often a row of the second class gets the higher posterior."""
+        if len(self.classes) != 2:
+            raise errors.bad_setting("auc", f"{len(self.classes)} classes", "asked of two classes")
+        from sklearn.metrics import roc_auc_score
+
+        return float(roc_auc_score(self.truth, self.posteriors[:, 1], sample_weight=self.weights))
+
+    @cached_property
+    def calibration_error(self) -> float:
+        """How far the posterior of the answer is from how often it is right, on average over bins of equal width."""
+        return calibration_error(self.posteriors.max(axis=1), self.best == self.truth, self.weights)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measures, as JSON can hold them."""
+        per_class = self.per_class
+        return {
+            "rows": len(self.truth),
+            "folds": len(self.fold_accuracies),
+            "accuracy": self.accuracy.value,
+            "standard_error": self.accuracy.error if len(self.fold_accuracies) > 1 else None,
+            "random_guess": self.random_guess,
+            "majority": self.majority,
+            "log_loss": self.log_loss,
+            "brier": self.brier,
+            "macro_f1": self.macro_f1,
+            "calibration_error": self.calibration_error,
+            **({"auc": self.auc} if len(self.classes) == 2 else {}),
+            "classes": [
+                {"class": name, "precision": p, "recall": r, "f1": f, "rows": n}
+                for name, p, r, f, n in zip(self.classes, *(x.tolist() for x in per_class), strict=True)
+            ],
+            "confusion": self.confusion.tolist(),
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.what}: {len(self.truth):,} rows, {len(self.classes):,} classes"
+        lines = [head, f"  accuracy           {self._accuracy_text()}"]
+        lines += [f"  log loss           {self.log_loss:.4f}", f"  Brier score        {self.brier:.4f}"]
+        lines += [f"  macro F1           {self.macro_f1:.4f}"]
+        lines += [f"  AUC                {self.auc:.4f}"] if len(self.classes) == 2 else []
+        lines += [f"  calibration error  {self.calibration_error:.4f}"]
+        lines += self._class_lines()
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+    def _accuracy_text(self) -> str:
+        error = "" if np.isnan(self.accuracy.error) else f" ± {self.accuracy.error:.4f}"
+        return f"{self.accuracy.value:.4f}{error}  (random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
+
+    def _class_lines(self) -> list[str]:
+        """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
+        shown = range(min(len(self.classes), SHOWN))
+        names = [repr(self.classes[c]) for c in shown]
+        width = max(len("class"), *map(len, names))
+        lines = [f"  {'class':{width}}  precision  recall      F1        rows  most often taken for"]
+        each = self.per_class
+        for c, name in zip(shown, names, strict=True):
+            others = self.confusion[c].astype(np.float64)
+            others[c] = 0.0
+            taken = f"{self.classes[int(others.argmax())]!r} ({others.max():,.6g})" if others.any() else ""
+            lines.append(
+                f"  {name:{width}}  {each.precision[c]:9.4f}  {each.recall[c]:6.4f}  {each.f1[c]:6.4f}  "
+                f"{each.rows[c]:10,.6g}  {taken}".rstrip()
+            )
+        hidden = len(self.classes) - len(names)
+        return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
+
+
+def calibration_error(
+    confidence: Real, right: NDArray[np.bool_], weights: Real | None = None, bins: int = BINS
+) -> float:
+    """The expected calibration error: bins of equal width, each weighed by its rows."""
+    weights = np.ones(len(confidence)) if weights is None else weights
+    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    said = np.bincount(place, weights=weights * confidence, minlength=bins)
+    came = np.bincount(place, weights=weights * right, minlength=bins)
+    return float(np.abs(said - came).sum() / weights.sum())
