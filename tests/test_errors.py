@@ -21,6 +21,7 @@ from scipy import sparse
 
 import banbury as bb
 from banbury import errors
+from banbury.calibration import Calibration, calibrate
 
 XY = {"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}
 WORDS = {"x": ["u", "v", "u"], "y": ["a", "b", "a"]}
@@ -154,6 +155,24 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda _: counted({"x": [1.0, 2.0]}, None, weights=[[0.5, 0.5], [1.0, -1.0]]),
         errors.BadWeight,
         ["row 1 is negative (-1.0)"],
+    ),
+    (
+        "bad_score",
+        lambda _: calibrate("platt", [[0.0, -1.0], [0.0, np.nan]], [0, 1]),
+        errors.BadValue,
+        ["log_posteriors holds nan in row 1 for class number 1", "a number or −inf", "Leave such rows out"],
+    ),
+    (
+        "unknown_class_number",
+        lambda _: calibrate("platt", [[0.0, -1.0]], [2]),
+        errors.UnknownClass,
+        ["row 0 has the number 2", "2 classes, numbered from 0", "Number the classes"],
+    ),
+    (
+        "bad_calibration",
+        lambda _: Calibration.from_state("platt", {"n_classes": np.array([2])}),
+        errors.BadValue,
+        ["'slopes' of this platt calibration must be an array", "state() returned"],
     ),
     ("length_mismatch", lambda _: counted(weights=[1, 2]), errors.LengthMismatch, ["3 rows but 2 weights", "per row"]),
     ("length_mismatch", lambda _: counted(target=["a"]), errors.LengthMismatch, ["3 rows but 1 labels"]),

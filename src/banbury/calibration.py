@@ -1,0 +1,587 @@
+"""Calibration: honest probabilities from out-of-fold scores. Scores in, probabilities out: it knows of no rows and no folds.
+
+Naive Bayes counts evidence that says the same thing twice as if it were new, so that its posteriors lie too close to 0 and 1.
+How much too close is seen on rows that the model has not learned from; a calibration learns it there, and undoes it.
+
+Inside, scores stand class by class, (classes, rows): sums over few classes are then sums of long rows, and fast.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from banbury import errors
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+Method = Literal["temperature", "platt", "isotonic"]
+
+COLDEST, HOTTEST = 1e-3, 1e4  # temperatures
+SETTLED = 1e-12  # a slope of the mean log loss below this is none
+IMPOSSIBLE = -1e100  # stands for a log posterior of −inf: its exponential is 0 at every temperature
+FARTHEST = 1e300  # stands for infinite log-odds where a finite number is needed
+ALIKE = 1e-9  # log-odds that differ by less, in parts of their size, are the same
+SAMPLE = 2_048  # rows that suffice to find roughly the right temperature
+BLOCK = 2**15  # numbers in a block of scores: the processor keeps them at hand
+HEAVIEST = 2.0**500
+
+
+def calibrate(
+    method: Method, log_posteriors: ArrayLike, truth: ArrayLike, weights: ArrayLike | None = None
+) -> Calibration:
+    """A calibration learned from scores of rows the model has not seen, rows × classes, and the number of each row's true class.
+
+    "temperature": all log posteriors are divided by one number, which leaves every answer what it was. "platt": the log-odds of
+    each class against the rest go through a sigmoid of their own. "isotonic": through a rising staircase, which needs some
+    thousand rows. A number added to all scores of a row changes nothing, so log joints will do as well. −inf is an
+    impossible class. A row of weight 0 is no row.
+
+    >>> certain = np.log([[0.999, 0.001], [0.999, 0.001], [0.001, 0.999], [0.001, 0.999]])
+    >>> found = calibrate("temperature", certain, [0, 0, 0, 1])  # three of four right, and 0.999 claimed
+    >>> found
+    temperature 6.29
+    >>> found.apply(certain).round(3).tolist()
+    [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
+    """
+    if method not in tuple(METHODS):
+        raise errors.unknown_choice("method", method, METHODS)
+    scores = _scores(log_posteriors)
+    if not scores.shape[1]:
+        raise errors.bad_setting("log_posteriors", "no rows", "rows × classes, with one row at least")
+    classes, weighed = _truth(truth, *scores.shape), _weights(weights, scores.shape[1])
+    used = weighed > 0
+    if not used.all():
+        scores, classes, weighed = scores[:, used], classes[used], weighed[used]
+    return METHODS[method].fit(scores, classes, weighed)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(ABC):
+    """What turns scores into honest probabilities; ``calibrate`` makes it."""
+
+    n_classes: int
+    method: ClassVar[Method]
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, scores: Real, truth: Int, weights: Real) -> Self:
+        """Of checked scores, classes × rows, whose largest in every row is 0; weights are above 0."""
+
+    def apply(self, log_posteriors: ArrayLike) -> Real:
+        """Calibrated P(class | row), rows × classes. A row in which every class is impossible gets equal shares."""
+        scores = _scores(log_posteriors, self.n_classes)
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(self._posteriors(scores).T)
+
+    def log_apply(self, log_posteriors: ArrayLike) -> Real:
+        """Calibrated log P(class | row), which goes on where the probability itself is too small for a number."""
+        scores = _scores(log_posteriors, self.n_classes)
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(self._log_posteriors(scores).T)
+
+    @abstractmethod
+    def _posteriors(self, scores: Real) -> Real: ...
+
+    @abstractmethod
+    def _log_posteriors(self, scores: Real) -> Real: ...
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Its numbers as arrays by name, for a file to keep."""
+        return {"n_classes": np.array([self.n_classes], dtype=np.int64), **self._parameters()}
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, NDArray[Any]]: ...
+
+    @staticmethod
+    def from_state(method: str, state: Mapping[str, NDArray[Any]]) -> Calibration:
+        """What ``state`` gave, checked.
+
+        >>> found = calibrate("platt", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1])
+        >>> Calibration.from_state("platt", found.state())
+        Platt, 2 classes
+        """
+        if method not in tuple(METHODS):
+            raise errors.unknown_choice("method", method, METHODS)
+        given = _State(method, state)
+        n_classes = int(given.whole("n_classes", 1)[0])
+        return METHODS[method]._from_state(n_classes, given)
+
+    @classmethod
+    @abstractmethod
+    def _from_state(cls, n_classes: int, state: _State) -> Self: ...
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+# Temperature ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Temperature(Calibration):
+    """P(class | row) ∝ exp(log posterior / temperature). The most probable class stays so, and ties stay ties."""
+
+    temperature: float
+    method: ClassVar[Method] = "temperature"
+
+    @classmethod
+    def fit(cls, scores: Real, truth: Int, weights: Real) -> Temperature:
+        """The temperature of the least log loss. A row whose true class is impossible is left out: none would help it."""
+        own = scores[truth, np.arange(len(truth))]
+        possible = own > -np.inf
+        if not possible.all():
+            scores, own, weights = scores[:, possible], own[possible], weights[possible]
+        if not len(own):
+            return cls(len(scores), 1.0)
+        scores, own = np.maximum(scores, IMPOSSIBLE), np.maximum(own, IMPOSSIBLE)
+        inverse, every = 1.0, len(own) // SAMPLE
+        if every > 1:
+            few = np.ascontiguousarray(scores[:, ::every])
+            inverse = _inverse_temperature(few, own[::every], weights[::every], inverse)
+        return cls(len(scores), 1.0 / _inverse_temperature(scores, own, weights, inverse))
+
+    def _posteriors(self, scores: Real) -> Real:
+        return _below_best(_softmax(scores / self.temperature), scores)
+
+    def _log_posteriors(self, scores: Real) -> Real:
+        return _below_best(_log_softmax(scores / self.temperature), scores)
+
+    def _parameters(self) -> dict[str, NDArray[Any]]:
+        return {"temperature": np.array([self.temperature])}
+
+    @classmethod
+    def _from_state(cls, n_classes: int, state: _State) -> Temperature:
+        temperature = float(state.real("temperature", 1)[0])
+        state.check("temperature", temperature > 0, "above 0")
+        return cls(n_classes, temperature)
+
+    def __str__(self) -> str:
+        return f"temperature {self.temperature:.3g}"
+
+
+def _inverse_temperature(scores: Real, own: Real, weights: Real, start: float) -> float:
+    """Where the log loss, which is convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds.
+
+    Without a slope there is nothing to gain, and it stays where it started.
+    """
+    low, high = 1.0 / HOTTEST, 1.0 / COLDEST
+    shares = weights / weights.sum()
+    inverse = start
+    for _ in range(100):
+        slope, curvature = _slopes(scores, own, shares, inverse)
+        if abs(slope) * inverse <= SETTLED:
+            break
+        if slope > 0:
+            high = inverse
+        else:
+            low = inverse
+        step = slope / curvature if abs(slope) < curvature * high else np.inf
+        following = inverse - step if low < inverse - step < high else float(np.sqrt(low * high))
+        if abs(following - inverse) <= 1e-12 * inverse:
+            break
+        inverse = following
+    return inverse
+
+
+def _slopes(scores: Real, own: Real, shares: Real, inverse: float) -> tuple[float, float]:
+    """The first and second derivative of the mean log loss: what a row expects of its scores less its own, and their variance."""
+    slope = curvature = 0.0
+    width = max(1, BLOCK // len(scores))
+    for start in range(0, len(own), width):
+        block = slice(start, start + width)
+        values = scores[:, block]
+        terms = np.exp(inverse * values)
+        total = terms.sum(axis=0)
+        terms *= values
+        mean = terms.sum(axis=0) / total
+        terms *= values
+        slope += _sum(shares[block], mean - own[block])
+        curvature += _sum(shares[block], terms.sum(axis=0) / total - mean**2)
+    return slope, curvature
+
+
+def _below_best(values: Real, scores: Real) -> Real:
+    """Keeps what scored less than the best below it, by the last bit, where a high temperature has rounded the two together."""
+    tied = (values == values.max(axis=0)) & (scores < 0)
+    if tied.any():
+        values[tied] = np.nextafter(values[tied], -np.inf)
+    return values
+
+
+# Platt's sigmoids -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Platt(Calibration):
+    """P(class) ∝ 1 / (1 + exp(−(slope · log-odds + intercept))), a sigmoid for each class; of two classes one, for the second.
+
+    Infinite log-odds stay what they are, 0 or 1, whatever the sigmoid; so they have no say in it.
+    """
+
+    slopes: Real
+    intercepts: Real
+    method: ClassVar[Method] = "platt"
+
+    @classmethod
+    def fit(cls, scores: Real, truth: Int, weights: Real) -> Platt:
+        odds = _log_odds(scores)
+        found = [
+            _sigmoid(own, truth == number, weights) for own, number in zip(odds, _fitted(len(scores)), strict=True)
+        ]
+        slopes, intercepts = np.array(found).T
+        return cls(len(scores), slopes.copy(), intercepts.copy())
+
+    def _log_shares(self, scores: Real) -> Real:
+        from scipy.special import log_expit  # a third of a second to import; few need it
+
+        odds = _log_odds(scores)
+        with np.errstate(invalid="ignore"):  # a slope of 0 times infinite odds, which are not used
+            lines = self.slopes[:, None] * odds + self.intercepts[:, None]
+        lines = np.where(np.isinf(odds), odds, lines)
+        shares = log_expit(np.concatenate([-lines, lines]) if self.n_classes == 2 else lines)
+        return _shifted(np.asarray(shares, dtype=np.float64))
+
+    def _posteriors(self, scores: Real) -> Real:
+        return _softmax(self._log_shares(scores))
+
+    def _log_posteriors(self, scores: Real) -> Real:
+        return _log_softmax(self._log_shares(scores))
+
+    def _parameters(self) -> dict[str, NDArray[Any]]:
+        return {"slopes": self.slopes, "intercepts": self.intercepts}
+
+    @classmethod
+    def _from_state(cls, n_classes: int, state: _State) -> Platt:
+        size = len(_fitted(n_classes))
+        return cls(n_classes, state.real("slopes", size), state.real("intercepts", size))
+
+    def __str__(self) -> str:
+        return f"Platt, {_classes(self.n_classes)}"
+
+
+def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[float, float]:
+    """Slope and intercept of the least log loss against Platt's targets, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2): Newton's method.
+
+    Those targets are never 0 or 1, so that separated scores have a finite slope. Without finite log-odds: the identity.
+    """
+    from scipy.special import expit
+
+    finite = np.isfinite(odds)
+    if not finite.any():
+        return 1.0, 0.0
+    odds, positive, weights = np.clip(odds[finite], -FARTHEST, FARTHEST), positive[finite], weights[finite]
+    yes, no = float(weights[positive].sum()), float(weights[~positive].sum())
+    targets = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    centre, shares = float(np.median(odds)), weights / weights.sum()
+    odds = odds - centre
+    scale = float(np.abs(odds).max())
+    if scale <= ALIKE * max(1.0, abs(centre)):
+        odds, scale = np.zeros_like(odds), 1.0  # and so the slope stays 0
+    odds /= scale
+
+    def loss(line: Real) -> float:
+        values = line[0] * odds + line[1]
+        return _sum(shares, np.logaddexp(0.0, values) - targets * values)
+
+    line = np.array([0.0, np.log((yes + 1.0) / (no + 1.0))])
+    now = loss(line)
+    for _ in range(200):
+        chances = expit(line[0] * odds + line[1])
+        left, curve = shares * (chances - targets), shares * chances * (1.0 - chances)
+        slope = np.array([_sum(left, odds), left.sum()])
+        across = _sum(curve, odds)
+        bend = np.array([[_sum(curve, odds**2), across], [across, curve.sum()]])
+        step = np.linalg.solve(bend + np.diag(np.maximum(1e-14 * bend.diagonal(), 1e-200)), slope)
+        gain, part, following = float(slope @ step), 1.0, loss(line - step)
+        while not following <= now - 1e-4 * part * gain and part > 1e-10:
+            part /= 2.0
+            following = loss(line - part * step)
+        if following <= now:
+            line, now = line - part * step, following
+        if part <= 1e-10 or gain <= 1e-14 * now:
+            break
+    rise = float(line[0]) / scale
+    return rise, float(line[1]) - rise * centre
+
+
+# Isotonic regression --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Isotonic(Calibration):
+    """P(class) ∝ the rising staircase nearest to what happened, a line between its ``odds`` and ``shares``; flat beyond them.
+
+    The corners of all classes stand one after the other, ``lengths`` of them each; of two classes the second's alone.
+    """
+
+    lengths: Int
+    odds: Real
+    shares: Real
+    method: ClassVar[Method] = "isotonic"
+
+    @classmethod
+    def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
+        from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
+
+        all_odds = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
+        found = [
+            IsotonicRegression(out_of_bounds="clip").fit(own, truth == number, sample_weight=weights)
+            for own, number in zip(all_odds, _fitted(len(scores)), strict=True)
+        ]
+        lengths = np.array([len(one.X_thresholds_) for one in found], dtype=np.int64)
+        odds = np.concatenate([one.X_thresholds_ for one in found])
+        shares = np.clip(np.concatenate([one.y_thresholds_ for one in found]), 0.0, 1.0)
+        return cls(len(scores), lengths, odds, shares)
+
+    @cached_property
+    def _stairs(self) -> list[tuple[Real, Real]]:
+        ends = np.cumsum(self.lengths)[:-1]
+        return list(zip(np.split(self.odds, ends), np.split(self.shares, ends), strict=True))
+
+    def _posteriors(self, scores: Real) -> Real:
+        all_odds = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
+        shares = np.array([np.interp(odds, *stairs) for odds, stairs in zip(all_odds, self._stairs, strict=True)])
+        if self.n_classes == 2:
+            return np.concatenate([1.0 - shares, shares])
+        total = shares.sum(axis=0)
+        posteriors: Real = np.full_like(shares, 1.0 / self.n_classes)
+        np.divide(shares, total, out=posteriors, where=total > 0)
+        return posteriors
+
+    def _log_posteriors(self, scores: Real) -> Real:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._posteriors(scores)))
+
+    def _parameters(self) -> dict[str, NDArray[Any]]:
+        return {"lengths": self.lengths, "odds": self.odds, "shares": self.shares}
+
+    @classmethod
+    def _from_state(cls, n_classes: int, state: _State) -> Isotonic:
+        lengths = state.whole("lengths", len(_fitted(n_classes)))
+        size = sum(lengths.tolist())  # not in int64, which would go round
+        found = cls(n_classes, lengths, state.real("odds", size), state.real("shares", size))
+        for odds, shares in found._stairs:
+            state.check("odds", bool(np.all(odds[1:] > odds[:-1])), "rising within each class")
+            state.check("odds", bool(np.all(np.abs(odds) <= FARTHEST)), f"from {-FARTHEST:g} to {FARTHEST:g}")
+            state.check("shares", bool(np.all(shares[1:] >= shares[:-1])), "not falling within a class")
+            state.check("shares", bool(np.all((shares >= 0) & (shares <= 1))), "from 0 to 1")
+        return found
+
+    def __str__(self) -> str:
+        return f"isotonic, {_classes(self.n_classes)}"
+
+
+METHODS: dict[str, type[Calibration]] = {"temperature": Temperature, "platt": Platt, "isotonic": Isotonic}
+
+
+def _classes(n_classes: int) -> str:
+    return f"{n_classes:,} class{'es' * (n_classes != 1)}"
+
+
+def _fitted(n_classes: int) -> range:
+    """The classes that the rows of ``_log_odds`` are of."""
+    return range(1, 2) if n_classes == 2 else range(n_classes)
+
+
+def _log_odds(scores: Real) -> Real:
+    """log P(class) − log P(any other), (classes, rows); of two classes that of the second, (1, rows). ±inf where it is certain.
+
+    The rest of the best class is summed by itself: 1 − P would be 0 long before it is.
+    """
+    if len(scores) == 2:
+        odds: Real = scores[1:] - scores[:1]
+        return odds
+    best, row = scores.argmax(axis=0), np.arange(scores.shape[1])
+    others = scores.copy()
+    others[best, row] = -np.inf
+    second = others.max(axis=0)
+    with np.errstate(divide="ignore"):
+        rest_of_best = second + np.log(np.exp(others - np.where(second > -np.inf, second, 0.0)).sum(axis=0))
+    terms = np.exp(others)
+    odds = scores - np.log1p(terms.sum(axis=0) - terms)
+    odds[best, row] = -rest_of_best
+    return odds
+
+
+def _shifted(scores: Real) -> Real:
+    """In place, so that the largest of every row is 0; a row of −inf alone becomes one of zeros."""
+    best = scores.max(axis=0)
+    nothing = best == -np.inf
+    with np.errstate(over="ignore"):
+        scores -= np.where(nothing, 0.0, best)
+    if nothing.any():
+        scores[:, nothing] = 0.0
+    return scores
+
+
+def _softmax(scores: Real) -> Real:
+    shares = np.exp(scores)
+    shares /= shares.sum(axis=0)
+    return shares
+
+
+def _sum(weights: Real, values: Real) -> float:
+    """Of products; not by BLAS, whose threads add in another order each time, and wait for each other on a busy machine."""
+    return float((weights * values).sum())
+
+
+def _log_softmax(scores: Real) -> Real:
+    return np.asarray(scores - np.log(np.exp(scores).sum(axis=0)))
+
+
+# What is given --------------------------------------------------------------------------------------------------------
+
+
+def _table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
+    """Rows × classes, as a copy that stands class by class."""
+    wanted = f"{'rows × classes' if n_classes is None else f'rows × {_classes(n_classes)}'}, a 2-D array of numbers"
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise errors.bad_setting(name, type(values).__name__, wanted) from None
+    if table.ndim != 2 or table.shape[1] < 1 or n_classes not in (None, table.shape[1]):
+        raise errors.bad_setting(name, f"an array of the shape {table.shape}", wanted)
+    return np.array(table.T, order="C", copy=True)
+
+
+def _scores(log_posteriors: ArrayLike, n_classes: int | None = None) -> Real:
+    scores = _table("log_posteriors", log_posteriors, n_classes)
+    fits = scores < np.inf
+    if not fits.all():
+        row, number = (int(place) for place in np.argwhere(~fits.T)[0])
+        raise errors.bad_score("log_posteriors", float(scores[number, row]), row, number, "a number or −inf")
+    return _shifted(scores)
+
+
+def _truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
+    numbers = np.asarray(truth)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        wanted = "a 1-D array of whole numbers, each the number of its row's class"
+        raise errors.bad_setting("truth", f"an array of the shape {numbers.shape} and type {numbers.dtype}", wanted)
+    if len(numbers) != n_rows:
+        raise errors.length_mismatch("class numbers", len(numbers), n_rows)
+    bad = (numbers < 0) | (numbers >= n_classes)
+    if bad.any():
+        row = int(bad.argmax())
+        raise errors.unknown_class_number(int(numbers[row]), row, n_classes)
+    return numbers.astype(np.int64)
+
+
+def _weights(weights: ArrayLike | None, n_rows: int) -> Real:
+    if weights is None:
+        return np.ones(n_rows)
+    try:
+        numbers = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise errors.bad_setting("weights", weights, "numbers, one per row") from None
+    if numbers.ndim != 1:
+        raise errors.not_one_column(numbers.shape)
+    if len(numbers) != n_rows:
+        raise errors.length_mismatch("weights", len(numbers), n_rows)
+    bad = ~((numbers >= 0) & (numbers < HEAVIEST))
+    if bad.any():
+        row = int(bad.argmax())
+        raise errors.bad_weight(row, float(numbers[row]))
+    if not numbers.any():
+        raise errors.bad_setting("weights", "nothing but zeros", "above 0 for one row at least")
+    return numbers
+
+
+@dataclass(frozen=True)
+class _State:
+    """Arrays by name as a file gave them: nothing about them is known."""
+
+    method: str
+    arrays: Mapping[str, NDArray[Any]]
+
+    def check(self, name: str, fits: bool, wanted: str) -> None:
+        if not fits:
+            raise errors.bad_calibration(self.method, name, wanted)
+
+    def whole(self, name: str, size: int) -> Int:
+        array = self._array(name)
+        fits = array.dtype == np.int64 and array.shape == (size,) and bool((array > 0).all())
+        self.check(name, fits, f"{size:,} whole numbers (int64) from 1 up")
+        return array
+
+    def real(self, name: str, size: int) -> Real:
+        array = self._array(name)
+        fits = array.dtype == np.float64 and array.shape == (size,) and bool(np.isfinite(array).all())
+        self.check(name, fits, f"{size:,} finite numbers (float64)")
+        return array
+
+    def _array(self, name: str) -> NDArray[Any]:
+        array = self.arrays.get(name)
+        if not isinstance(array, np.ndarray):
+            raise errors.bad_calibration(self.method, name, "an array")
+        return array
+
+
+# Reliability ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability:
+    """How often answers of some confidence are right: the bins of equal width that have rows, from the lowest up."""
+
+    bins: int
+    start: Real  # where each bin begins; it is 1 / bins wide
+    confidence: Real  # the mean posterior of the answers in it
+    accuracy: Real  # the share of them that are right
+    rows: Real  # the sum of their weights
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: how far confidence is from accuracy, on average over the rows."""
+        return float(np.abs(self.confidence - self.accuracy) @ (self.rows / self.rows.sum()))
+
+    def __str__(self) -> str:
+        lines = [f"calibration error {self.error:.4f}", "  posterior       confidence  accuracy        rows"]
+        for start, confidence, accuracy, rows in zip(
+            self.start, self.confidence, self.accuracy, self.rows, strict=True
+        ):
+            place = f"{start:.3f} to {start + 1 / self.bins:.3f}"
+            lines.append(f"  {place}  {confidence:10.4f}  {accuracy:8.4f}  {rows:10,.6g}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def reliability(
+    posteriors: ArrayLike, truth: ArrayLike, bins: int = 15, weights: ArrayLike | None = None
+) -> Reliability:
+    """Confidence beside accuracy, bin by bin of the largest posterior: the calibration curve.
+
+    >>> reliability([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1, 0], bins=5)
+    calibration error 0.3000
+      posterior       confidence  accuracy        rows
+      0.600 to 0.800      0.6000    0.0000           1
+      0.800 to 1.000      0.8667    0.6667           3
+    """
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 10**6:
+        raise errors.bad_setting("bins", bins, "a whole number from 1 to 1,000,000")
+    shares = _table("posteriors", posteriors)
+    n_classes, n_rows = shares.shape
+    if not n_rows:
+        raise errors.bad_setting("posteriors", "no rows", "rows × classes, with one row at least")
+    fits = (shares >= 0) & (shares <= 1 + 1e-9)
+    if not fits.all():
+        row, number = (int(place) for place in np.argwhere(~fits.T)[0])
+        raise errors.bad_score("posteriors", float(shares[number, row]), row, number, "a probability from 0 to 1")
+    classes, weighed = _truth(truth, n_classes, n_rows), _weights(weights, n_rows)
+    confidence, right = shares.max(axis=0), shares.argmax(axis=0) == classes
+    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    rows: Real = np.bincount(place, weighed, bins).astype(np.float64)
+    filled = np.flatnonzero(rows)
+    said, came = (np.bincount(place, weighed * of, bins)[filled] / rows[filled] for of in (confidence, right))
+    return Reliability(int(bins), filled / bins, said, came, rows[filled])
