@@ -246,6 +246,9 @@ class Words:
     def encode(self, tokeniser: Tokeniser, texts: Texts, threads: int) -> tuple[Int, Codes]:
         """Offsets (n + 1,) and the ids of all tokens in order; -1: unknown."""
 
+    def bags(self, tokeniser: Tokeniser, texts: Texts, threads: int) -> tuple[Int, Codes, Codes]:
+        """Offsets (n + 1,), and of each text the ids of its known words, ascending, each once, and how often it has them."""
+
     def in_order(self) -> Ids:
         """The ids of the words that some text has, by their UTF-8 bytes."""
 

@@ -544,3 +544,10 @@ def no_words_left(column: str, n_words: int) -> BanburyWarning:
         f"none of the {n_words:,} words of column {column!r} is left, so its texts say nothing. Prune less: see min_count, "
         "min_share, max_share and drop_most_frequent of bb.Text."
     )
+
+
+def too_many_to_leave_out(n_rows: int, most: int) -> BadSetting:
+    return BadSetting(
+        f"folds='loo' has no formula for these settings, and there are {n_rows:,} rows; row by row it can be done for two to "
+        f"{most:,} of them. Give a number of folds, or how='mean'."
+    )

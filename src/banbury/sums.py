@@ -100,6 +100,12 @@ def expansion(a: Any) -> Real:
     return np.stack([a, zero, zero], axis=-1)
 
 
+def exact_product(a: Real, b: Real) -> Real:
+    """Products of float64 numbers as expansions, exact below 2**996."""
+    product, rest = _two_product(a, b)
+    return np.stack([product, rest, np.zeros_like(product)], axis=-1)
+
+
 def value(a: Real) -> Real:
     """Expansions rounded to float64. (NumPy's sum over the last axis would add in another order.)"""
     result: Real = a[..., 0] + (a[..., 1] + a[..., 2])

@@ -209,6 +209,11 @@ fn parts<'a>(sums: impl Iterator<Item = &'a Expansion>) -> Vec<f64> {
     sums.flat_map(|sum| sum.parts()).collect()
 }
 
+type Bags<'py> = (
+    Int1<'py>,
+    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<i32>>,
+);
 type Totals<'py> = (Int1<'py>, Option<Bound<'py, PyAny>>);
 type Pairs<'py> = (
     Int1<'py>,
@@ -587,6 +592,23 @@ impl Words {
         let (texts, tokeniser, words) = (held.texts()?, tokeniser.inner(), self.get(py));
         let (offsets, codes) = py.detach(|| words.encode(tokeniser, &texts, threads))?;
         Ok((offsets.into_pyarray(py), codes.into_pyarray(py)))
+    }
+
+    fn bags<'py>(
+        &self,
+        py: Python<'py>,
+        tokeniser: &Tokeniser,
+        texts: &Bound<'py, PyAny>,
+        threads: i64,
+    ) -> PyResult<Bags<'py>> {
+        let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
+        let (texts, tokeniser, words) = (held.texts()?, tokeniser.inner(), self.get(py));
+        let bags = py.detach(|| words.bags(tokeniser, &texts, threads))?;
+        Ok((
+            bags.offsets.into_pyarray(py),
+            bags.ids.into_pyarray(py),
+            bags.times.into_pyarray(py),
+        ))
     }
 
     fn in_order<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {

@@ -66,6 +66,14 @@ pub struct Pairs {
     pub sums: Option<Vec<f64>>,
 }
 
+/// The words of texts: those of text i are `offsets[i]` to `offsets[i + 1]`.
+#[derive(Debug, Default)]
+pub struct Bags {
+    pub offsets: Vec<i64>,
+    pub ids: Vec<i32>,
+    pub times: Vec<i32>,
+}
+
 impl Pairs {
     fn new(real: bool) -> Self {
         Pairs {
@@ -241,6 +249,49 @@ impl Words {
             index.iter().all(fits),
             "index must be -1, or the number of a class",
         )
+    }
+
+    /// The known words of each text in order, each once, how often it has them, and where each text's end.
+    pub fn bags(
+        &self,
+        tokeniser: &Tokeniser,
+        texts: &Texts,
+        threads: usize,
+    ) -> Result<Bags, Error> {
+        let threads = threads::worth(threads, texts.bytes());
+        let pieces = texts.len().div_ceil(PIECE);
+        let found = threads::try_map(threads, pieces, |i| {
+            let rows = i * PIECE..texts.len().min((i + 1) * PIECE);
+            let (mut tokens, mut ids) = (Tokens::default(), vec![]);
+            let (mut words, mut times, mut ends) = (vec![], vec![], vec![]);
+            for row in rows {
+                ids.clear();
+                if texts.read(row, tokeniser, &mut tokens)? {
+                    self.find_all(&tokens, &mut ids);
+                    ids.sort_unstable();
+                }
+                for same in ids.chunk_by(|a, b| a == b) {
+                    if same[0] != UNKNOWN {
+                        words.push(same[0] as i32);
+                        times.push(same.len() as i32);
+                    }
+                }
+                ends.push(words.len());
+            }
+            Ok::<_, Error>((words, times, ends))
+        })?;
+        let mut bags = Bags {
+            offsets: vec![0],
+            ..Bags::default()
+        };
+        for (ids, times, ends) in found {
+            let start = bags.ids.len();
+            let ends = ends.iter().map(|end| (start + end) as i64);
+            bags.offsets.extend(ends);
+            bags.ids.extend(ids);
+            bags.times.extend(times);
+        }
+        Ok(bags)
     }
 
     /// The tokens of each text as numbers of words, -1 for words that are not there, and where each text's end.

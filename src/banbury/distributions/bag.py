@@ -95,7 +95,7 @@ class Bag:
             owners = np.repeat(np.arange(stop - start), np.diff(offsets[start : stop + 1]))
             table[start:stop] = self._exact(stop - start, owners, ids[offsets[start] : offsets[stop]])
             start = stop
-        codes = np.where(_missing(texts, n_texts), -1, np.arange(n_texts))
+        codes = np.where(missing_texts(texts, n_texts), -1, np.arange(n_texts))
         lookup = np.arange(n_texts, dtype=np.uint32)
         return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
 
@@ -302,7 +302,7 @@ class Bag:
         return result
 
 
-def _missing(texts: Any, n_texts: int) -> NDArray[np.bool_]:
+def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
     """Which texts there are not, of texts as the kernels take them."""
     if isinstance(texts, list):
         return np.array([not isinstance(text, str) for text in texts], dtype=np.bool_)

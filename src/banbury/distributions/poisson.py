@@ -83,12 +83,19 @@ class Rates:
 
     def log_probability(self, f: int, counts: Real) -> Real:
         """(counts, classes)."""
+        return self._of(counts, self.mean[f], None if self.rate is None else self.rate[f])
+
+    def log_probability_of_each(self, counts: Real) -> Real:
+        """The same where every count has a feature of its own."""
+        return self._of(counts, self.mean, self.rate)
+
+    def _of(self, counts: Real, mean: Real, rate: Real | None) -> Real:
         from scipy.special import gammaln, xlogy  # a third of a second to import; few need it
 
         x = counts[:, None]
-        if self.rate is None:
-            return np.asarray(xlogy(x, self.mean[f]) - self.mean[f] - gammaln(x + 1.0))
-        shape, rate = self.mean[f], self.rate[f]
+        if rate is None:
+            return np.asarray(xlogy(x, mean) - mean - gammaln(x + 1.0))
+        shape = mean
         choose = gammaln(x + shape) - gammaln(shape) - gammaln(x + 1.0)
         return np.asarray(choose + shape * np.log(rate / (rate + 1.0)) - x * np.log1p(rate))
 

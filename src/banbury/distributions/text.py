@@ -217,12 +217,13 @@ class Text(Family):
     def words(self, table: Any, by_name: bool = False) -> Vocabulary:
         """The words an estimate uses; ``by_name``: in an order that does not depend on where they were met."""
         pruning = self.pruning
-        if self.vocabulary is not None:
-            assert isinstance(self.vocabulary, tuple)
-            every = given_words(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
-        else:
-            every = every_word(table, by_name or pruning.ranks)
+        every = self.given(table) if self.vocabulary is not None else every_word(table, by_name or pruning.ranks)
         return pruning.of(every)
+
+    def given(self, table: Any) -> Vocabulary:
+        """The words of the vocabulary that was given."""
+        assert isinstance(self.vocabulary, tuple)
+        return given_words(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 
     def estimate(self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator) -> Bag:
         (feature,) = features

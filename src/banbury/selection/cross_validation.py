@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury.distributions.family import How
+from banbury import errors
+from banbury.distributions.family import Choice, How
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
+from banbury.selection import leave_one_out
 from banbury.selection.dataset import Dataset, held
-from banbury.selection.folds import Round, Split, rounds
+from banbury.selection.folds import MOST_FOLDS, Round, Split, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation
 from banbury.tally import Tally
@@ -74,8 +76,37 @@ def cross_validate(
         **reading,
     )
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
+    if isinstance(folds, str) and folds == "loo":
+        return _left_one_out(rows, settings)
     splits = rounds(folds, rows.labels, seed, _groups(groups, rows))
-    return _validated(rows, splits, settings, folds)
+    return _validated(rows, splits, settings, f"{sum(len(each.splits) for each in splits)}-fold cross-validation")
+
+
+def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation:
+    """By formula where every family has one, and row by row otherwise."""
+    choice = Choice(settings["how"], float(settings["alpha"]), int(settings["seed"]))
+    if not leave_one_out.supported(rows, choice):
+        n_rows = int(np.count_nonzero(rows.labels >= 0))
+        if not 2 <= n_rows <= MOST_FOLDS:
+            raise errors.too_many_to_leave_out(n_rows, MOST_FOLDS)
+        each = np.full(rows.n_rows, -1, dtype=np.int64)
+        each[rows.labels >= 0] = np.arange(n_rows)
+        return _validated(rows, rounds(each, rows.labels, 0, None), settings, "leave-one-out cross-validation")
+    tested, scores, kept = leave_one_out.left_one_out(rows, settings)
+    weights = None if rows.weights is None else rows.weights[tested]
+    notes = (f"of all rows, not of all but one: {', '.join(kept)}",) if kept else ()
+    numbers = np.arange(len(tested), dtype=np.int32)
+    what = "leave-one-out cross-validation"
+    posteriors = normalised(scores)
+    return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what, notes)
+
+
+def normalised(log_joint: Real) -> Real:
+    """P(class | row) of log joint probabilities; equal shares in a row in which every class is impossible."""
+    top = log_joint.max(axis=1, keepdims=True)
+    impossible = np.isneginf(top)
+    shares = np.exp(np.where(impossible, 0.0, log_joint - np.where(impossible, 0.0, top)))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def _groups(groups: Any, rows: Dataset) -> Any:
@@ -85,7 +116,7 @@ def _groups(groups: Any, rows: Dataset) -> Any:
     return np.concatenate([np.asarray(batch.codes(groups).codes) for batch in rows.batches])
 
 
-def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], folds: Any) -> CrossValidation:
+def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str) -> CrossValidation:
     found = [answer for each in splits for answer in scored(rows, each, settings, "posterior")]
     tested = np.concatenate([split.test for split, _ in found])
     numbers = np.repeat(np.arange(len(found), dtype=np.int32), [len(split.test) for split, _ in found])
@@ -93,7 +124,6 @@ def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, An
     if len(splits) == 1:  # in the order of the rows
         order = np.argsort(tested, kind="stable")
         tested, numbers, posteriors = tested[order], numbers[order], posteriors[order]
-    what = f"{len(found)}-fold cross-validation"
     weights = None if rows.weights is None else rows.weights[tested]
     return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what)
 

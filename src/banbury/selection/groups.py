@@ -81,11 +81,13 @@ class Groups:
             common = column.table, index, len(rest.classes), column.by_name
             if alone and rest.classes == self._total.classes:
                 assert tested is not None
-                left: Learned = AllBut(*common, column.total, column.groups, tested)
-                needed: Ids | None = column.groups.words(tested)
+                without = AllBut(*common, column.total, column.groups, tested)
+                needed: Ids | None = np.setdiff1d(column.groups.words(tested), without.gone, assume_unique=True)
+                left: Learned = without
             else:
                 left = Learned(*common)
-                needed = None if tested is None else column.table.having(np.where(groups == tested, 0, -1))
+                its_own = None if tested is None else column.table.having(np.where(groups == tested, 0, -1))
+                needed = None if its_own is None else np.intersect1d(its_own, left.live, assume_unique=True)
             found.append(Words(cast(Any, left), needed))
         return replace(rest, words=tuple(found))
 

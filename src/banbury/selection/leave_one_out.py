@@ -1,0 +1,87 @@
+"""Leave-one-out: every row scored by what all others add up to, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury.distributions import Text, leave_one_out, leave_one_text_out
+from banbury.distributions.family import Choice
+from banbury.distributions.leave_one_out import Own
+from banbury.naive_bayes import Model, estimate
+from banbury.readers import Batch
+from banbury.selection.dataset import Dataset
+from banbury.selection.groups import Groups
+from banbury.tally import Tally
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+def supported(rows: Dataset, choice: Choice) -> bool:
+    """Whether every family has a formula."""
+    if choice.how == "gibbs":
+        return False
+    own = Own(rows.batches[0], np.zeros(0, dtype=np.int64), rows.weights, 1)
+    texts = (feature.family for feature in rows.schema.texts)
+    return all(isinstance(family, Text) and leave_one_text_out.supported(family, choice, own) for family in texts)
+
+
+def left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real, list[str]]:
+    """The labelled rows, log P(class, row) of each without itself, (rows, classes), and what stays that of all rows.
+
+    A row in which every class is impossible gets its log prior.
+    """
+    groups = np.where(rows.labels >= 0, 0, -1).astype(np.int32)
+    total = Groups.of(rows, groups, 1).total
+    model = estimate(total, **settings)
+    tested = np.flatnonzero(rows.labels >= 0)
+    place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)
+    labels = place[rows.labels[tested]]
+    weights = None if rows.weights is None else rows.weights[tested]
+    found, start = [], 0
+    for batch in rows.take(tested):
+        part = slice(start, start + batch.n_rows)
+        found.append(_of_batch(model, batch, labels[part], None if weights is None else weights[part], rows.threads))
+        start = part.stop
+    wide = np.full((len(tested), len(rows.classes)), -np.inf)
+    wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = np.concatenate(found)
+    return tested, wide, _notes(total)
+
+
+def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> Real:
+    own = Own(batch, labels, weights, threads)
+    prior = _log_prior(model, own)
+    result = prior.copy()
+    for family, features, sums in model.tally.groups:
+        if isinstance(family, Text):
+            result += leave_one_text_out.left_one_out(family, features[0], sums, model.choice, own)  # type: ignore[arg-type]
+        else:
+            result += leave_one_out.left_one_out(family, features, sums, model.choice, own)
+    return np.where(np.isneginf(result).all(axis=1, keepdims=True), prior, result)
+
+
+def _log_prior(model: Model, own: Own) -> Real:
+    """The class prior without each row; −inf where its class has no other."""
+    rows, at = model.tally.rows.value, np.arange(len(own.labels))
+    left = rows[own.labels] - own.weight
+    gone = left <= 1e-12 * rows[own.labels]
+    result = np.broadcast_to(model.log_prior, (len(at), len(rows))).copy()
+    prior = model.class_prior
+    if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):
+        alpha = float(prior or 0.0)
+        with np.errstate(divide="ignore"):
+            result[:] = np.log(rows + alpha)
+            result[at, own.labels] = np.log(np.where(gone, 0.0, left) + alpha)
+    result[at[gone], own.labels[gone]] = -np.inf
+    return result
+
+
+def _notes(tally: Tally) -> list[str]:
+    kept = leave_one_out.notes(tally.schema.features)
+    for feature in tally.schema.texts:
+        kept += leave_one_text_out.notes(feature.family)  # type: ignore[arg-type]
+    return list(dict.fromkeys(kept))
