@@ -22,6 +22,7 @@ from scipy import sparse
 import banbury as bb
 from banbury import errors
 from banbury.calibration import Calibration, calibrate
+from banbury.dependence import diagnose
 
 XY = {"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}
 WORDS = {"x": ["u", "v", "u"], "y": ["a", "b", "a"]}
@@ -46,6 +47,16 @@ def folder(path: Path) -> None:
     for label, text in (("ham", "lunch at noon tomorrow"), ("spam", "cheap meds for you")):
         (path / label).mkdir()
         file(path / label, text, "a.txt")
+
+
+class Restless:
+    """Batches of which there is one more each time they are read."""
+
+    n = 0
+
+    def __iter__(self) -> Any:
+        self.n += 1
+        return iter([WORDS | {"z": WORDS["x"]}] * self.n)
 
 
 def broken() -> Any:
@@ -174,6 +185,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         errors.BadValue,
         ["'slopes' of this platt calibration must be an array", "state() returned"],
     ),
+    (
+        "too_many_to_leave_out",
+        lambda _: bb.cross_validate({"a": ["x"], "y": [0]}, "y", features="categorical", folds="loo", how="gibbs"),
+        errors.BadSetting,
+        ["folds='loo' has no formula", "there are 1 rows", "Give a number of folds"],
+    ),
     ("length_mismatch", lambda _: counted(weights=[1, 2]), errors.LengthMismatch, ["3 rows but 2 weights", "per row"]),
     ("length_mismatch", lambda _: counted(target=["a"]), errors.LengthMismatch, ["3 rows but 1 labels"]),
     ("length_mismatch", lambda _: counted([XY, XY], target=["a"] * 7), errors.LengthMismatch, ["6 rows but 7 labels"]),
@@ -215,6 +232,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda d: bb.save(model(), d / "no/such.banbury"),
         errors.BadFile,
         ["cannot write", "such.banbury", "No such file"],
+    ),
+    (
+        "changed_data",
+        lambda _: diagnose(Restless(), "y"),
+        errors.BanburyError,
+        ["not the same", "a second time", "a copy"],
     ),
     (
         "cannot_restart",

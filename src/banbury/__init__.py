@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from banbury import datasets
+from banbury.calibration import Calibration, calibrate
+from banbury.dependence import Diagnosis, diagnose, mutual_information
 from banbury.distributions import (
     Bernoulli,
     Categorical,
@@ -35,8 +37,10 @@ __all__ = [
     "BanburyError",
     "BanburyWarning",
     "Bernoulli",
+    "Calibration",
     "Categorical",
     "CrossValidation",
+    "Diagnosis",
     "Explanation",
     "Gaussian",
     "Histogram",
@@ -48,11 +52,14 @@ __all__ = [
     "Schema",
     "Tally",
     "Text",
+    "calibrate",
     "count",
     "cross_validate",
     "datasets",
+    "diagnose",
     "estimate",
     "load",
+    "mutual_information",
     "save",
 ]
 

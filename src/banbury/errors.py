@@ -309,6 +309,13 @@ def cannot_restart(column: str, kind: str) -> BadValue:
     )
 
 
+def changed_data(source: str | None = None) -> BanburyError:
+    return BanburyError(
+        f"the rows{where(source)} were not the same when they were read a second time. "
+        "Read them into memory first, or diagnose a copy that nobody writes to."
+    )
+
+
 def too_many_cells(column: str, n_values: int, n_classes: int) -> BadValue:
     return BadValue(
         f"column {column!r} has {n_values:,} values and there are {n_classes:,} classes: a table of all pairs would not fit. "

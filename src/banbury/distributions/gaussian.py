@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_finite, check_positive
+from banbury.distributions.family import Choice, Columns, Family, Feature, How, Shape, check_finite, check_positive
 from banbury.sums import Counts, Moments
 
 Real = NDArray[np.float64]
@@ -78,6 +78,10 @@ class Gaussian(Family):
         if choice.how == "gibbs":
             return _normal(features, *self._drawn(posterior, rng))
         return _normal(features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expected())
+
+    def is_plain(self, how: How) -> bool:
+        """Whether each class has its own mean and variance, and nothing else."""
+        return self.variance == "per class" and (how == "mle" or (self.prior is None and how in ("map", "mean")))
 
     def _plain(self, sums: Moments) -> tuple[Real, Real]:
         n, mean, spread = sums.n.value, sums.mean, sums.spread

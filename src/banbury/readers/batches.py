@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.readers.columns import (
+    Coded,
     Codes,
     Column,
     Kind,
@@ -147,6 +148,11 @@ class Batch:
         part.first_row = self.first_row + start
         part.row_names = None if self.row_names is None else self.row_names[start:stop]
         return part
+
+    def coded(self, names: Sequence[str]) -> Batch:
+        """The same rows, with these columns as codes of their distinct values."""
+        given = {name: Coded(self.codes(name), self.categorical(name)) for name in names}
+        return self._with(self.names, Columns(lambda name: given.get(name) or self._columns[name]))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""

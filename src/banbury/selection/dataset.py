@@ -18,6 +18,7 @@ from banbury.sums import in_order
 from banbury.tally import Growing, Label, Labels, Tally, aligned, numbered, parts
 
 Int = NDArray[np.int64]
+PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +59,13 @@ class Dataset:
         """Rows by their numbers, which ascend: the part that each batch has, in order."""
         ends = np.searchsorted(rows, self.starts)
         for batch, start, a, b in zip(self.batches, self.starts, ends, ends[1:], strict=False):
-            if a == b:
+            if b - a == batch.n_rows:
+                yield batch
                 continue
-            inside = rows[a:b] - start
-            whole = len(inside) == batch.n_rows
-            part = batch if whole else batch.take(inside)
-            part.threads = self.threads
-            yield part
+            for first in range(a, b, PIECE):
+                part = batch.take(rows[first : min(first + PIECE, b)] - start)
+                part.threads = 1
+                yield part
 
 
 def held(
@@ -98,12 +99,18 @@ def held(
         leaked = [labels.column] if labels.column in batches[0].names else []
         schema = infer(batches[0], {*labels.reserved(), *filter(None, leaked)}, labels.name, features, missing)
     found = [numbered(batch, schema, labels) for batch in batches]
-    fitting = tuple(aligned(batch, schema, labels.reserved()) for batch in batches)
+    fitting = tuple(_encoded(aligned(batch, schema, labels.reserved()), schema) for batch in batches)
     numbers, classes = _together([(names, codes) for codes, names, _ in found])
     if not classes:
         raise errors.no_target(len(numbers), labels.name)
     weighed = None if found[0][2] is None else np.concatenate([w for _, _, w in found if w is not None])
     return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name)
+
+
+def _encoded(batch: Batch, schema: Schema) -> Batch:
+    """The batch with its words as codes: they are asked for many times."""
+    names = [f.name for f in schema.keyed if f.family.shape == "keys" and batch.kind(f.name) == "string"]
+    return batch.coded(names) if names else batch
 
 
 def _all(source: Source) -> list[Batch]:

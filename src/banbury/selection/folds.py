@@ -66,12 +66,21 @@ def _number(folds: int, labels: NDArray[np.int32]) -> int:
 def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
     """A fold for every labelled row: those of each class are dealt out in turn, in random order."""
     rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(labels >= 0)
-    rows = rng.permutation(rows)
-    dealt = rows[np.argsort(labels[rows], kind="stable")]
+    order = by_number(labels)
+    order = order[np.searchsorted(labels[order], 0) :]
+    dealt = (np.arange(len(order)) % folds).astype(np.uint16)
+    ends = np.searchsorted(labels[order], np.arange(int(labels.max()) + 2))
+    for a, b in pairwise(ends.tolist()):
+        rng.shuffle(dealt[a:b])
     result = np.full(len(labels), -1, dtype=np.int32)
-    result[dealt] = np.arange(len(dealt), dtype=np.int32) % folds
+    result[order] = dealt
     return result
+
+
+def by_number(numbers: NDArray[np.int32]) -> Int:
+    """The rows in the order of their numbers, −1 first; of equals in their own order."""
+    short = numbers.astype(np.int16) if int(numbers.max(initial=0)) < 2**15 else numbers  # sorted by its digits
+    return np.argsort(short, kind="stable")
 
 
 def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -96,7 +105,7 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
 def _partition(folds: NDArray[np.int32]) -> Round:
     """Every fold tested once, by what all the others say."""
     n_folds = int(folds.max()) + 1
-    order = np.argsort(folds, kind="stable")
+    order = by_number(folds)
     ends = np.searchsorted(folds[order], np.arange(n_folds + 1))
     tests = [order[a:b] for a, b in pairwise(ends)]
     learned = ~np.eye(n_folds, dtype=np.bool_)

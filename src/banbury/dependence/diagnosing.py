@@ -1,0 +1,313 @@
+"""Diagnosis: a table is read twice, for its columns and for their pairs, and what stands against naive Bayes is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.dependence.groups import ROWS_PER_CELL, Grouped, compared_columns, grouped, overall_groups, within_reach
+from banbury.dependence.information import (
+    bits_of,
+    check_most,
+    entropy,
+    excess,
+    expected,
+    inverse_shares,
+    p_values,
+    shares,
+    words_of,
+)
+from banbury.dependence.pairs import FEWEST_ROWS, LEVEL, Assigned, Word, compared_words, count_pairs
+from banbury.dependence.results import Diagnosis, Telling, Uninformative
+from banbury.distributions import Histogram, Text
+from banbury.distributions.family import Feature
+from banbury.distributions.poisson import Poisson, check_counts
+from banbury.progress import watched
+from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read
+from banbury.readers.batches import Columns
+from banbury.readers.columns import Numbers
+from banbury.schema import FINE_BINS, Features, Missing, Schema, infer
+from banbury.sums import Words
+from banbury.tally import Growing, Label, Labels, Part, Tally, aligned, parts
+
+Real = NDArray[np.float64]
+
+FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
+
+
+def diagnose(
+    data: Any,
+    target: Any = None,
+    *,
+    features: Features = "auto",
+    schema: Schema | None = None,
+    weights: Any = None,
+    missing: Missing = "skip",
+    threads: int | None = None,
+    most: int = 20,
+    **reading: Any,
+) -> Diagnosis:
+    """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
+
+    ``data``, ``target``, ``features``, ``schema``, ``weights``, ``missing`` and ``reading`` are those of ``bb.count``. The table
+    is read twice, batch by batch (an iterator is held in memory): to count values, bins and words, and then to count pairs.
+    ``most`` is how many pairs, and words of a text, are listed.
+
+    Pairs are compared by I(A; B | class), over the rows that have both values. Numbers are cut into at most 12 groups of about
+    equal size in each class, fewer where rows are few; up to 50 values of a category, fewer where rows are few, are taken as they
+    are, and of more the frequent ones, the rest by name in groups of about equal size; classes of fewer than ten rows are left
+    aside. Among more than 200 columns the most telling are compared; of texts the presence of the 200 most telling words. Even
+    independent columns seem to share about
+    d / (2 · rows · ln 2) bits, where d adds up (values of A − 1)(values of B − 1) over the classes: that is taken off, down to 0.
+    A pair is listed if the likelihood-ratio test (G, with d degrees of freedom and Williams' correction) finds it beyond chance
+    at the level 0.05 over all pairs together.
+
+    A column tells nothing if the same test, of the column and the class, does not find it beyond chance at the level 0.05 (among
+    more than 20 classes those of fewer than ten rows are then taken as one); columns that inference leaves out are listed with
+    the reason. Whole weights count as so many rows; of fractional ones the tests take Kish's number of rows, (Σw)² / Σw².
+
+    >>> import banbury as bb
+    >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
+    ...          "door": ["a", "a", "a", "a", "b"] * 32, "full": ["yes", "yes", "yes", "no", "no", "no", "no", "yes"] * 20}
+    >>> bb.diagnose(rooms, target="full")
+    Diagnosis of 160 rows, 2 classes, 3 columns
+    Pairs that depend on each other given the class (of 3), in bits:
+      warm / celsius  0.973  100%  duplicated
+    Columns that tell nothing about the class, as far as these rows show:
+      warm     p = 1
+      celsius  p = 1
+      door     p = 1
+    Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of warm and celsius.
+    """
+    check_most(most)
+    if schema is not None and not (isinstance(features, str) and features == "auto"):
+        raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
+    if schema is not None and not isinstance(schema, Schema):
+        raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
+    source = _opened(data, schema, reading)
+    target = source.target if target is None and np.ndim(weights) < 2 else target
+    labels = Labels.of(target, weights, None, n_threads(threads))
+    while True:
+        try:
+            return _diagnosed(source, labels, schema, features, missing, int(most))
+        except Widened:  # a column does not stay what its first rows were: from the start, reading it as it is
+            continue
+
+
+def _opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
+    """The table's batches, which can be read twice."""
+    if schema is not None and schema.texts and not reading and is_texts(data):
+        return from_texts(data, None, None)  # texts, and no names of files
+    kinds = schema.kinds() if schema is not None and not isinstance(data, Batch) else None
+    source = read(data, kinds=kinds, **reading)
+    if source.again:
+        return source
+    try:
+        batches = list(source)
+    except Widened as wider:
+        raise errors.cannot_restart(wider.column, wider.kind) from None
+    return Source(lambda: iter(batches), source.name, target=source.target)
+
+
+def _diagnosed(
+    source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing, most: int
+) -> Diagnosis:
+    tally, assigned, schema = _counted(source, labels, schema, features, missing)
+    scale = _rows_per_weight(assigned)
+    singles = _singles(tally, scale, most)
+    ranked = sorted(singles, key=lambda s: (-s.bits, s.p))
+    columns = compared_columns(tally, [s.feature for s in ranked if s.different], scale)
+    words = compared_words(tally)
+    counted = count_pairs(source, labels, tally, assigned, columns, words)
+    found = [counted.of_columns(columns, scale), counted.of_words(words, scale)]
+    n_pairs = sum(len(each.bits) for each in found)
+    pairs = sorted((p for each in found for p in each.listed(n_pairs, most)), key=lambda p: (-p.bits, p.p))
+    idle = [
+        Uninformative(s.feature, s.why or f"p = {s.p:.2g}", None if s.why else s.p) for s in singles if s.p >= LEVEL
+    ]
+    left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
+    return Diagnosis(
+        tally.n_rows,
+        tally.classes,
+        entropy(shares(tally.rows.value)),
+        tuple(pairs[:most]),
+        tuple(Telling(s.feature, s.bits, s.p, s.words) for s in ranked),
+        (*idle, *left_out),
+        n_pairs,
+        tuple(_notes(tally, singles, columns, words)),
+    )
+
+
+def _notes(tally: Tally, singles: Sequence[Single], columns: Sequence[Grouped], words: Sequence[Word]) -> Iterator[str]:
+    """What was not compared."""
+    different = sum(s.different for s in singles)
+    if different > len(columns):
+        yield f"Pairs are those of the {len(columns):,} most telling of {different:,} columns."
+    known = sum(each.table.n_words for each in tally.words)
+    if known > len(words):
+        yield f"Pairs of words are those of the {len(words):,} most telling of {known:,} words."
+    if tally.skipped:
+        yield f"Skipped: {tally.skipped:,} row{'s' * (tally.skipped != 1)} without a target."
+
+
+# The first pass: values, bins and words
+
+
+def _counted(
+    source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing
+) -> tuple[Tally, list[Assigned], Schema]:
+    """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
+    growing, seen = None, 0
+    found: list[list[tuple[Sequence[Label], Assigned]]] = []
+    for batch in watched(source, "counting", source.name):
+        seen += batch.n_rows
+        if batch.n_rows == 0:
+            continue
+        batch.threads = labels.threads
+        if schema is None:
+            leaked = [name for name in (labels.column,) if name is not None and name in batch.names]
+            schema = infer(batch, [*labels.reserved(), *leaked], labels.name, features, missing)
+        growing = growing or Growing(_in_bins(schema))
+        batch = aligned(batch, schema, labels.reserved())
+        for feature in schema.measured:
+            if isinstance(feature.family, Poisson):
+                check_counts(batch, feature.name, labels.threads)
+        for k, part in enumerate(_parts(batch, growing.schema, labels)):
+            growing.add(part)
+            if k == len(found):
+                found.append([])
+            found[k].append((part.rows.labels, Assigned(part.rows.classes, part.rows.weights, part.rows.whole)))
+    labels.check_length(seen)
+    if growing is None or schema is None:
+        raise errors.empty_data(source.name)
+    tally = growing.frozen()
+    if not tally.classes and tally.skipped == seen:
+        raise errors.no_target(seen, labels.name)
+    if not tally.classes:
+        raise errors.empty_data(source.name, "no row has a weight above 0")
+    return tally, [_joined(each, tally.classes) for each in found], schema
+
+
+def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
+    """The batch, counted; numbers too far away for their bins to be numbered are brought nearer."""
+    while True:
+        try:
+            return list(parts(batch, schema, labels))
+        except errors.BadValue as bad:
+            column = schema[bad.column] if getattr(bad, "what", None) == "too fine" else None  # type: ignore[attr-defined]
+            if column is None or column.family.settings():
+                raise
+            batch = _nearer(batch, column)
+
+
+def _nearer(batch: Batch, feature: Feature) -> Batch:
+    """The batch, with one column's numbers within reach of its bins."""
+    near = Numbers(within_reach(batch.numbers([feature.name])[0].reshape(-1), feature))
+    columns = Columns(lambda name: near if name == feature.name else batch.column(name))
+    result = Batch(batch.names, batch.n_rows, columns, batch.named, batch.source)
+    result.first_row, result.threads = batch.first_row, batch.threads
+    return result
+
+
+def _in_bins(schema: Schema) -> Schema:
+    """The schema with fine bins in place of moments."""
+
+    def binned(feature: Feature) -> Feature:
+        if feature.family.shape != "moments":
+            return feature
+        finer = 1.0 if isinstance(feature.family, Poisson) else 2.0**-FINE_BINS
+        return replace(feature, family=Histogram(), unit=max(feature.unit * finer, 2.0**-1020))
+
+    return replace(schema, features=tuple(map(binned, schema.features)))
+
+
+def _joined(found: Sequence[tuple[Sequence[Label], Assigned]], classes: tuple[Label, ...]) -> Assigned:
+    """Batches, each with its own numbers of classes, one after the other."""
+    place = {name: c for c, name in enumerate(classes)}
+    numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in found]
+    weights = [a.weights for _, a in found if a.weights is not None]
+    whole = all(a.whole for _, a in found)
+    return Assigned(np.concatenate(numbers), np.concatenate(weights) if weights else None, whole)
+
+
+def _rows_per_weight(assigned: Sequence[Assigned]) -> float:
+    """What a weight of 1 counts in a test: 1, or by Kish's number of rows where weights are fractional."""
+    weights = [a.weights[a.classes >= 0] for a in assigned if a.weights is not None]
+    if all(a.whole for a in assigned) or not weights:
+        return 1.0
+    largest = max(float(w.max(initial=0.0)) for w in weights)
+    relative = [w / largest for w in weights]
+    return sum(float(w.sum()) for w in relative) / sum(float(w @ w) for w in relative) / largest
+
+
+# Columns one by one
+
+
+class Single(NamedTuple):
+    """What one column tells: bits beyond chance, and how often chance would come so far."""
+
+    feature: str
+    bits: float
+    p: float
+    different: bool  # whether it has two values at least, and is no text
+    why: str  # why it could not be tested, or nothing
+    words: Mapping[str, float]
+
+
+def _singles(tally: Tally, scale: float, most: int) -> list[Single]:
+    """What each column tells about the class."""
+    keyed, texts = iter(range(len(tally.schema.keyed))), iter(tally.words)
+    return [
+        _of_text(feature, next(texts), scale, most)
+        if feature.family.shape == "words"
+        else _of_values(feature, tally.counts.feature(next(keyed))[1].value, scale)
+        for feature in tally.schema.features
+    ]
+
+
+def _of_values(feature: Feature, cells: Real, scale: float) -> Single:
+    """``cells``: rows per value and class."""
+    n = float(cells.sum()) * scale
+    groups = overall_groups(feature, cells, int(n / (2 * ROWS_PER_CELL * cells.shape[1])))
+    table = _without_rare_classes(grouped(cells, groups), scale)
+    bits, margins = bits_of(table), [table.sum(axis=axis) for axis in (1, 0)]
+    values, classes = (int(np.count_nonzero(margin)) for margin in margins)
+    freedom = max(values - 1, 0) * max(classes - 1, 0)
+    rare = [float(inverse_shares(margin, table.sum()).sum()) for margin in margins]
+    p = float(p_values(bits, freedom, excess(rare[0], rare[1], max(n, 1e-300)), n))
+    why = _untested(n, cells.shape[1], classes, "one value only" if values < 2 else "")
+    return Single(feature.name, max(bits - float(expected(freedom, n)), 0.0), p, values > 1, why, {})
+
+
+def _without_rare_classes(table: Real, scale: float) -> Real:
+    """Where classes are many, those with too few rows for a test taken as one."""
+    rare = table.sum(axis=0) * scale < FEWEST_ROWS
+    if table.shape[1] <= FEW_CLASSES or not rare.any():
+        return table
+    return np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
+
+
+def _of_text(feature: Feature, words: Words, scale: float, most: int) -> Single:
+    """Of the word that tells most; p is that of the best of so many words."""
+    assert isinstance(feature.family, Text)
+    texts, n_words = words.texts.value, feature.family.words(words.table).n_words
+    n, freedom = float(texts.sum()) * scale, max(int(np.count_nonzero(texts)) - 1, 0) if n_words else 0
+    chance, best = float(expected(freedom, n)), words_of(feature, words, most)
+    p = min(float(p_values(max(best.values(), default=0.0), freedom, 0.0, n)) * max(n_words, 1), 1.0)
+    beyond = {word: max(bits - chance, 0.0) for word, bits in best.items()}
+    why = _untested(n, len(texts), int(np.count_nonzero(texts)), "" if n_words else "no words")
+    return Single(feature.name, max(beyond.values(), default=0.0), p, False, why, beyond)
+
+
+def _untested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
+    """Why there is nothing to test."""
+    if not n > 0:
+        return "no value"
+    if n_classes < 2:
+        return "there is one class only"
+    return "values in one class only" if with_values < 2 else otherwise

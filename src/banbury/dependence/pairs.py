@@ -1,0 +1,303 @@
+"""Pairs of columns and of words: counted in a pass over the rows, and measured given the class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.dependence.groups import ABSENT, MOST_CELLS, Grouped
+from banbury.dependence.information import entropy_terms, excess, expected, inverse_shares, p_values, words_of
+from banbury.dependence.results import Pair
+from banbury.distributions import Text
+from banbury.progress import watched
+from banbury.readers import Batch, Source
+from banbury.sums import Rows
+from banbury.tally import Labels, Tally, aligned
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+LEVEL = 0.05  # the chance of taking noise for information that tests allow
+MOST_WORDS = 200  # whose pairs are counted: the most telling ones
+CHUNK = 1 << 17  # rows that are looked at together
+TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
+SAME = 1e-9  # entropies closer than this share are equal
+FEWEST_ROWS = 10  # of a class, for it to show how two columns depend on each other
+
+
+class Assigned(NamedTuple):
+    """The class of each row of the table, −1 for none, and its weight; with soft labels there is one for each class."""
+
+    classes: NDArray[np.int32]
+    weights: Real | None
+    whole: bool
+
+
+class Word(NamedTuple):
+    """A word of one of the columns of text."""
+
+    column: int
+    number: int  # its id in that column's table
+    name: str
+
+
+def compared_words(tally: Tally) -> list[Word]:
+    most = int(min(MOST_WORDS, (MOST_CELLS / len(tally.classes)) ** 0.5))
+    found = []
+    for at, (feature, words) in enumerate(zip(tally.schema.texts, tally.words, strict=True)):
+        best = words_of(feature, words, most)
+        ids = words.table.find(list(best)).tolist()
+        found += [
+            (bits, Word(at, number, f"{feature.name}:{word!r}"))
+            for number, (word, bits) in zip(ids, best.items(), strict=True)
+            if number >= 0
+        ]
+    found.sort(key=lambda each: -each[0])
+    return [word for _, word in found[:most]]
+
+
+class Found(NamedTuple):
+    """What was found of each pair, one entry per pair."""
+
+    names: Callable[[int], tuple[str, str]]
+    bits: Real
+    share: Real
+    p: Real
+    rows: Real
+    duplicated: NDArray[np.bool_]
+
+    def listed(self, n_pairs: int, most: int) -> list[Pair]:
+        """The worst of those beyond chance; ``n_pairs`` were looked at in all."""
+        beyond = np.flatnonzero((self.p * n_pairs < LEVEL) & (self.bits > 0))
+        worst = beyond[np.argsort(-self.bits[beyond], kind="stable")][:most]
+        return [
+            Pair(
+                *self.names(k),
+                float(self.bits[k]),
+                float(self.share[k]),
+                float(self.p[k]),
+                float(self.rows[k]),
+                bool(self.duplicated[k]),
+            )
+            for k in worst.tolist()
+        ]
+
+
+class Measured(NamedTuple):
+    """I(A; B | class), H(A | class) and H(B | class) as they are in the counts; and what the test needs. One entry per pair."""
+
+    joint: Real
+    first: Real
+    second: Real
+    freedom: Real  # Σ (values of A − 1)(values of B − 1) over the classes
+    excess: Real  # of G over chi-square, times the rows
+    rows: Real
+
+    def found(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> Found:
+        """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
+        rows = self.rows * total
+        rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
+        chance = expected(self.freedom, rows * scale)
+        smaller = np.minimum(self.first, self.second)
+        bits = np.maximum(self.joint - chance, 0.0)
+        room = smaller - chance
+        duplicated = (self.joint >= smaller * (1.0 - SAME)) & (smaller > SAME) & (bits > 0)
+        share = np.where(room > 0, np.minimum(bits / np.where(room > 0, room, 1.0), 1.0), 0.0)
+        p = p_values(np.maximum(self.joint, 0.0), self.freedom, self.excess / (total * scale), rows * scale)
+        return Found(names, bits, np.where(duplicated, 1.0, share), p, rows, duplicated)
+
+
+@dataclass
+class Pairs:
+    """Sums over the rows: of each column with those before it, and of words that stand in one row."""
+
+    total: float  # the weight of all rows
+    tables: list[Real]  # of column b: (groups of the columns before it, one below the other; classes; groups of b)
+    together: Real  # (classes, words and columns of text, the same)
+
+    def of_columns(self, columns: Sequence[Grouped], scale: float) -> Found:
+        starts = np.cumsum([0, *(column.size for column in columns)])
+        least = FEWEST_ROWS / (self.total * scale)
+        each = [_of_table(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
+        measured = Measured(*(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True)))
+        second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
+
+        def names(k: int) -> tuple[str, str]:
+            return columns[first[k]].feature.name, columns[second[k]].feature.name
+
+        return measured.found(names, self.total, scale)
+
+    def of_words(self, words: Sequence[Word], scale: float) -> Found:
+        first, second = np.triu_indices(len(words), 1)
+        text = np.array([len(words) + word.column for word in words], dtype=np.int64)
+        sums = np.zeros((6, len(first)))
+        least = FEWEST_ROWS / (self.total * scale)
+        for counts in self.together / self.total:
+            both, whole = counts[first, second], counts[text[first], text[second]]
+            sums += _of_presence(both, counts[first, text[second]], counts[text[first], second], whole, least)
+        sums[:3] /= np.where(sums[5] > 0, sums[5], 1.0)
+
+        def names(k: int) -> tuple[str, str]:
+            return words[first[k]].name, words[second[k]].name
+
+        return Measured(*sums).found(names, self.total, scale)
+
+
+NOTHING = (np.zeros(0),) * 6
+
+
+def _of_table(table: Real, starts: Int, least: float) -> Measured:
+    """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
+
+    ``table`` is (groups of all A, classes, groups of B).
+    """
+    of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
+    enough = of_class >= least * (1.0 - SAME)
+    table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
+    of_class = np.where(enough, of_class, 0.0)
+    of_a = table.sum(axis=2)  # (groups of A, classes)
+    of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
+    rows = of_class.sum(axis=1)
+    whole = np.where(rows > 0, rows, 1.0)
+    e_cells = np.add.reduceat(entropy_terms(table).sum(axis=(1, 2)), starts)
+    e_a = np.add.reduceat(entropy_terms(of_a).sum(axis=1), starts)
+    e_b, e_class = entropy_terms(of_b).sum(axis=(1, 2)), entropy_terms(of_class).sum(axis=1)
+    groups_a = np.add.reduceat((of_a > 0).astype(np.int64), starts, axis=0)
+    groups_b = np.count_nonzero(of_b, axis=2)
+    freedom = np.maximum(groups_a - 1, 0) * np.maximum(groups_b - 1, 0)  # (A, classes)
+    rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
+    rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
+    above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
+    return Measured(
+        (e_a + e_b - e_cells - e_class) / whole,
+        (e_a - e_class) / whole,
+        (e_b - e_class) / whole,
+        freedom.sum(axis=1).astype(np.float64),
+        above.sum(axis=1),
+        rows,
+    )
+
+
+def _of_presence(both: Real, a: Real, b: Real, whole: Real, least: float) -> Real:
+    """The same of words within one class, times its rows, from the shares of texts that have each word, both, or either text."""
+    whole = np.where(whole >= least * (1.0 - SAME), whole, 0.0)
+    cells = [both, a - both, b - both, whole - a - b + both]
+    cells = [np.where((whole > 0) & (each > SAME * whole), each, 0.0) for each in cells]  # the rest is rounding
+    with_a, without_a, with_b, without_b = (
+        cells[0] + cells[1],
+        cells[2] + cells[3],
+        cells[0] + cells[2],
+        cells[1] + cells[3],
+    )
+    e_cells, e_class = sum(map(entropy_terms, cells)), entropy_terms(whole)
+    e_a, e_b = entropy_terms(with_a) + entropy_terms(without_a), entropy_terms(with_b) + entropy_terms(without_b)
+    varied = (with_a > 0) & (without_a > 0) & (with_b > 0) & (without_b > 0)
+    rare_a, rare_b = (
+        inverse_shares(each, whole) + inverse_shares(rest, whole)
+        for each, rest in ((with_a, without_a), (with_b, without_b))
+    )
+    above = np.where(varied, excess(rare_a, rare_b, np.where(whole > 0, whole, 1.0)), 0.0)
+    joint = e_a + e_b - e_cells - e_class
+    return np.stack([joint, e_a - e_class, e_b - e_class, varied.astype(np.float64), above, whole])
+
+
+def count_pairs(
+    source: Source,
+    labels: Labels,
+    tally: Tally,
+    assigned: Sequence[Assigned],
+    columns: Sequence[Grouped],
+    words: Sequence[Word],
+) -> Pairs:
+    n_classes, n_marks = len(tally.classes), len(words) + len(tally.words)
+    starts = np.cumsum([0, *(column.size for column in columns)]).tolist()
+    tables = [np.zeros((starts[b], n_classes, column.size)) for b, column in enumerate(columns)]
+    found = Pairs(float(tally.rows.value.sum()), tables, np.zeros((n_classes if words else 0, n_marks, n_marks)))
+    if len(columns) < 2 and len(words) < 2:
+        return found
+    seen = 0
+    for batch in watched(source, "comparing", source.name):
+        batch.threads = labels.threads
+        if batch.n_rows:
+            batch = aligned(batch, tally.schema, labels.reserved())
+        for start in range(0, batch.n_rows, CHUNK):
+            rows = batch if batch.n_rows <= CHUNK else batch.cut(start, start + CHUNK)
+            rows.threads = labels.threads
+            at = slice(seen + start, seen + start + rows.n_rows)
+            for every in assigned:
+                weights = None if every.weights is None else every.weights[at]
+                part = Assigned(every.classes[at], weights, every.whole)
+                if len(part.classes) < rows.n_rows:
+                    raise errors.changed_data(source.name)
+                _add_columns(found.tables, columns, rows, part, n_classes, labels.threads)
+                if words:
+                    _add_words(found.together, words, tally, rows, part, labels.threads)
+        seen += batch.n_rows
+    if seen != len(assigned[0].classes):
+        raise errors.changed_data(source.name)
+    return found
+
+
+def _add_columns(
+    tables: Sequence[Real], columns: Sequence[Grouped], batch: Batch, rows: Assigned, n_classes: int, threads: int
+) -> None:
+    """Counts each column's groups within the groups of every later column and the class."""
+    codes = [column.codes(batch, rows.classes, threads) for column in columns]
+    sizes = np.array([column.size for column in columns], dtype=np.int64)
+    starts = np.cumsum([0, *sizes])
+    for b, table in enumerate(tables):
+        cells = rows.classes * np.int32(sizes[b]) + codes[b]
+        cells = np.where((rows.classes >= 0) & (codes[b] != ABSENT), cells, np.int32(-1))
+        n_cells = n_classes * int(sizes[b])
+        for a in range(0, b, TOGETHER):
+            end = min(a + TOGETHER, b)
+            low = np.zeros(end - a, dtype=np.int64)
+            counted = _core.count_codes(
+                codes[a:end], low, sizes[a:end], cells, n_cells, rows.weights, rows.whole, threads
+            )
+            table[starts[a] : starts[end]] += Rows(*counted).value.reshape(-1, n_classes, sizes[b])
+
+
+def _add_words(together: Real, words: Sequence[Word], tally: Tally, batch: Batch, rows: Assigned, threads: int) -> None:
+    """Counts the texts that have two words, or a word and another text beside it."""
+    from scipy.sparse import csr_array  # few need it
+
+    marks: list[tuple[Int, Int]] = []
+    for at, (feature, counted) in enumerate(zip(tally.schema.texts, tally.words, strict=True)):
+        family = feature.family
+        assert isinstance(family, Text)
+        texts = family.texts(batch, feature.name)
+        present = np.flatnonzero(_present(texts, batch.n_rows))
+        marks.append((present, np.full(len(present), len(words) + at)))
+        column = np.full(counted.table.n_ids + 1, -1, dtype=np.int64)
+        mine = [(k, word.number) for k, word in enumerate(words) if word.column == at]
+        column[[number for _, number in mine]] = [k for k, _ in mine]
+        offsets, ids = counted.table.encode(family.tokeniser, texts, threads)
+        row, found = np.repeat(np.arange(batch.n_rows), np.diff(offsets)), column[ids]
+        marks.append((row[found >= 0], found[found >= 0]))
+    row, mark = (np.concatenate(x) for x in zip(*marks, strict=True))
+    matrix = csr_array((np.ones(len(row)), (row, mark)), shape=(batch.n_rows, together.shape[1]))
+    matrix.sum_duplicates()
+    matrix.data[:] = 1.0
+    for c in np.unique(rows.classes[rows.classes >= 0]).tolist():
+        of_class = np.flatnonzero(rows.classes == c)
+        part = matrix[of_class]
+        weighed = part if rows.weights is None else part.multiply(rows.weights[of_class][:, None]).tocsr()
+        together[c] += (part.T @ weighed).toarray()
+
+
+def _present(texts: Any, n_rows: int) -> NDArray[np.bool_]:
+    """Which texts are there, of a column as the kernels take it."""
+    if isinstance(texts, list):
+        return np.array([isinstance(text, str) for text in texts], dtype=np.bool_)
+    if len(texts) == 3:
+        return np.ones(n_rows, dtype=np.bool_) if texts[2] is None else ~texts[2]
+    _, _, valid, offset = texts
+    if valid is None:
+        return np.ones(n_rows, dtype=np.bool_)
+    return np.unpackbits(np.asarray(valid), bitorder="little")[offset : offset + n_rows].astype(np.bool_)

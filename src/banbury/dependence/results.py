@@ -1,0 +1,180 @@
+"""What is found, as values that print readably: information about the class, pairs, a diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from banbury.tally import Label
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Information(Mapping[str, float]):
+    """I(feature; class) of every feature in bits, the most telling first: a mapping from feature to bits.
+
+    ``words`` has the most telling words of each column of text with their own figures, the column's being the largest.
+    ``entropy`` is that of the class: all there is to be told.
+    """
+
+    bits: Mapping[str, float]
+    words: Mapping[str, Mapping[str, float]]
+    entropy: float
+
+    def __getitem__(self, feature: str) -> float:
+        return self.bits[feature]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.bits)
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as JSON can hold them."""
+        words = {feature: dict(each) for feature, each in self.words.items()}
+        return {"bits": dict(self.bits), "words": words, "entropy": self.entropy}
+
+    def __str__(self) -> str:
+        lines = [f"Information about the class, in bits of the {self.entropy:.3f} there are:"]
+        rows = [(name, f"{bits:.3f}", first_words(self.words.get(name, {}))) for name, bits in self.bits.items()]
+        return "\n".join(lines + table(rows[:40], 1) + more(len(rows) - 40, "feature"))
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns, or words, that depend on each other given the class.
+
+    ``bits``: I(first; second | class) without what chance alone would give. ``share``: of the most it could be, the smaller of
+    their entropies given the class, also without that; 1 where one determines the other, and the pair is ``duplicated``.
+    ``p``: how often chance alone would come so far, by the likelihood-ratio test. ``rows``: the weight of rows that have both.
+    """
+
+    first: str
+    second: str
+    bits: float
+    share: float
+    p: float
+    rows: float
+    duplicated: bool
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A column and what it tells about the class: bits without what chance alone would give, and the test's p.
+
+    Of a text, the figures are those of its most telling word, p for as many words as there are; ``words`` has the best.
+    """
+
+    feature: str
+    bits: float
+    p: float
+    words: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Uninformative:
+    """A column that tells nothing about the class, as far as the rows can show, and why; ``p`` where it was tested."""
+
+    feature: str
+    why: str
+    p: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis:
+    """What stands against naive Bayes in a table: pairs that depend on each other given the class, and idle columns.
+
+    ``pairs`` worst first; ``telling`` all columns, the most telling first; ``uninformative`` those that tell nothing.
+    ``notes`` say what was left aside.
+    """
+
+    n_rows: float
+    classes: tuple[Label, ...]
+    entropy: float  # of the class, in bits
+    pairs: tuple[Pair, ...]
+    telling: tuple[Telling, ...]
+    uninformative: tuple[Uninformative, ...]
+    n_pairs: int = 0  # compared
+    notes: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, in a sentence or two."""
+        again = "Evidence that is counted twice pushes posteriors towards 0 and 1"
+        columns = {t.feature for t in self.telling}
+        between = [pair for pair in self.pairs if pair.first in columns and pair.second in columns]
+        for pair in between:
+            if pair.duplicated:
+                return f"{again}: leave out one of {pair.first} and {pair.second}."
+        if between:
+            return (
+                f"{again}: leave out one of {between[0].first} and {between[0].second}, or join them into one column."
+            )
+        if self.pairs:
+            return f"{again}, and words that come together are: trust the order of posteriors more than their size."
+        if self.n_pairs:
+            return "No pair depends on each other beyond chance: independence given the class is a fair picture."
+        return "There is no pair to compare."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The diagnosis as JSON can hold it."""
+        telling = [{**vars(t), "words": dict(t.words)} for t in self.telling]
+        return {
+            "n_rows": self.n_rows,
+            "classes": list(self.classes),
+            "entropy": self.entropy,
+            "pairs": [asdict(pair) for pair in self.pairs],
+            "telling": telling,
+            "uninformative": [asdict(column) for column in self.uninformative],
+            "n_pairs": self.n_pairs,
+            "notes": list(self.notes),
+            "advice": self.advice,
+        }
+
+    def __str__(self) -> str:
+        sizes = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}, {len(self.classes):,} class{'es' * (len(self.classes) != 1)}"
+        lines = [f"Diagnosis of {sizes}, {len(self.telling):,} column{'s' * (len(self.telling) != 1)}"]
+        if self.pairs:
+            lines.append(f"Pairs that depend on each other given the class (of {self.n_pairs:,}), in bits:")
+            lines += table([_pair_row(pair) for pair in self.pairs], 1, 2)
+        told = [t for t in self.telling if not any(t.feature == column.feature for column in self.uninformative)]
+        if told:
+            lines.append(f"What columns tell about the class, in bits of the {self.entropy:.3f} there are:")
+            lines += table([(t.feature, f"{t.bits:.3f}", first_words(t.words)) for t in told[:20]], 1)
+            lines += more(len(told) - 20, "column")
+        if self.uninformative:
+            lines.append("Columns that tell nothing about the class, as far as these rows show:")
+            lines += table([(column.feature, column.why) for column in self.uninformative[:40]])
+            lines += more(len(self.uninformative) - 40, "column")
+        return "\n".join([*lines, *self.notes, self.advice])
+
+    __repr__ = __str__
+
+
+def _pair_row(pair: Pair) -> tuple[str, ...]:
+    return f"{pair.first} / {pair.second}", f"{pair.bits:.3f}", f"{pair.share:.0%}", "duplicated" * pair.duplicated
+
+
+def table(rows: Sequence[tuple[str, ...]], *numbers: int) -> list[str]:
+    """Columns side by side, those of ``numbers`` to the right."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  " + "  ".join(_padded(cell, widths[i], i in numbers) for i, cell in enumerate(row)).rstrip() for row in rows
+    ]
+
+
+def _padded(cell: str, width: int, right: bool) -> str:
+    return cell.rjust(width) if right else cell.ljust(width)
+
+
+def more(n: int, what: str) -> list[str]:
+    return [f"  … and {n:,} more {what}{'s' * (n != 1)}"] if n > 0 else []
+
+
+def first_words(words: Mapping[str, float]) -> str:
+    return ", ".join(map(repr, list(words)[:6]))
