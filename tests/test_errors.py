@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import pickle
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +24,7 @@ import banbury as bb
 from banbury import errors
 from banbury.calibration import Calibration, calibrate
 from banbury.dependence import diagnose
+from banbury.selection.learning import learning_curve
 
 XY = {"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}
 WORDS = {"x": ["u", "v", "u"], "y": ["a", "b", "a"]}
@@ -86,6 +88,13 @@ def many_words() -> bb.Tally:
     """More words times classes than a table could hold, each word in one class only."""
     names = [f"word{i}" for i in range(16_400)]
     return bb.count(names, target=names)
+
+
+def plotted_without_matplotlib() -> Any:
+    curve = learning_curve({"x": [1.0, 2.0, 4.0, 5.0] * 3, "y": ["a", "b"] * 6}, "y", repeats=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "matplotlib", None)
+        return curve.plot()
 
 
 # The function of errors.py, a call that leads to it (given a folder), the class, and what the text must say.
@@ -422,6 +431,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda _: bb.estimate(bb.count(["one text", "two texts"], ["a", "b"]), features={"text": bb.Text(ngrams=2)}),
         errors.SchemaMismatch,
         ["'text' was counted with ngrams=(1, 1), not (1, 2)", "bb.count"],
+    ),
+    (
+        "missing_library",
+        lambda _: plotted_without_matplotlib(),
+        errors.MissingLibrary,
+        ["a learning curve is drawn with matplotlib", "pip install matplotlib", "to_dict()"],
     ),
 ]
 

@@ -25,7 +25,7 @@ from banbury.explain import Explanation
 from banbury.files import load, save
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
-from banbury.selection import CrossValidation, cross_validate
+from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
 from banbury.tally import Tally, count
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ __all__ = [
     "Gaussian",
     "Histogram",
     "KernelDensity",
+    "LearningCurve",
     "Model",
     "NaiveBayesClassifier",
     "NormalInverseGamma",
@@ -58,6 +59,7 @@ __all__ = [
     "datasets",
     "diagnose",
     "estimate",
+    "learning_curve",
     "load",
     "mutual_information",
     "save",

@@ -79,6 +79,10 @@ class NotATally(BanburyError, TypeError):
     """Arithmetic of a tally with something else."""
 
 
+class MissingLibrary(BanburyError, ImportError):
+    """An optional library that is not installed."""
+
+
 class NegativeCount(BanburyError):
     """More was subtracted than had been added."""
 
@@ -279,6 +283,13 @@ def broken_row(path: Any, line: int | None, expected: int, actual: int, text: st
 
 def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
     return BadSetting(f"{name} must be {wanted}. Got {value!r} instead.", setting=name, value=value)
+
+
+def missing_library(name: str, what: str, otherwise: str) -> MissingLibrary:
+    return MissingLibrary(
+        f"{what} with {name}, which is not installed. Install it with: pip install {name}. Without it, {otherwise}.",
+        library=name,
+    )
 
 
 def unknown_choice(name: str, value: Any, known: Iterable[Any]) -> BadSetting:

@@ -152,5 +152,6 @@ def check_finite(setting: str, value: Any) -> None:
 
 def by_class(classes: NDArray[np.int64], n_classes: int) -> list[NDArray[np.int64]]:
     """The row numbers of each class."""
-    order = np.argsort(classes, kind="stable")
+    short = classes.astype(np.int16) if n_classes < 2**15 else classes  # sorted by its digits
+    order = np.argsort(short, kind="stable")
     return np.split(order, np.searchsorted(classes[order], np.arange(1, n_classes)))

@@ -14,6 +14,7 @@ from banbury import errors
 
 Int = NDArray[np.int64]
 MOST_FOLDS = 10_000
+DEALS = 1024  # random orders of the folds, of which one is chosen at random again and again
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,20 @@ def _number(folds: int, labels: NDArray[np.int32]) -> int:
 
 
 def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
-    """A fold for every labelled row: those of each class are dealt out in turn, in random order."""
+    """A fold for every labelled row. Of each class so many rows in turn go to different folds, in random order."""
     rng = np.random.default_rng(seed)
+    deals = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (DEALS, 1)), axis=1)
     order = by_number(labels)
     order = order[np.searchsorted(labels[order], 0) :]
-    dealt = (np.arange(len(order)) % folds).astype(np.uint16)
-    ends = np.searchsorted(labels[order], np.arange(int(labels.max()) + 2))
-    for a, b in pairwise(ends.tolist()):
-        rng.shuffle(dealt[a:b])
+    sizes = np.bincount(labels[order])
+    dealt, next_fold = [], int(rng.integers(folds))
+    for size in sizes.tolist():
+        rounds, rest = divmod(size, folds)
+        dealt.append(deals[rng.integers(DEALS, size=rounds)].reshape(-1))
+        dealt.append(rng.permutation((next_fold + np.arange(rest)) % folds).astype(np.int32))
+        next_fold = (next_fold + rest) % folds
     result = np.full(len(labels), -1, dtype=np.int32)
-    result[order] = dealt
+    result[order] = np.concatenate(dealt)
     return result
 
 
