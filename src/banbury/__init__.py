@@ -25,7 +25,7 @@ from banbury.explain import Explanation
 from banbury.files import load, save
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
-from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
+from banbury.selection import CrossValidation, LearningCurve, Tuning, cross_validate, learning_curve, tune
 from banbury.tally import Tally, count
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ __all__ = [
     "Schema",
     "Tally",
     "Text",
+    "Tuning",
     "calibrate",
     "count",
     "cross_validate",
@@ -63,6 +64,7 @@ __all__ = [
     "load",
     "mutual_information",
     "save",
+    "tune",
 ]
 
 

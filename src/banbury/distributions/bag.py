@@ -86,7 +86,8 @@ class Bag:
 
         It happens to Bernoulli models under mle and map. A table with a row for each text then takes the sum's place.
         """
-        offsets, ids = self.table.encode(self.family.tokeniser, texts, 1)
+        encoded = isinstance(texts, tuple) and len(texts) == 3 and not isinstance(texts[0], list)
+        offsets, ids = texts[:2] if encoded else self.table.encode(self.family.tokeniser, texts, 1)
         n_texts, n_classes = len(offsets) - 1, len(self.scores.base)
         table, start = np.zeros((n_texts, n_classes)), 0
         while start < n_texts:

@@ -153,6 +153,7 @@ class AllBut(Learned):
     total: _core.Words
     groups: _core.Groups
     group: int
+    kept: dict[Any, Any] | None = None  # pairs that were read before
 
     @cached_property
     def gone(self) -> Ids:
@@ -168,6 +169,14 @@ class AllBut(Learned):
         return self.n_ids - len(self.gone)
 
     def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Int, Int, Real | None]:
+        if self.kept is None:
+            return self._read(ids)
+        key = ids.tobytes()
+        if key not in self.kept:
+            self.kept[key] = self._read(ids)
+        return self.kept[key]  # type: ignore[no-any-return]
+
+    def _read(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Int, Int, Real | None]:
         if len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1])):
             return self.groups.pairs_without(self.total, self.group, ids)
         return self.core.pairs(ids, self.index)

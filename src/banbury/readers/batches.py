@@ -151,8 +151,11 @@ class Batch:
 
     def coded(self, names: Sequence[str]) -> Batch:
         """The same rows, with these columns as codes of their distinct values."""
-        given = {name: Coded(self.codes(name), self.categorical(name)) for name in names}
-        return self._with(self.names, Columns(lambda name: given.get(name) or self._columns[name]))
+        return self.with_columns({name: Coded(self.codes(name), self.categorical(name)) for name in names})
+
+    def with_columns(self, given: Mapping[str, Any]) -> Batch:
+        """The same rows, with these columns in the place of those of their names."""
+        return self._with(self.names, Columns(lambda name: given[name] if name in given else self._columns[name]))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""

@@ -3,5 +3,6 @@
 from banbury.selection.cross_validation import cross_validate
 from banbury.selection.learning import LearningCurve, learning_curve
 from banbury.selection.results import CrossValidation
+from banbury.selection.tuning import Tuning, tune
 
-__all__ = ["CrossValidation", "LearningCurve", "cross_validate", "learning_curve"]
+__all__ = ["CrossValidation", "LearningCurve", "Tuning", "cross_validate", "learning_curve", "tune"]

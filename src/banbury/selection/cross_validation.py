@@ -163,7 +163,7 @@ def score(rows: Dataset, each: Round, settings: Mapping[str, Any], want: str, ou
 
     def one(number: int) -> None:
         split = each.splits[number]
-        model = estimate(_learned(rows, split, groups, number), **settings)
+        model = estimate(learned(rows, split, groups, number), **settings)
         answer(rows, split.test, replace(model, threads=rows.threads // workers or 1), want, out, places[number])
 
     with ThreadPoolExecutor(workers) as pool:
@@ -171,10 +171,10 @@ def score(rows: Dataset, each: Round, settings: Mapping[str, Any], want: str, ou
             pass
 
 
-def _learned(rows: Dataset, split: Split, groups: Groups, number: int) -> Tally:
-    """The tally of what a split learns from."""
+def learned(rows: Dataset, split: Split, groups: Groups, number: int, keep: bool = False) -> Tally:
+    """The tally of what a split learns from; ``keep``: several models will be made of it."""
     if split.learned is not None:
-        return groups.learned(split.learned, number)
+        return groups.learned(split.learned, number, keep)
     assert split.rows is not None
     chosen = np.full(rows.n_rows, -1, dtype=np.int32)
     chosen[split.rows] = 0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
+from banbury.distributions.bag import missing_texts
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source, Widened, from_texts, is_texts, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
@@ -66,6 +67,49 @@ class Dataset:
                 part = batch.take(rows[first : min(first + PIECE, b)] - start)
                 part.threads = 1
                 yield part
+
+    def only(self, rows: Int) -> Dataset:
+        """Some rows, in the order of their numbers."""
+        batches = tuple(self.take(rows))
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, batches=batches, labels=self.labels[rows], weights=weights)
+
+    def encoded(self, tables: Mapping[str, _core.Words]) -> Dataset:
+        """The same rows, with the words of these columns of text looked up in tables."""
+        if not tables:
+            return self
+        families: dict[str, Any] = {feature.name: feature.family for feature in self.schema.texts}
+        batches = []
+        for batch in self.batches:
+            columns: dict[str, Encoded] = {}
+            for name, table in tables.items():
+                texts = families[name].texts(batch, name)
+                offsets, ids = table.encode(families[name].tokeniser, texts, self.threads)
+                columns[name] = Encoded(offsets, ids, missing_texts(texts, batch.n_rows))
+            batches.append(batch.with_columns(columns))
+        return replace(self, batches=tuple(batches))
+
+
+class Encoded:
+    """A column of texts whose words were looked up: offsets, ids, and which texts are missing."""
+
+    categorical = False
+    text = True
+
+    def __init__(self, offsets: Int, ids: NDArray[np.int32], missing: NDArray[np.bool_]) -> None:
+        self.offsets, self.ids, self.missing = offsets, ids, missing
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    def texts(self) -> Any:
+        return self.offsets, self.ids, self.missing
+
+    def take(self, rows: Int) -> Encoded:
+        sizes = (self.offsets[1:] - self.offsets[:-1])[rows]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], sizes)
+        return Encoded(offsets, self.ids[at], self.missing[rows])
 
 
 def held(

@@ -63,10 +63,16 @@ class Groups:
     def _total(self) -> Tally:
         return self._summed(self._rest, np.ones(self.n_groups, dtype=np.bool_))
 
-    def learned(self, chosen: NDArray[np.bool_], tested: int | None = None) -> Tally:
+    def encoded(self, rows: Dataset) -> Dataset:
+        """The rows with the words of their texts looked up, to be scored again and again."""
+        names = [feature.name for feature in rows.schema.texts]
+        tables = [words.table for words in self.counted.words]
+        return rows.encoded(dict(zip(names, tables, strict=True)))
+
+    def learned(self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False) -> Tally:
         """The tally of some groups, for estimating: its words are read from the table of all.
 
-        ``tested`` is the group whose words alone will be asked for.
+        ``tested`` is the group whose words alone will be asked for; ``keep`` keeps what was read, for several models.
         """
         rest = self._left(chosen)
         if not self.counted.words:
@@ -81,7 +87,7 @@ class Groups:
             common = column.table, index, len(rest.classes), column.by_name
             if alone and rest.classes == self._total.classes:
                 assert tested is not None
-                without = AllBut(*common, column.total, column.groups, tested)
+                without = AllBut(*common, column.total, column.groups, tested, {} if keep else None)
                 needed: Ids | None = np.setdiff1d(column.groups.words(tested), without.gone, assume_unique=True)
                 left: Learned = without
             else:

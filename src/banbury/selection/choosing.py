@@ -1,0 +1,163 @@
+"""Choosing families: every column of numbers gets the one that finds rows it has not seen likeliest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.distributions import Gaussian, Histogram, KernelDensity, Poisson
+from banbury.distributions.family import Family, Feature, How
+from banbury.distributions.gaussian import Normals
+from banbury.distributions.histogram import Histograms
+from banbury.distributions.kernel_density import Kernels
+from banbury.distributions.poisson import Rates
+from banbury.naive_bayes import estimate
+from banbury.readers import Batch
+from banbury.schema import Schema, infer
+from banbury.selection.cross_validation import learned
+from banbury.selection.dataset import Dataset
+from banbury.selection.folds import Round
+from banbury.selection.groups import Groups
+
+Real = NDArray[np.float64]
+CANDIDATES: tuple[Family, ...] = (Gaussian(), Histogram(), KernelDensity(), Poisson())
+LEAST = 1e-300  # a probability below this counts as this
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice:
+    """The family chosen for each column of numbers, and the held-out log-likelihood per value of every candidate, in nats.
+
+    Of whole numbers it is the probability of the unit cell around the value, so that densities and counts compare.
+    """
+
+    schema: Schema
+    scores: dict[str, dict[str, float]]
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {name: max(each, key=lambda family: each[family]) for name, each in self.scores.items()}
+
+    def __str__(self) -> str:
+        if not self.scores:
+            return ""
+        width = max(map(len, self.scores))
+        lines = ["families, by the mean held-out log-likelihood of a value:"]
+        for name, each in self.scores.items():
+            chosen = self.names[name]
+            rest = ", ".join(f"{family} {score:.3f}" for family, score in each.items() if family != chosen)
+            lines.append(f"  {name:{width}}  {chosen} {each[chosen]:.3f}" + (f" ({rest})" if rest else ""))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def choose(rows: Dataset, each: Round, how: How, seed: int) -> Choice:
+    """Counts the columns of numbers once for each candidate, and scores each fold by what the others say."""
+    numeric = [f for f in rows.schema.features if isinstance(f.family, Gaussian)]
+    whole = {f.name for f in numeric if all(_is_whole(batch, f.name) for batch in rows.batches)}
+    counts = {name for name in whole if all(_is_count(batch, name) for batch in rows.batches)}
+    scores: dict[str, dict[str, float]] = {f.name: {} for f in numeric}
+    features: dict[str, Feature] = {}
+    for candidate in CANDIDATES:
+        names = [f.name for f in numeric if f.name in counts or not isinstance(candidate, Poisson)]
+        if not names:
+            continue
+        part = _counted_as(rows, names, candidate)
+        for name, score in _likelihoods(part, each, how, seed, whole).items():
+            if not scores[name] or score > max(scores[name].values()):
+                features[name] = replace(part.schema[name], why="chosen by held-out likelihood")
+            scores[name][candidate.name] = score
+    chosen = tuple(features.get(f.name, f) for f in rows.schema.features)
+    return Choice(replace(rows.schema, features=chosen), scores)
+
+
+def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
+    """The data set with these columns alone, all of this family."""
+    left_out = [name for name in rows.batches[0].names if name not in names]
+    schema = infer(rows.batches[0], left_out, None, dict.fromkeys(names, candidate), "skip")
+    return replace(rows, schema=replace(schema, target=rows.schema.target, named=rows.schema.named))
+
+
+def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: set[str]) -> dict[str, float]:
+    """Of every feature the mean of log P(value | true class) over the values of all tests."""
+    groups = Groups.of(rows, each.groups, each.n_groups)
+    features = rows.schema.features
+    total, n = np.zeros(len(features)), np.zeros(len(features))
+    for number, split in enumerate(each.splits):
+        model = estimate(learned(rows, split, groups, number), how=how, seed=seed)
+        place = np.array([model.classes.index(c) if c in model.classes else -1 for c in rows.classes])
+        start = 0
+        for batch in rows.take(split.test):
+            labels = place[rows.labels[split.test[start : start + batch.n_rows]]]
+            start += batch.n_rows
+            (group,) = model.parameters
+            found = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", 1)[0]
+            for f, feature in enumerate(features):
+                x = np.asarray(batch.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+                there = np.flatnonzero(~np.isnan(x) & (labels >= 0))
+                if feature.name in whole:
+                    likely = _cells(group, f, x[there], labels[there])
+                else:
+                    likely = found[there, f, labels[there]]
+                total[f] += np.maximum(likely, np.log(LEAST)).sum()
+                n[f] += len(there)
+    names = [feature.name for feature in features]
+    return dict(zip(names, (total / np.maximum(n, 1.0)).tolist(), strict=True))
+
+
+# Whole numbers -------------------------------------------------------------------------------------------------------
+
+
+def _is_whole(batch: Batch, name: str) -> bool:
+    x = np.asarray(batch.numbers([name])[0], dtype=np.float64).reshape(-1)
+    x = x[~np.isnan(x)]
+    return bool(np.all(x == np.rint(x)))
+
+
+def _is_count(batch: Batch, name: str) -> bool:
+    x = np.asarray(batch.numbers([name])[0], dtype=np.float64).reshape(-1)
+    return not bool(np.any(x < 0)) and not bool(np.any(x > 2.0**53))
+
+
+def _cells(group: object, f: int, x: Real, labels: NDArray[np.int64]) -> Real:
+    """log P(x − ½ < X < x + ½ | class) of each value in its class."""
+    values, inverse = np.unique(x, return_inverse=True)
+    if isinstance(group, Rates):
+        table = group.log_probability(f, values)
+    else:
+        table = np.log(np.maximum(_cell_table(group, f, values), LEAST))
+    return np.asarray(table[inverse.reshape(-1), labels])
+
+
+def _cell_table(group: object, f: int, values: Real) -> Real:
+    """P(x − ½ < X < x + ½ | class), (values, classes)."""
+    from scipy.special import ndtr
+
+    edges = np.stack([values - 0.5, values + 0.5])
+    if isinstance(group, Normals):
+        z = (edges - group.origin[f]) / group.unit[f]
+        below = ndtr((z[..., None] - group.mean[f]) * np.sqrt(2.0 * group.precision[f]))
+    elif isinstance(group, Histograms):
+        width, first = group.widths[f], group.firsts[f]
+        share = np.exp(group.tables[f]) * width
+        share[[0, -1]] *= 2.0  # the outer bins stand for all beyond
+        steps = np.concatenate([np.zeros((1, share.shape[1])), np.cumsum(share, axis=0)])
+        at = np.clip((edges - group.features[f].origin) / width - first, 0.0, len(share))
+        left = np.minimum(at.astype(np.int64), len(share) - 1)
+        below = steps[left] + (at - left)[..., None] * share[left]
+    else:
+        assert isinstance(group, Kernels)
+        bump, feature = group.bumps[f], group.features[f]
+        z = (edges - feature.origin) / feature.unit
+        below = np.stack(
+            [
+                ndtr((z[..., None] - bump.centres) / bump.bandwidth[c]) @ bump.weights[:, c]
+                for c in range(bump.weights.shape[1])
+            ],
+            axis=-1,
+        )
+    return np.asarray(below[1] - below[0])
