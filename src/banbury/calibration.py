@@ -74,6 +74,11 @@ class Calibration(ABC):
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Self:
         """Of checked scores, classes × rows, whose largest in every row is 0; weights are above 0."""
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the most probable class always stays the most probable."""
+        return self.method == "temperature"
+
     def apply(self, log_posteriors: ArrayLike) -> Real:
         """Calibrated P(class | row), rows × classes. A row in which every class is impossible gets equal shares."""
         scores = _scores(log_posteriors, self.n_classes)

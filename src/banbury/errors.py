@@ -569,3 +569,17 @@ def too_many_to_leave_out(n_rows: int, most: int) -> BadSetting:
         f"folds='loo' has no formula for these settings, and there are {n_rows:,} rows; row by row it can be done for two to "
         f"{most:,} of them. Give a number of folds, or how='mean'."
     )
+
+
+def cannot_choose(name: str, value: str) -> BadSetting:
+    return BadSetting(
+        f"{name}={value!r} is chosen among all rows at once, and partial_fit sees some of them at a time. Choose with fit or "
+        f"bb.tune, and give partial_fit what was chosen.",
+        name=name,
+    )
+
+
+def not_calibrated(what: str) -> BanburyWarning:
+    return BanburyWarning(
+        f"after {what} probabilities are not calibrated: a calibration is learned with fit, from all rows. Fit again to have one."
+    )

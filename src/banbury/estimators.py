@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,30 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from banbury import errors
+from banbury.calibration import Calibration, calibrate
 from banbury.distributions.family import HOWS, check_positive
 from banbury.explain import Explanation
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.schema import Schema, infer
+from banbury.selection import Tuning, held, left_out, tune
 from banbury.sums import in_order
 from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
 
 Real = NDArray[np.float64]
 MAKING = threading.Lock()
+FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
+METHODS = ("temperature", "platt", "isotonic")
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What fitting comes to."""
+
+    growing: Growing
+    alpha: float
+    tuning: Tuning | None
+    calibration: Calibration | None
 
 
 class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -33,8 +47,12 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     or a mapping by column), ``how``, ``alpha``, ``class_prior`` and ``seed`` are those of ``bb.estimate``, ``missing`` and
     ``threads`` those of ``bb.count``.
 
-    After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums) and
-    ``model_`` (what was derived from them).
+    ``alpha="auto"`` and ``features="choose"`` are chosen as ``bb.tune`` does, within the rows that are given to ``fit``.
+    ``calibrate``: "temperature", "platt" or "isotonic" makes probabilities honest, learned from what models of the other rows say
+    of each row.
+
+    After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums),
+    ``model_`` (what was derived from them), ``alpha_``, and ``tuning_`` and ``calibration_`` where they were asked for.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
@@ -55,16 +73,20 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     _touched: list[Touched]  # words that changed since the model was made
     _declared: frozenset[Any]  # classes named in advance
     _dtype: np.dtype[Any] | None  # of the labels
+    alpha_: float
+    tuning_: Tuning | None
+    calibration_: Calibration | None
 
     def __init__(
         self,
         features: Any = "auto",
         how: str = "mean",
-        alpha: float = 1.0,
+        alpha: Any = 1.0,
         class_prior: Any = None,
         missing: str = "skip",
         threads: int | None = None,
         seed: int = 0,
+        calibrate: str | None = None,
     ) -> None:
         self.features = features
         self.how = how
@@ -73,15 +95,21 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.missing = missing
         self.threads = threads
         self.seed = seed
+        self.calibrate = calibrate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts the rows and forgets all that was learned before."""
         with self._lock:
             batch, labels = self._checked(X, y)
-            growing = self._first(batch, labels, sample_weight)
-            model = self._estimated(growing.seen)
-            self._keep(growing, labels.dtype, frozenset())
-            self._begin(growing.schema, batch)
+            if self._chooses or self.calibrate is not None:
+                learned = self._chosen(batch, labels, sample_weight)
+            else:
+                growing = self._first(batch, labels, sample_weight)
+                learned = _Learned(growing, float(self.alpha), None, None)
+            model = self._estimated(learned.growing.seen, learned.alpha).calibrated(learned.calibration)
+            self._keep(learned.growing, labels.dtype, frozenset())
+            self._begin(learned.growing.schema, batch)
+            self.alpha_, self.tuning_, self.calibration_ = learned.alpha, learned.tuning, learned.calibration
             self._model = model
             return self
 
@@ -92,6 +120,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         costs its words, however many were counted before.
         """
         with self._lock:
+            self._refuse_choosing()
             declared = frozenset() if classes is None else frozenset(_labels(classes, "classes").tolist())
             batch, labels = self._checked(X, y)
             if self.__sklearn_is_fitted__():
@@ -100,12 +129,16 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 known, classes_ = self._growing.classes, self.classes_
                 if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
                     classes_ = _named(declared.union(known, part.tally.classes), dtype)
+                self._drop_calibration("partial_fit")
                 self._changed(self._growing.add(part), known)  # all that can fail has been done
                 self.classes_, self._dtype, self._declared = classes_, dtype, declared
             else:
                 growing = self._first(batch, labels, sample_weight, more_to_come=True)
                 self._keep(growing, labels.dtype, declared)
                 self._begin(growing.schema, batch)
+                self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
+                if self.calibrate is not None:
+                    warnings.warn(errors.not_calibrated("partial_fit"), stacklevel=2)
             return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
@@ -119,7 +152,9 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             batch, labels = self._checked(X, y)
             part = self._more(batch, labels, sample_weight)
             known = self._growing.classes
-            self._changed(self._growing.forget(part), known)
+            touched = self._growing.forget(part)
+            self._drop_calibration("forget")
+            self._changed(touched, known)
             self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
             return self
 
@@ -127,7 +162,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """The most probable class of each row."""
         with self._lock:
             model, batch = self._ready(X)
-            best = model._scored(batch, "class", {})
+            best = model._best(model._scored(batch, model._wanted, {}))
             labels = self.classes_
             if len(labels) != len(model.classes):
                 labels = _as_array(model.classes, self._dtype)
@@ -137,13 +172,18 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """P(class | row), in the order of ``classes_``."""
         with self._lock:
             model, batch = self._ready(X)
-            return self._widened(model, model._scored(batch, "posterior", {}), 0.0)
+            if model.calibration is None:
+                return self._widened(model, model._scored(batch, "posterior", {}), 0.0)
+            scores = model._scored(batch, "log_posterior", {})
+            return self._widened(model, model.calibration.apply(scores), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
         with self._lock:
             model, batch = self._ready(X)
-            return self._widened(model, model._scored(batch, "log_posterior", {}), -np.inf)
+            scores = model._scored(batch, "log_posterior", {})
+            scores = scores if model.calibration is None else model.calibration.log_apply(scores)
+            return self._widened(model, scores, -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class) + log P(row | class)."""
@@ -172,7 +212,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             if not self._check_fitted().schema.texts:
                 return self._current()
             if self._frozen is None:
-                self._frozen = self._estimated(self.tally_)
+                self._frozen = self._estimated(self.tally_, self.alpha_).calibrated(self.calibration_)
             return self._frozen
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -211,11 +251,73 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 lock = self.__dict__.setdefault("_guard", threading.RLock())
         return lock  # type: ignore[no-any-return]
 
-    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
-        """The sums of the first rows, which settle the schema."""
+    def _refuse_choosing(self) -> None:
+        """Choosing needs all rows at once."""
+        for name, value in (("alpha", "auto"), ("features", "choose")):
+            given = getattr(self, name)
+            if isinstance(given, str) and given == value:
+                raise errors.cannot_choose(name, value)
+
+    def _drop_calibration(self, what: str) -> None:
+        """What was learned of other rows does not hold for these."""
+        if self.calibration_ is not None:
+            self.calibration_ = None
+            self._model = None if self._model is None else self._model.calibrated(None)
+            warnings.warn(errors.not_calibrated(what), stacklevel=3)
+
+    @property
+    def _chooses(self) -> bool:
+        return bool(np.ndim(self.alpha) == 0 and self.alpha == "auto") or self._chooses_families
+
+    @property
+    def _chooses_families(self) -> bool:
+        return isinstance(self.features, str) and self.features == "choose"
+
+    def _chosen(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> _Learned:
+        """The sums of all rows, and what was chosen by leaving some of them out."""
+        if self.calibrate is not None and self.calibrate not in METHODS:
+            raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
+        choose, auto = self._chooses_families, isinstance(self.alpha, str) and self.alpha == "auto"
+        self._check_settings(1.0 if auto else self.alpha)
+        weights = _sample_weight(sample_weight, batch.n_rows)
+        rows = held(
+            batch,
+            labels,
+            features="auto" if choose else self.features,
+            weights=weights,
+            missing=self.missing,  # type: ignore[arg-type]
+            threads=self.threads,
+        )
+        n_rows = int(np.count_nonzero(rows.labels >= 0))
+        if n_rows < 2:
+            raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
+        folds, alpha, tuning = min(FOLDS, n_rows), self.alpha, None
+        settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
+        if choose or auto:
+            tuning = tune(
+                rows,
+                alpha="auto" if auto else float(self.alpha),
+                features="choose" if choose else "auto",
+                folds=folds,
+                **settings,
+            )
+            rows, alpha = replace(rows, schema=tuning.tally.schema), tuning.best["alpha"]
+        if self.calibrate is None:
+            assert tuning is not None
+            return _Learned(Growing.of(tuning.tally), alpha, tuning, None)
+        tally, scores, tested = left_out(rows, folds, {**settings, "alpha": alpha})
+        weights = None if rows.weights is None else rows.weights[tested]
+        found = calibrate(self.calibrate, scores, rows.labels[tested], weights)  # type: ignore[arg-type]
+        return _Learned(Growing.of(tally), float(alpha), tuning, found)
+
+    def _check_settings(self, alpha: Any) -> None:
         if self.how not in HOWS:
             raise errors.unknown_choice("how", self.how, HOWS)
-        check_positive("alpha", self.alpha, zero=True)
+        check_positive("alpha", alpha, zero=True)
+
+    def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
+        """The sums of the first rows, which settle the schema."""
+        self._check_settings(self.alpha)
         weights = _sample_weight(sample_weight, batch.n_rows)
         threads = n_threads(self.threads)
         batch.threads = threads
@@ -265,14 +367,14 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """The model of what was counted, brought up to date; its words go on growing."""
         self._check_fitted()
         if self._model is None:
-            self._model = self._estimated(self._growing.seen)
+            self._model = self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_)
         elif self._touched:
             self._model = self._model.after(self._growing.seen, self._touched)
         self._touched = []
         return self._model
 
-    def _estimated(self, tally: Tally) -> Model:
-        model = estimate(tally, how=self.how, alpha=self.alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
+    def _estimated(self, tally: Tally, alpha: float) -> Model:
+        model = estimate(tally, how=self.how, alpha=alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
         return model if self.threads is None else replace(model, threads=self.threads)
 
     def _widened(self, model: Model, scores: Real, absent: float) -> Real:

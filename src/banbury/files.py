@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.calibration import Calibration
 from banbury.distributions import Text
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model, estimate
@@ -37,12 +38,14 @@ def save(thing: Model | Tally, path: str | os.PathLike[str]) -> None:
         )
     tally = thing.tally if isinstance(thing, Model) else thing
     about = {"format": FORMAT, "tally": _about(tally), "model": _settings(thing) if isinstance(thing, Model) else None}
+    if isinstance(thing, Model) and isinstance(thing.calibration, Calibration):
+        about["calibration"] = thing.calibration.method
     target = Path(path)
     try:
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
         try:
             os.close(handle)
-            save_file(_tensors(tally), beside, {"banbury": json.dumps(about)})
+            save_file(_tensors(tally) | _calibration_tensors(thing), beside, {"banbury": json.dumps(about)})
             os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~_umask())
             os.replace(beside, target)
         except BaseException:
@@ -85,7 +88,9 @@ def load(path: str | os.PathLike[str]) -> Model | Tally:
         raise errors.bad_file(path, f"it has format {about['format']}; this version reads format {FORMAT}")
     try:
         tally = _tally(about["tally"], tensors)
-        return tally if about["model"] is None else estimate(tally, **about["model"])
+        if about["model"] is None:
+            return tally
+        return estimate(tally, **about["model"]).calibrated(_calibration(about.get("calibration"), tensors))
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, ArithmeticError, RecursionError) as problem:
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None
 
@@ -118,6 +123,20 @@ def _tensors(tally: Tally) -> dict[str, NDArray[Any]]:
     for i, words in enumerate(tally.words):
         tensors |= {f"words.{i}.{name}": array for name, array in words.table.state().items()}
     return tensors
+
+
+def _calibration_tensors(thing: Model | Tally) -> dict[str, NDArray[Any]]:
+    if not (isinstance(thing, Model) and isinstance(thing.calibration, Calibration)):
+        return {}
+    return {f"calibration.{name}": np.ascontiguousarray(array) for name, array in thing.calibration.state().items()}
+
+
+def _calibration(method: Any, tensors: Mapping[str, NDArray[Any]]) -> Calibration | None:
+    if method is None:
+        return None
+    prefix = "calibration."
+    state = {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+    return Calibration.from_state(method, state)
 
 
 def _tally(about: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> Tally:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,20 @@ def estimate(
     return Model(tally, choice, class_prior, _log_prior(class_prior, tally), parameters)
 
 
+class Calibrates(Protocol):
+    """What turns log posteriors into calibrated posteriors: ``bb.calibrate`` makes it."""
+
+    @property
+    def n_classes(self) -> int: ...
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the most probable class always stays the most probable."""
+        ...
+
+    def apply(self, log_posteriors: Any) -> Real: ...
+    def log_apply(self, log_posteriors: Any) -> Real: ...
+
+
 class LinearForm(NamedTuple):
     """A text model's weights: a text scores ``intercepts + counts @ weights`` in each class."""
 
@@ -91,10 +105,11 @@ class Model:
     log_prior: Real
     parameters: tuple[Parameters, ...]
     threads: int | None = None
+    calibration: Calibrates | None = None  # what makes posteriors honest
 
     def __reduce__(self) -> Any:
         """A model is derived from its tally, wherever it is unpacked."""
-        return _unpacked, (self.tally, self.choice, self.class_prior, self.threads)
+        return _unpacked, (self.tally, self.choice, self.class_prior, self.threads, self.calibration)
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -128,8 +143,21 @@ class Model:
         return replace(self, tally=tally, log_prior=prior, parameters=tuple(parameters))
 
     def with_class_prior(self, class_prior: ClassPrior) -> Model:
-        """The same model under another class prior: "uniform", a probability per class, or None for the frequencies."""
-        return replace(self, class_prior=class_prior, log_prior=_log_prior(class_prior, self.tally))
+        """The same model under another class prior: "uniform", a probability per class, or None for the frequencies.
+
+        It is not calibrated: a calibration was learned under the old one.
+        """
+        return replace(self, class_prior=class_prior, log_prior=_log_prior(class_prior, self.tally), calibration=None)
+
+    def calibrated(self, calibration: Calibrates | None) -> Model:
+        """The same model with posteriors that this calibration makes honest; None takes one away."""
+        if calibration is not None and calibration.n_classes != len(self.classes):
+            raise errors.bad_setting(
+                "calibration",
+                f"one of {calibration.n_classes} classes",
+                f"one of the model's {len(self.classes)} classes",
+            )
+        return replace(self, calibration=calibration)
 
     # Answers
 
@@ -140,8 +168,7 @@ class Model:
         when right): the class of the least expected cost instead. ``unsure``: None where the posterior of the answer is below it.
         """
         if costs is None and unsure is None:
-            best = self._scored(rows, "class", reading)
-            return np.asarray(self.labels[best])
+            return np.asarray(self.labels[self._best(self._scored(rows, self._wanted, reading))])
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
         matrix = None if costs is None else self._costs(costs)
@@ -156,11 +183,14 @@ class Model:
 
     def posterior(self, rows: Any, **reading: Any) -> Real:
         """P(class | row), rows × classes, in the order of ``classes``."""
-        return self._scored(rows, "posterior", reading)
+        if self.calibration is None:
+            return self._scored(rows, "posterior", reading)
+        return self.calibration.apply(self._scored(rows, "log_posterior", reading))
 
     def log_posterior(self, rows: Any, **reading: Any) -> Real:
         """log P(class | row)."""
-        return self._scored(rows, "log_posterior", reading)
+        found = self._scored(rows, "log_posterior", reading)
+        return found if self.calibration is None else self.calibration.log_apply(found)
 
     def log_joint(self, rows: Any, **reading: Any) -> Real:
         """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
@@ -303,6 +333,7 @@ class Model:
 
     def __str__(self) -> str:
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
+        settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
         head = f"Model of {len(self.classes):,} classes, {len(self.schema.features):,} features ({settings})"
         shown = list(zip(self.classes, np.exp(self.log_prior), strict=True))[:20]
         width = max(len(repr(name)) for name, _ in shown)
@@ -313,6 +344,17 @@ class Model:
     __repr__ = __str__
 
     # Scoring
+
+    @property
+    def _wanted(self) -> str:
+        """What has to be scored to find the most probable class."""
+        return "class" if self.calibration is None or self.calibration.keeps_order else "log_posterior"
+
+    def _best(self, found: NDArray[Any]) -> NDArray[Any]:
+        """The number of each row's most probable class, from what was scored."""
+        if self.calibration is None or self._wanted == "class":
+            return found
+        return np.asarray(self.calibration.apply(found).argmax(axis=1))
 
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
         if self._texts_alone is not None and type(rows) is list and rows and type(rows[0]) is str and not reading:
@@ -421,9 +463,11 @@ class Model:
         return matrix
 
 
-def _unpacked(tally: Tally, choice: Choice, class_prior: ClassPrior, threads: int | None) -> Model:
+def _unpacked(
+    tally: Tally, choice: Choice, class_prior: ClassPrior, threads: int | None, calibration: Calibrates | None
+) -> Model:
     model = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=class_prior, seed=choice.seed)
-    return replace(model, threads=threads)
+    return replace(model, threads=threads, calibration=calibration)
 
 
 def check_seed(seed: Any) -> None:

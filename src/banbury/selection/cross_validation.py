@@ -103,6 +103,21 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
     return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what, notes)
 
 
+def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Tally, Real, Int]:
+    """The tally of all rows, and log P(class | row) of each by models that have not seen it: one counting pass for both.
+
+    Also the rows that were scored.
+    """
+    (each,) = rounds(folds, rows.labels, int(settings["seed"]), None)
+    groups = Groups.of(rows, each.groups, each.n_groups)
+    total = groups.total
+    tests = [split.test for split in each.splits]
+    scores = np.empty((sum(map(len, tests)), len(rows.classes)))
+    ends = np.cumsum([0, *map(len, tests)])
+    _score_all(rows, each, groups, settings, "log_posterior", scores, [np.arange(a, b) for a, b in pairwise(ends)])
+    return total, scores, np.concatenate(tests)
+
+
 def normalised(log_joint: Real) -> Real:
     """P(class | row) of log joint probabilities; equal shares in a row in which every class is impossible."""
     top = _over_classes(np.maximum, log_joint)
@@ -159,6 +174,18 @@ def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, An
 def score(rows: Dataset, each: Round, settings: Mapping[str, Any], want: str, out: Real, places: Sequence[Int]) -> None:
     """Puts the scores of every split's test, rows × classes, to its places: one counting pass, one scoring pass."""
     groups = Groups.of(rows, each.groups, each.n_groups)
+    _score_all(rows, each, groups, settings, want, out, places)
+
+
+def _score_all(
+    rows: Dataset,
+    each: Round,
+    groups: Groups,
+    settings: Mapping[str, Any],
+    want: str,
+    out: Real,
+    places: Sequence[Int],
+) -> None:
     workers = min(rows.threads, len(each.splits))
 
     def one(number: int) -> None:

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
-from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -23,12 +22,13 @@ from banbury.selection.cross_validation import answers, learned
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
-from banbury.tally import Label, Tally
+from banbury.tally import Tally
 
 Real = NDArray[np.float64]
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
 SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
-AUTO = tuple(float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13))  # α's, from next to nothing to ten
+# α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
+AUTO = tuple(sorted((float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13)), key=lambda x: abs(float(np.log(x)))))
 SHOWN = 10
 TINY = float(np.log(np.finfo(float).tiny))
 
@@ -88,19 +88,29 @@ def tune(
     chosen = choose(rows, splits[0], hows[0], seed) if choosing else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
-    grid = [
+    grid: list[dict[str, Any]] = [
         {"alpha": a, "how": h, **({"text": t} if t else {})} for t in _texts(text, rows) for h in hows for a in alphas
     ]
     rest = {"class_prior": class_prior, "seed": int(seed)}
-    scores, accuracies = _Comparison(rows, splits, grid, rest, scoring).run()
-    return Tuning(rows, tuple(grid), scores, accuracies, scoring, rest, chosen)
+    comparison = _Comparison(rows, splits, grid, rest, scoring)
+    scores, accuracies = comparison.run()
+    best = _order(scores, scoring)[0]
+    tally = comparison.totals[_counting(with_text(rows.schema, grid[best].get("text", {})))]
+    tally = replace(tally, schema=with_text(tally.schema, grid[best].get("text", {})))
+    return Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen)
+
+
+def _order(scores: Real, scoring: Scoring) -> list[int]:
+    """The settings' numbers, best first; of those that differ by rounding only, in the order they were given."""
+    sign = 1.0 if scoring in ("log_loss", "brier") else -1.0
+    return [int(i) for i in np.argsort(np.round(sign * scores, 12), kind="stable")]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuning:
     """Settings, and how each did on rows it had not seen; ``best`` is the best, and ``model`` what it makes of all rows."""
 
-    rows: Dataset
+    tally: Tally  # of all rows, counted as the best settings say
     settings: tuple[dict[str, Any], ...]
     scores: Real  # one per setting
     accuracies: Real
@@ -111,24 +121,12 @@ class Tuning:
     @property
     def order(self) -> list[int]:
         """The settings' numbers, best first."""
-        sign = 1.0 if self.scoring in ("log_loss", "brier") else -1.0
-        return [int(i) for i in np.argsort(sign * self.scores, kind="stable")]
+        return _order(self.scores, self.scoring)
 
     @property
     def best(self) -> dict[str, Any]:
         """The best settings."""
         return dict(self.settings[self.order[0]])
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        return self.rows.classes
-
-    @cached_property
-    def tally(self) -> Tally:
-        """All rows, counted as the best settings say."""
-        schema = with_text(self.rows.schema, self.best.get("text", {}))
-        everything = np.zeros(self.rows.n_rows, dtype=np.int32)
-        return Groups(self.rows.count(everything, 1, schema), self.rows.classes, 1).total
 
     @cached_property
     def model(self) -> Model:
@@ -148,7 +146,8 @@ class Tuning:
         shown = self.order[:SHOWN]
         texts = [_described(self.settings[i]) for i in shown]
         width = max(len("settings"), *map(len, texts))
-        head = f"{len(self.settings):,} settings tried on {int(np.count_nonzero(self.rows.labels >= 0)):,} rows, best first:"
+        tried = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
+        head = f"{tried} tried on {self.tally.n_rows:,.6g} rows, best first:"
         also = [] if self.scoring == "accuracy" else ["accuracy"]
         lines = [head, "  " + "  ".join([f"{'settings':{width}}", self.scoring.replace("_", " "), *also])]
         for i, text in zip(shown, texts, strict=True):
@@ -244,25 +243,31 @@ class _Comparison:
         scoring: Scoring,
     ) -> None:
         self.rows, self.splits, self.grid, self.rest, self.scoring = rows, splits, grid, rest, scoring
-        self.lost, self.right, self.weight = np.zeros(len(grid)), np.zeros(len(grid)), 0.0
-        size = (len(grid), len(rows.classes), len(rows.classes)) if scoring == "macro_f1" else (0, 0, 0)
+        n_splits = sum(len(each.splits) for each in splits)
+        self.lost, self.right = np.zeros((len(grid), n_splits)), np.zeros((len(grid), n_splits))
+        size = (len(grid), n_splits, len(rows.classes), len(rows.classes)) if scoring == "macro_f1" else (0, 0, 0, 0)
         self.confusion = np.zeros(size)
-        self.lock = Lock()
+        self.totals: dict[Any, Tally] = {}  # by how they were counted
 
     def run(self) -> tuple[Real, Real]:
         """The score and the accuracy of each setting."""
         by_count: dict[Any, list[int]] = {}
         for i, settings in enumerate(self.grid):
             by_count.setdefault(_counting(with_text(self.rows.schema, settings.get("text", {}))), []).append(i)
-        for first, members in enumerate(by_count.values()):
-            schema = with_text(self.rows.schema, self.grid[members[0]].get("text", {}))
+        for counting, members in by_count.items():
+            schema, start = with_text(self.rows.schema, self.grid[members[0]].get("text", {})), 0
             for each in self.splits:
-                self._round(replace(self.rows, schema=schema), each, members, first == 0)
+                groups = self._round(replace(self.rows, schema=schema), each, members, start)
+                self.totals.setdefault(counting, groups.total)
+                start += len(each.splits)
+        tests = [split.test for each in self.splits for split in each.splits]
+        weight = sum(float(len(test) if self.rows.weights is None else self.rows.weights[test].sum()) for test in tests)
+        accuracies = self.right.sum(axis=1) / weight
         if self.scoring == "macro_f1":
-            return _macro_f1(self.confusion), self.right / self.weight
-        return (self.right if self.scoring == "accuracy" else self.lost) / self.weight, self.right / self.weight
+            return _macro_f1(self.confusion.sum(axis=1)), accuracies
+        return (accuracies if self.scoring == "accuracy" else self.lost.sum(axis=1) / weight), accuracies
 
-    def _round(self, rows: Dataset, each: Round, members: list[int], weigh: bool) -> None:
+    def _round(self, rows: Dataset, each: Round, members: list[int], start: int) -> Groups:
         groups = Groups.of(rows, each.groups, each.n_groups)
         encoded = groups.encoded(rows)
         workers = min(rows.threads, len(each.splits))
@@ -281,30 +286,25 @@ class _Comparison:
                 found = answers(
                     taken, everything, replace(model, threads=rows.threads // workers or 1), "log_posterior"
                 )
-                self._add(i, found, truth, weights)
-            with self.lock:
-                self.weight += (len(truth) if weights is None else float(weights.sum())) if weigh else 0.0
+                self._note(i, start + number, found, truth, weights)
 
         with ThreadPoolExecutor(workers) as pool:
             for _ in pool.map(one, range(len(each.splits))):
                 pass
+        return groups
 
-    def _add(self, i: int, scores: Real, truth: NDArray[np.int32], weights: Real | None) -> None:
+    def _note(self, i: int, split: int, scores: Real, truth: NDArray[np.int32], weights: Real | None) -> None:
+        """What a setting's scores of one test are worth."""
         best, at = scores.argmax(axis=1), np.arange(len(truth))
-        right = (best == truth).astype(np.float64)
-        lost = np.zeros(1)
+        weight = np.ones(len(truth)) if weights is None else weights
+        self.right[i, split] = weight @ (best == truth)
         if self.scoring == "log_loss":
-            lost = -np.maximum(scores[at, truth], TINY)
+            self.lost[i, split] = -(weight @ np.maximum(scores[at, truth], TINY))
         elif self.scoring == "brier":
             shares = np.exp(scores)
-            lost = (shares**2).sum(axis=1) - 2.0 * shares[at, truth] + 1.0
-        weight = np.ones(len(truth)) if weights is None else weights
-        with self.lock:
-            self.right[i] += weight @ right
-            if self.scoring in ("log_loss", "brier"):
-                self.lost[i] += weight @ lost
-            if self.scoring == "macro_f1":
-                np.add.at(self.confusion[i], (truth, best), weight)
+            self.lost[i, split] = weight @ ((shares**2).sum(axis=1) - 2.0 * shares[at, truth] + 1.0)
+        elif self.scoring == "macro_f1":
+            np.add.at(self.confusion[i, split], (truth, best), weight)
 
 
 def _counting(schema: Schema) -> tuple[Any, ...]:
