@@ -257,8 +257,25 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     (
         "too_many_cells",
         lambda _: counted({"x": list(map(str, range(70_000))), "y": list(range(70_000))}, features="categorical"),
-        errors.BadValue,
+        errors.TooManyCells,
         ["'x' has 70,000 values", "70,000 classes", "features={'x': None}"],
+    ),
+    (
+        "too_many_folds",
+        lambda _: bb.cross_validate(
+            {"x": list(map(str, range(30_000))), "y": [i % 100 for i in range(30_000)]},
+            "y",
+            features="categorical",
+            folds=[i % 300 for i in range(30_000)],
+        ),
+        errors.BadSetting,
+        ["'x' has too many values", "300 folds", "Give fewer folds"],
+    ),
+    (
+        "cannot_choose",
+        lambda _: bb.NaiveBayesClassifier(alpha="auto").partial_fit([[1.0], [2.0]], [0, 1]),
+        errors.BadSetting,
+        ["alpha='auto'", "partial_fit sees some", "Choose with fit"],
     ),
     ("not_a_tally", lambda _: counted() - 1, errors.NotATally, ["a tally and a int", "tally.count(rows)"]),
     ("too_many_rows", lambda _: too_many(), errors.BadSetting, ["2**63 rows", "Scale the tallies down"]),
@@ -462,6 +479,11 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
             {"x": ["u"], "z": ["t"]}
         ),
         ["1 rows", "how='mle'", "how='mean'"],
+    ),
+    (
+        "not_calibrated",
+        lambda _: bb.NaiveBayesClassifier(calibrate="platt").partial_fit([[1.0], [2.0]], [0, 1]),
+        ["after partial_fit", "not calibrated", "Fit again"],
     ),
     ("other_columns_than_counted", lambda _: bb.estimate(counted(TWO_WORDS)).predict({"x": ["u"]}), ["'z'", "skipped"]),
     ("header_of_numbers", lambda d: counted(file(d, "1,2,a\n3,4,b\n5,7,a\n"), "a"), ["rows.csv", "names="]),

@@ -327,8 +327,12 @@ def changed_data(source: str | None = None) -> BanburyError:
     )
 
 
-def too_many_cells(column: str, n_values: int, n_classes: int) -> BadValue:
-    return BadValue(
+class TooManyCells(BadValue):
+    """A table of values and classes would not fit into memory."""
+
+
+def too_many_cells(column: str, n_values: int, n_classes: int) -> TooManyCells:
+    return TooManyCells(
         f"column {column!r} has {n_values:,} values and there are {n_classes:,} classes: a table of all pairs would not fit. "
         f"Leave the column out with features={{{column!r}: None}}, or join its rare values first.",
         column=column,
@@ -582,4 +586,12 @@ def cannot_choose(name: str, value: str) -> BadSetting:
 def not_calibrated(what: str) -> BanburyWarning:
     return BanburyWarning(
         f"after {what} probabilities are not calibrated: a calibration is learned with fit, from all rows. Fit again to have one."
+    )
+
+
+def too_many_folds(column: str, n_groups: int, n_classes: int) -> BadSetting:
+    return BadSetting(
+        f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for each of "
+        "them. Give fewer folds.",
+        column=column,
     )

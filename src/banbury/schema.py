@@ -209,9 +209,8 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _numeric(feature: Feature) -> bool:
-    return feature.family.shape in ("bins", "moments") or (
-        isinstance(feature.family, Bernoulli) and feature.family.yes is None
-    )
+    flag = isinstance(feature.family, Bernoulli) and feature.family.yes is None and feature.kind in ("integer", "float")
+    return feature.family.shape in ("bins", "moments") or flag
 
 
 def _counted(feature: Feature) -> tuple[Any, ...]:

@@ -239,7 +239,9 @@ class Text(Family):
             words = Vocabulary(sums.table, sums.needed, True, sums.table.n_words)
         else:
             words = self.words(sums.table, by_name=ordered)
-        if sums.table.n_words and not words.n_words:
+        if (
+            sums.table.n_words and not words.n_words and not isinstance(sums.table, Learned)
+        ):  # who leaves out says it once
             warnings.warn(errors.no_words_left(feature.name, sums.table.n_words), stacklevel=4)
         for needed, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
             if needed:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.distributions.bag import Bag
 from banbury.distributions.family import Choice, How
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
@@ -20,7 +22,7 @@ from banbury.selection.dataset import Dataset, held
 from banbury.selection.folds import MOST_FOLDS, Round, Split, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation
-from banbury.tally import Tally
+from banbury.tally import Label, Tally
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -58,7 +60,7 @@ def cross_validate(
     7-fold cross-validation: 14 rows, 2 classes
       accuracy           0.5714 ± 0.1304  (random guess 0.5000, majority 0.6429)
       log loss           0.7346
-      Brier score        0.5033
+      Brier score        0.2516
       macro F1           0.4750
       AUC                0.5444
       calibration error  0.2090
@@ -75,13 +77,15 @@ def cross_validate(
         weights=weights,
         missing=missing,
         threads=threads,
+        aside=groups if isinstance(groups, str) else None,
         **reading,
     )
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
     if isinstance(folds, str) and folds == "loo":
         return _left_one_out(rows, settings)
-    splits = rounds(folds, rows.labels, seed, _groups(groups, rows))
-    return _validated(rows, splits, settings, f"{sum(len(each.splits) for each in splits)}-fold cross-validation")
+    splits = rounds(folds, rows.labels, seed, rows.aside if isinstance(groups, str) else groups)
+    what = f"{sum(len(each.splits) for each in splits)}-fold cross-validation"
+    return _validated(rows, splits, settings, what, 3)
 
 
 def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation:
@@ -93,7 +97,8 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
             raise errors.too_many_to_leave_out(n_rows, MOST_FOLDS)
         each = np.full(rows.n_rows, -1, dtype=np.int64)
         each[rows.labels >= 0] = np.arange(n_rows)
-        return _validated(rows, rounds(each, rows.labels, 0, None), settings, "leave-one-out cross-validation")
+        splits = rounds(each, rows.labels, 0, None)
+        return _validated(rows, splits, settings, "leave-one-out cross-validation", 4)
     tested, scores, kept = leave_one_out.left_one_out(rows, settings)
     weights = None if rows.weights is None else rows.weights[tested]
     notes = (f"of all rows, not of all but one: {', '.join(kept)}",) if kept else ()
@@ -114,7 +119,9 @@ def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Ta
     tests = [split.test for split in each.splits]
     scores = np.empty((sum(map(len, tests)), len(rows.classes)))
     ends = np.cumsum([0, *map(len, tests)])
-    _score_all(rows, each, groups, settings, "log_posterior", scores, [np.arange(a, b) for a, b in pairwise(ends)])
+    _score_all(
+        rows, each, groups, settings, "log_posterior", scores, [np.arange(a, b) for a, b in pairwise(ends)], Told()
+    )
     return total, scores, np.concatenate(tests)
 
 
@@ -140,14 +147,9 @@ def _over_classes(join: Any, numbers: Real) -> Real:
     return result
 
 
-def _groups(groups: Any, rows: Dataset) -> Any:
-    """What a splitter keeps together: an array, or a column's name."""
-    if not isinstance(groups, str):
-        return groups
-    return np.concatenate([np.asarray(batch.codes(groups).codes) for batch in rows.batches])
-
-
-def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str) -> CrossValidation:
+def _validated(
+    rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str, stacklevel: int
+) -> CrossValidation:
     tests = [split.test for each in splits for split in each.splits]
     tested = np.concatenate(tests)
     numbers = np.repeat(np.arange(len(tests), dtype=np.int32), [len(test) for test in tests])
@@ -162,19 +164,43 @@ def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, An
     else:
         ends = np.cumsum([0, *map(len, tests)])
         places = [np.arange(a, b) for a, b in pairwise(ends)]
-    posteriors, start = np.empty((len(tested), len(rows.classes))), 0
+    posteriors, start, told = np.empty((len(tested), len(rows.classes))), 0, Told()
     for each in splits:
         stop = start + len(each.splits)
-        score(rows, each, settings, "posterior", posteriors, places[start:stop])
+        score(rows, each, settings, "posterior", posteriors, places[start:stop], told)
         start = stop
+    told.warn(settings["how"], stacklevel + 1)
     weights = None if rows.weights is None else rows.weights[tested]
     return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what)
 
 
-def score(rows: Dataset, each: Round, settings: Mapping[str, Any], want: str, out: Real, places: Sequence[Int]) -> None:
+@dataclass
+class Told:
+    """What is to be told once, however many folds there are."""
+
+    impossible: int = 0  # rows that are impossible in every class
+    wordless: dict[str, int] = field(
+        default_factory=dict
+    )  # columns none of whose words is left, and how many there were
+
+    def note(self, model: Model) -> None:
+        texts = [group for group in model.parameters if isinstance(group, Bag)]
+        for group, words in zip(texts, model.tally.words, strict=True):
+            if words.table.n_words and not group.n_words:
+                self.wordless[group.features[0].name] = words.table.n_words
+
+    def warn(self, how: str, stacklevel: int) -> None:
+        for column, n_words in self.wordless.items():
+            warnings.warn(errors.no_words_left(column, n_words), stacklevel=stacklevel)
+        if self.impossible:
+            warnings.warn(errors.all_impossible(self.impossible, how), stacklevel=stacklevel)
+
+
+def score(
+    rows: Dataset, each: Round, settings: Mapping[str, Any], want: str, out: Real, places: Sequence[Int], told: Told
+) -> None:
     """Puts the scores of every split's test, rows × classes, to its places: one counting pass, one scoring pass."""
-    groups = Groups.of(rows, each.groups, each.n_groups)
-    _score_all(rows, each, groups, settings, want, out, places)
+    _score_all(rows, each, Groups.of(rows, each.groups, each.n_groups), settings, want, out, places, told)
 
 
 def _score_all(
@@ -185,35 +211,55 @@ def _score_all(
     want: str,
     out: Real,
     places: Sequence[Int],
+    told: Told,
 ) -> None:
     workers = min(rows.threads, len(each.splits))
 
-    def one(number: int) -> None:
+    def one(number: int) -> int:
         split = each.splits[number]
-        model = estimate(learned(rows, split, groups, number), **settings)
-        answer(rows, split.test, replace(model, threads=rows.threads // workers or 1), want, out, places[number])
+        tally = learned(rows, split, groups, number)
+        model = estimate(tally, **fitting_prior(settings, rows.classes, tally.classes))
+        told.note(model)
+        return answer(rows, split.test, replace(model, threads=rows.threads // workers or 1), want, out, places[number])
 
     with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(one, range(len(each.splits))):
-            pass
+        told.impossible += sum(pool.map(one, range(len(each.splits))))
+
+
+def fitting_prior(settings: Mapping[str, Any], classes: Sequence[Label], known: Sequence[Label]) -> Mapping[str, Any]:
+    """The settings, with given probabilities of all classes shared among those that are known."""
+    prior = settings["class_prior"]
+    if len(known) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
+        return settings
+    try:
+        given = dict(prior) if isinstance(prior, Mapping) else dict(zip(classes, prior, strict=True))
+        kept = {name: float(given[name]) for name in known}
+    except (KeyError, TypeError, ValueError):
+        return settings  # estimating says what is wrong with it
+    total = sum(kept.values())
+    return settings if not total > 0 else {**settings, "class_prior": {name: p / total for name, p in kept.items()}}
 
 
 def learned(rows: Dataset, split: Split, groups: Groups, number: int, keep: bool = False) -> Tally:
     """The tally of what a split learns from; ``keep``: several models will be made of it."""
     if split.learned is not None:
-        return groups.learned(split.learned, number, keep)
+        return groups.learned(split.learned, number, keep, every=rows.any_idle)
     assert split.rows is not None
     chosen = np.full(rows.n_rows, -1, dtype=np.int32)
     chosen[split.rows] = 0
     return Groups(rows.count(chosen, 1, groups.counted.schema), rows.classes, 1).total
 
 
-def answer(rows: Dataset, test: Int, model: Model, want: str, out: Real, place: Int) -> None:
-    """Puts what a model says of rows to their places, in the order of all classes: one that it does not know is impossible."""
-    start = 0
+def answer(rows: Dataset, test: Int, model: Model, want: str, out: Real, place: Int) -> int:
+    """Puts what a model says of rows to their places, in the order of all classes: one that it does not know is impossible.
+
+    Returns how many rows are impossible in every class.
+    """
+    start = impossible = 0
     for batch in rows.take(test):
         at = place[start : start + batch.n_rows]
-        found = model._scored(batch, want, {})
+        found, lost = model._kernel(batch, model.parameters, want)
+        impossible += lost
         if model.classes == rows.classes:
             out[at] = found
         else:
@@ -221,6 +267,7 @@ def answer(rows: Dataset, test: Int, model: Model, want: str, out: Real, place: 
             columns = np.array([rows.classes.index(name) for name in model.classes])
             out[at[:, None], columns] = found
         start += batch.n_rows
+    return impossible
 
 
 def answers(rows: Dataset, test: Int, model: Model, want: str) -> Real:

@@ -16,7 +16,7 @@ from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source, Widened, from_texts, is_texts, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import in_order
-from banbury.tally import Growing, Label, Labels, Tally, aligned, numbered, parts
+from banbury.tally import Growing, Label, Labels, Tally, aligned, dense_numbers, numbered, parts
 
 Int = NDArray[np.int64]
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -33,6 +33,7 @@ class Dataset:
     weights: NDArray[np.float64] | None
     threads: int
     name: str | None = None
+    aside: NDArray[np.int32] | None = None  # of each row the number of its group, where a column says it
 
     @property
     def n_rows(self) -> int:
@@ -51,10 +52,18 @@ class Dataset:
             None, None, Codes(codes, 0, list(range(n_groups * n_classes))), None, self.weights, None, self.threads
         )
         growing = Growing(self.schema if schema is None else schema)
-        for batch in watched(self.batches, "counting", self.name):
-            for part in parts(batch, growing.schema, labels):
-                growing.add(part)
+        try:
+            for batch in watched(self.batches, "counting", self.name):
+                for part in parts(batch, growing.schema, labels):
+                    growing.add(part)
+        except errors.TooManyCells as many:
+            raise errors.too_many_folds(getattr(many, "column", ""), n_groups, n_classes) from None
         return growing.frozen()
+
+    @cached_property
+    def any_idle(self) -> bool:
+        """Whether some rows weigh nothing: they are scored, and not counted."""
+        return self.weights is not None and not bool(self.weights.all())
 
     def take(self, rows: Int) -> Iterator[Batch]:
         """Rows by their numbers, which ascend: the part that each batch has, in order."""
@@ -121,11 +130,17 @@ def held(
     weights: Any = None,
     missing: Missing = "skip",
     threads: int | None = None,
+    aside: str | None = None,
     **reading: Any,
 ) -> Dataset:
-    """Reads a labelled table into memory; what it is counted as is inferred from the first batch, as ``bb.count`` does."""
+    """Reads a labelled table into memory; what it is counted as is inferred from the first batch, as ``bb.count`` does.
+
+    ``aside`` is a column that is no feature, and says which rows belong together.
+    """
     if isinstance(data, Dataset):
         return data
+    if schema is not None and not (isinstance(features, str) and features == "auto"):
+        raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
     if schema is not None and not isinstance(schema, Schema):
         raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
     if np.ndim(weights) > 1:
@@ -140,15 +155,35 @@ def held(
     for batch in batches:
         batch.threads = labels.threads
     if schema is None:
-        leaked = [labels.column] if labels.column in batches[0].names else []
-        schema = infer(batches[0], {*labels.reserved(), *filter(None, leaked)}, labels.name, features, missing)
+        leaked = labels.column if labels.column in batches[0].names else None
+        reserved = {*labels.reserved(), *filter(None, [leaked, aside])}
+        if isinstance(features, Mapping):
+            features = {name: given for name, given in features.items() if name != aside}
+        schema = infer(batches[0], reserved, labels.name, features, missing)
     found = [numbered(batch, schema, labels) for batch in batches]
-    fitting = tuple(_encoded(aligned(batch, schema, labels.reserved()), schema) for batch in batches)
-    numbers, classes = _together([(names, codes) for codes, names, _ in found])
-    if not classes:
-        raise errors.no_target(len(numbers), labels.name)
+    fitting = tuple(_fitting(batch, schema, labels, aside) for batch in batches)
     weighed = None if found[0][2] is None else np.concatenate([w for _, _, w in found if w is not None])
-    return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name)
+    counted = [codes if w is None else np.where(w > 0, codes, -1) for codes, _, w in found]
+    classes: Any = in_order(
+        set[Label]().union(*(_used(names, codes) for codes, (_, names, _) in zip(counted, found, strict=True)))
+    )
+    if not classes and any(bool((codes >= 0).any()) for codes, _, _ in found):
+        raise errors.empty_data(source.name, "every row has a weight of zero or a missing label")
+    if not classes:
+        raise errors.no_target(sum(batch.n_rows for batch in batches), labels.name)
+    numbers = _numbers([(names, codes) for codes, names, _ in found], classes)
+    groups = None if aside is None else _groups([dense_numbers(b.codes(aside), labels.threads) for b in batches])
+    return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name, groups)
+
+
+def _fitting(batch: Batch, schema: Schema, labels: Labels, aside: str | None) -> Batch:
+    """The columns of the schema alone; those of words as codes, since they are asked for many times."""
+    reserved = [*labels.reserved(), *filter(None, [aside])]
+    fits = aligned(batch, schema, reserved)
+    extra = [name for name in fits.names if name not in schema.columns]
+    for name in extra:
+        fits = fits.without(name)
+    return _encoded(fits, schema)
 
 
 def _encoded(batch: Batch, schema: Schema) -> Batch:
@@ -171,15 +206,18 @@ def _all(source: Source) -> list[Batch]:
         return batches
 
 
-def _together(
-    parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]],
-) -> tuple[NDArray[np.int32], tuple[Label, ...]]:
-    """Class numbers of batches, each with its own names, over all names that occur."""
-    used = [
-        {names[c] for c in np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names))).tolist()}
-        for names, codes in parts
-    ]
-    classes: Any = in_order(set[Label]().union(*used))
-    place = {name: c for c, name in enumerate(classes)}
-    lookups = [np.array([*(place.get(name, -1) for name in names), -1], dtype=np.int32) for names, _ in parts]
-    return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)]), classes
+def _used(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
+    """The names that occur."""
+    return {names[c] for c in np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names))).tolist()}
+
+
+def _numbers(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
+    """Numbers of batches, each with its own names, over all names; −1 for those that are not among them."""
+    place = {name: c for c, name in enumerate(names)}
+    lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
+    return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
+
+
+def _groups(found: Sequence[tuple[NDArray[np.int32], Sequence[Label]]]) -> NDArray[np.int32]:
+    names = in_order(set[Label]().union(*(_used(names, codes) for codes, names in found)))
+    return _numbers([(own, codes) for codes, own in found], names)  # type: ignore[arg-type]

@@ -37,17 +37,50 @@ class Round:
 
 def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
     """The splits that ``folds`` asks for: a number of them, a fold for each row, or a scikit-learn splitter."""
+    splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
+    if groups is not None and not splitter:
+        raise errors.bad_setting(
+            "groups", "given", "given to a splitter that keeps them together, such as folds=GroupKFold()"
+        )
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         return [_partition(_stratified(labels, _number(int(folds), labels), seed))]
-    if hasattr(folds, "split") and not isinstance(folds, str):
-        blank = np.zeros((len(labels), 1))
-        return list(_rounds(folds.split(blank, labels, groups), labels))
-    if isinstance(folds, (str, bytes)) or not isinstance(folds, Iterable):
+    if splitter:
+        return list(_rounds(_of_splitter(folds, labels, groups), labels))
+    listed = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
+    if not listed or (isinstance(folds, np.ndarray) and folds.ndim == 0):
         raise errors.bad_setting("folds", folds, WANTED)
-    given = folds if isinstance(folds, np.ndarray) else list(folds)
-    if len(given) and isinstance(given[0], (tuple, list)) and len(given[0]) == 2:
+    given = folds if hasattr(folds, "dtype") else list(folds)
+    if isinstance(given, list) and given and all(_is_split(part) for part in given):
         return list(_rounds(given, labels))
     return [_partition(_named(given, labels))]
+
+
+def _is_split(part: Any) -> bool:
+    return (
+        isinstance(part, (tuple, list))
+        and len(part) == 2
+        and all(hasattr(rows, "__len__") and not isinstance(rows, str) for rows in part)
+    )
+
+
+def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:
+    """A splitter's splits of the labelled rows, which are all it sees."""
+    rows = np.flatnonzero(labels >= 0)
+    if groups is not None and len(groups) != len(labels):
+        raise errors.length_mismatch("groups", len(groups), len(labels))
+    kept = None if groups is None else np.asarray(groups)[rows]
+    for train, test in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
+        yield _rows(train, rows), _rows(test, rows)
+
+
+def _rows(chosen: Any, rows: Int) -> Int:
+    """The numbers of chosen rows."""
+    given = np.asarray(chosen)
+    if given.dtype.kind not in "biu" or (
+        len(given) and given.dtype.kind != "b" and not 0 <= given.min() <= given.max() < len(rows)
+    ):
+        raise errors.bad_setting("folds", "a split with other row numbers", f"row numbers from 0 to {len(rows) - 1:,}")
+    return np.asarray(rows[given])
 
 
 WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
@@ -92,10 +125,15 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     """Fold numbers or names, one per row."""
     if len(given) != len(labels):
         raise errors.length_mismatch("folds", len(given), len(labels))
+    masked = isinstance(given, np.ma.MaskedArray) and bool(np.ma.getmaskarray(given).any())
+    values: list[Any] = [] if masked else np.asarray(given, dtype=object).tolist()
+    plain = all(isinstance(x, (bool, int, float, str, np.generic)) or hasattr(x, "isoformat") for x in values)
+    if masked or not plain or any(x != x for x in values):
+        raise errors.bad_setting("folds", "an array with NaN, or with what is no number or name", WANTED)
     try:
         names, numbers = np.unique(np.asarray(given), return_inverse=True)
     except TypeError:
-        raise errors.bad_setting("folds", "an array of mixed things", WANTED) from None
+        raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other") from None
     if names.dtype.kind == "f" and not np.isfinite(names).all():
         raise errors.bad_setting("folds", "an array with NaN or infinite numbers", "a fold for each row")
     numbers = np.where(labels >= 0, numbers.reshape(-1), -1).astype(np.int32)
@@ -142,11 +180,15 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
 def _labelled(rows: Any, labels: NDArray[np.int32]) -> Int:
     """Row numbers in order, without those that have no label."""
     given = np.asarray(rows)
-    given = np.flatnonzero(given) if given.dtype == np.bool_ else given.astype(np.int64)
+    if given.dtype == np.bool_ and given.shape == labels.shape:
+        given = np.flatnonzero(given)
+    if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
+        raise errors.bad_setting("folds", "a split of something else than row numbers", WANTED)
     if len(given) and not (given.min() >= 0 and given.max() < len(labels)):
         raise errors.bad_setting(
             "folds", "a split with other row numbers", f"row numbers from 0 to {len(labels) - 1:,}"
         )
+    given = given.astype(np.int64)
     unique = np.unique(given)
     if len(unique) < len(given):
         raise errors.bad_setting(

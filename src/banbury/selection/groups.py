@@ -69,10 +69,13 @@ class Groups:
         tables = [words.table for words in self.counted.words]
         return rows.encoded(dict(zip(names, tables, strict=True)))
 
-    def learned(self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False) -> Tally:
+    def learned(
+        self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False, every: bool = False
+    ) -> Tally:
         """The tally of some groups, for estimating: its words are read from the table of all.
 
-        ``tested`` is the group whose words alone will be asked for; ``keep`` keeps what was read, for several models.
+        ``tested`` is the group whose words alone will be asked for, unless ``every`` word may be; ``keep`` keeps what was read,
+        for several models.
         """
         rest = self._left(chosen)
         if not self.counted.words:
@@ -94,7 +97,7 @@ class Groups:
                 left = Learned(*common)
                 its_own = None if tested is None else column.table.having(np.where(groups == tested, 0, -1))
                 needed = None if its_own is None else np.intersect1d(its_own, left.live, assume_unique=True)
-            found.append(Words(cast(Any, left), needed))
+            found.append(Words(cast(Any, left), None if every else needed))
         return replace(rest, words=tuple(found))
 
     def _left(self, chosen: NDArray[np.bool_]) -> Tally:

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.distributions.family import How
 from banbury.naive_bayes import ClassPrior, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.cross_validation import answers
+from banbury.selection.cross_validation import Told, answers
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.peer import Peer, Table
@@ -95,15 +95,17 @@ def learning_curve(
     table = None if peer is None else Table.of(rows)
     found: list[list[CrossValidation]] = []
     others: list[list[CrossValidation]] = []
+    told = Told()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([int(seed), number]))
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))]
-        found.append([scored(rows, tally, tested, settings) for tally in tallies])
+        found.append([scored(rows, tally, tested, settings, told) for tally in tallies])
         if peer is not None and table is not None:
             full = table.with_words(rows, growth.groups.counted)
             each = [(growth.rows_of(k), tally) for k, tally in enumerate(tallies)]
             others.append([scored_beside(rows, full, learned, tally, tested, peer) for learned, tally in each])
+    told.warn(how, 3)
     majority = float(np.mean([each[0].majority for each in found]))
     return LearningCurve(
         "naive Bayes",
@@ -205,9 +207,10 @@ class Growth:
         return self.groups.learned(np.arange(len(self.ends)) <= k)
 
 
-def scored(rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any]) -> CrossValidation:
+def scored(rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any], told: Told) -> CrossValidation:
     """What the model of a tally says of rows it has not seen."""
     model = replace(estimate(tally, **settings), threads=rows.threads)
+    told.note(model)
     return _answered(rows, tested, answers(rows, tested, model, "posterior"))
 
 

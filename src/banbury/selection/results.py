@@ -103,16 +103,17 @@ class CrossValidation:
 
     @cached_property
     def log_loss(self) -> float:
-        """The mean of −log P(true class), in nats; a probability of 0 counts as the smallest double."""
+        """The mean of −log P(true class), in nats; a probability below 2.2e-16 counts as that, as scikit-learn has it."""
         at = self.posteriors[np.arange(len(self.truth)), self.truth]
-        return float(np.average(-np.log(np.maximum(at, np.finfo(float).tiny)), weights=self.weights))
+        return float(np.average(-np.log(np.maximum(at, np.finfo(float).eps)), weights=self.weights))
 
     @cached_property
     def brier(self) -> float:
-        """The mean squared distance of the posterior from the truth, over all classes: from 0 to 2."""
+        """The mean squared distance of the posterior from the truth, over all classes; half of it for two classes."""
         square = np.einsum("ij,ij->i", self.posteriors, self.posteriors)
         at = self.posteriors[np.arange(len(self.truth)), self.truth]
-        return float(np.average(np.maximum(square - 2.0 * at + 1.0, 0.0), weights=self.weights))
+        half = 0.5 if len(self.classes) == 2 else 1.0
+        return half * float(np.average(np.maximum(square - 2.0 * at + 1.0, 0.0), weights=self.weights))
 
     @cached_property
     def per_class(self) -> PerClass:
@@ -130,25 +131,32 @@ class CrossValidation:
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 of the classes."""
-        return float(self.per_class.f1.mean())
+        """The mean F1 of the classes that were tested or predicted."""
+        occurs = (self.confusion.sum(axis=0) + self.confusion.sum(axis=1)) > 0
+        return float(self.per_class.f1[occurs].mean())
 
     @cached_property
-    def confusion(self) -> Real:
+    def confusion(self) -> NDArray[Any]:
         """Rows of each true class (down) that were given each class (across)."""
-        from sklearn.metrics import confusion_matrix
-
-        numbers = np.arange(len(self.classes))
-        return np.asarray(confusion_matrix(self.truth, self.best, labels=numbers, sample_weight=self.weights))
+        table = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64 if self.weights is None else np.float64)
+        np.add.at(table, (self.truth, self.best), 1 if self.weights is None else self.weights)
+        return table
 
     @cached_property
     def auc(self) -> float:
         """The area under the ROC curve, of two classes: how often a row of the second class gets the higher posterior."""
-        if len(self.classes) != 2:
-            raise errors.bad_setting("auc", f"{len(self.classes)} classes", "asked of two classes")
+        if not self._has_auc:
+            raise errors.bad_setting(
+                "auc", f"asked of {len(self.classes)} classes", "asked of two classes, both of them tested"
+            )
         from sklearn.metrics import roc_auc_score
 
         return float(roc_auc_score(self.truth, self.posteriors[:, 1], sample_weight=self.weights))
+
+    @property
+    def _has_auc(self) -> bool:
+        weights = np.ones(len(self.truth)) if self.weights is None else self.weights
+        return len(self.classes) == 2 and bool(np.bincount(self.truth, weights=weights, minlength=2).all())
 
     @cached_property
     def calibration_error(self) -> float:
@@ -169,7 +177,7 @@ class CrossValidation:
             "brier": self.brier,
             "macro_f1": self.macro_f1,
             "calibration_error": self.calibration_error,
-            **({"auc": self.auc} if len(self.classes) == 2 else {}),
+            **({"auc": self.auc} if self._has_auc else {}),
             "classes": [
                 {"class": name, "precision": p, "recall": r, "f1": f, "rows": n}
                 for name, p, r, f, n in zip(self.classes, *(x.tolist() for x in per_class), strict=True)
@@ -179,11 +187,11 @@ class CrossValidation:
         }
 
     def __str__(self) -> str:
-        head = f"{self.what}: {len(self.truth):,} rows, {len(self.classes):,} classes"
+        head = f"{self.what}: {_many(len(self.truth), 'row')}, {_many(len(self.classes), 'class')}"
         lines = [head, f"  accuracy           {self._accuracy_text()}"]
         lines += [f"  log loss           {self.log_loss:.4f}", f"  Brier score        {self.brier:.4f}"]
         lines += [f"  macro F1           {self.macro_f1:.4f}"]
-        lines += [f"  AUC                {self.auc:.4f}"] if len(self.classes) == 2 else []
+        lines += [f"  AUC                {self.auc:.4f}"] if self._has_auc else []
         lines += [f"  calibration error  {self.calibration_error:.4f}"]
         lines += self._class_lines()
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
@@ -211,6 +219,10 @@ class CrossValidation:
             )
         hidden = len(self.classes) - len(names)
         return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
 
 
 def calibration_error(

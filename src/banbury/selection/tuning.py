@@ -18,7 +18,7 @@ from banbury.distributions.family import HOWS, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import Choice, choose
-from banbury.selection.cross_validation import answers, learned
+from banbury.selection.cross_validation import answers, fitting_prior, learned
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
@@ -30,7 +30,7 @@ SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
 # α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
 AUTO = tuple(sorted((float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13)), key=lambda x: abs(float(np.log(x)))))
 SHOWN = 10
-TINY = float(np.log(np.finfo(float).tiny))
+LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
 
 
 def tune(
@@ -82,9 +82,10 @@ def tune(
         weights=weights,
         missing=missing,
         threads=threads,
+        aside=groups if isinstance(groups, str) else None,
         **reading,
     )
-    splits = rounds(folds, rows.labels, seed, groups)
+    splits = rounds(folds, rows.labels, seed, rows.aside if isinstance(groups, str) else groups)
     chosen = choose(rows, splits[0], hows[0], seed) if choosing else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
@@ -282,7 +283,8 @@ class _Comparison:
             for i in members:
                 settings = self.grid[i]
                 known = replace(tally, schema=with_text(tally.schema, settings.get("text", {})))
-                model = estimate(known, how=settings["how"], alpha=settings["alpha"], **self.rest)
+                chosen = {"how": settings["how"], "alpha": settings["alpha"], **self.rest}
+                model = estimate(known, **fitting_prior(chosen, rows.classes, known.classes))
                 found = answers(
                     taken, everything, replace(model, threads=rows.threads // workers or 1), "log_posterior"
                 )
@@ -299,10 +301,11 @@ class _Comparison:
         weight = np.ones(len(truth)) if weights is None else weights
         self.right[i, split] = weight @ (best == truth)
         if self.scoring == "log_loss":
-            self.lost[i, split] = -(weight @ np.maximum(scores[at, truth], TINY))
+            self.lost[i, split] = -(weight @ np.maximum(scores[at, truth], LEAST))
         elif self.scoring == "brier":
             shares = np.exp(scores)
-            self.lost[i, split] = weight @ ((shares**2).sum(axis=1) - 2.0 * shares[at, truth] + 1.0)
+            half = 0.5 if scores.shape[1] == 2 else 1.0
+            self.lost[i, split] = half * (weight @ ((shares**2).sum(axis=1) - 2.0 * shares[at, truth] + 1.0))
         elif self.scoring == "macro_f1":
             np.add.at(self.confusion[i, split], (truth, best), weight)
 
@@ -315,4 +318,5 @@ def _counting(schema: Schema) -> tuple[Any, ...]:
 def _macro_f1(confusion: Real) -> Real:
     right = np.einsum("sii->si", confusion)
     both = confusion.sum(axis=1) + confusion.sum(axis=2)
-    return np.asarray(np.where(both > 0, 2.0 * right / np.where(both > 0, both, 1.0), 0.0).mean(axis=1))
+    each = np.where(both > 0, 2.0 * right / np.where(both > 0, both, 1.0), 0.0)
+    return np.asarray(each.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1))

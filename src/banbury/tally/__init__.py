@@ -1,7 +1,20 @@
 """Tally: the sums of a data set; and counting, which makes one of a table."""
 
-from banbury.tally.counting import Labels, aligned, count, named, numbered, parts
+from banbury.tally.counting import Labels, aligned, count, dense_numbers, named, numbered, parts
 from banbury.tally.growing import Growing, Part, Touched
 from banbury.tally.tally import Label, Tally
 
-__all__ = ["Growing", "Label", "Labels", "Part", "Tally", "Touched", "aligned", "count", "named", "numbered", "parts"]
+__all__ = [
+    "Growing",
+    "Label",
+    "Labels",
+    "Part",
+    "Tally",
+    "Touched",
+    "aligned",
+    "count",
+    "dense_numbers",
+    "named",
+    "numbered",
+    "parts",
+]

@@ -281,8 +281,14 @@ def numbered(
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if len(codes.codes) != batch.n_rows:
         raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
-    dense = _dense(codes, labels.threads)
-    return _class_numbers(dense), dense.values, weights
+    numbers, names = dense_numbers(codes, labels.threads)
+    return numbers, names, weights
+
+
+def dense_numbers(codes: Codes, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
+    """The number of each row's value among those that occur, −1 where it is missing; and the values."""
+    dense = _dense(codes, threads)
+    return _class_numbers(dense), dense.values
 
 
 def _count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int) -> Part:

@@ -1,0 +1,293 @@
+"""Words in groups, of which one at a time is left out, against slow twins: the store of the texts that are left."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_words as naive
+from banbury._core import Groups, Tokeniser, Words
+from naive_core import exact
+from test_words import VOCABULARY, assert_sums, counted, tokeniser
+
+N_CLASSES, N_GROUPS = 3, 4
+PARTS = N_CLASSES * N_GROUPS  # class c and group g of the texts is class c * N_GROUPS + g of the store
+REAL = st.sampled_from([0.1, 1 / 3, 0.75, 20.3, 1e-3])
+
+
+def of(numbers):
+    return np.array(numbers, np.int64)
+
+
+CLASSES = of([part // N_GROUPS for part in range(PARTS)])
+IN_GROUP = of([part % N_GROUPS for part in range(PARTS)])
+
+
+class Corpus:
+    """Texts with a part each, counted by the core into parts; by the twin, whichever of them are asked for."""
+
+    def __init__(self, texts, parts, weights=None, whole=True, log=False, buckets=0):
+        self.texts, self.parts, self.weights, self.whole, self.log = texts, parts, weights, whole, log
+        self.words = counted(texts, parts, weights, whole, n_classes=PARTS, buckets=buckets, by=tokeniser(log=log))
+
+    @property
+    def total(self):
+        return self.words.place(CLASSES, N_CLASSES)
+
+    @property
+    def groups(self):
+        return Groups(self.words, CLASSES, IN_GROUP, N_GROUPS)
+
+    def slowly(self, index, n_classes):
+        """The twin of the texts alone whose part has an index that is not −1."""
+        chosen = [i for i, part in enumerate(self.parts) if part >= 0 and index[part] >= 0]
+        words = naive.Words(n_classes)
+        weights = None if self.weights is None else [self.weights[i] for i in chosen]
+        texts, classes = [self.texts[i] for i in chosen], [int(index[self.parts[i]]) for i in chosen]
+        words.count(texts, classes, weights, self.whole, self.log)
+        return words
+
+    def ids(self, names):
+        """The numbers of words by their names, in order."""
+        return sorted(self.words.find(list(names)).tolist())
+
+
+@st.composite
+def corpora(draw):
+    texts = draw(st.lists(st.none() | st.lists(st.sampled_from(VOCABULARY), max_size=8), max_size=10))
+    n = len(texts)
+    parts = draw(st.lists(st.integers(-1, PARTS - 1), min_size=n, max_size=n))
+    kind = draw(st.sampled_from(["ones", "whole", "real", "damped"]))
+    if kind in ("ones", "damped"):
+        return Corpus(texts, parts, log=kind == "damped")
+    values = st.integers(1, 2**40).map(float) if kind == "whole" else REAL
+    return Corpus(texts, parts, draw(st.lists(values, min_size=n, max_size=n)), kind == "whole")
+
+
+def assert_pairs(found, corpus, ids, expected, tolerance=10**-30):
+    """The pairs of these words, in this order, are the twin's cells; sums are exact to 30 digits unless told otherwise."""
+    starts, classes, occurrences, documents, weights = found
+    assert (starts.dtype, classes.dtype, occurrences.dtype, documents.dtype) == (np.int64, np.int32, np.int64, np.int64)
+    names = corpus.words.words(np.array(ids, np.uint32))
+    of_word = [[c for c in range(expected.n_classes) if (name, c) in expected.cells] for name in names]
+    assert starts.tolist() == np.cumsum([0, *map(len, of_word)]).tolist()
+    keys = [(name, c) for name, here in zip(names, of_word, strict=True) for c in here]
+    assert classes.tolist() == [c for _, c in keys]
+    for which, rows in enumerate([occurrences, documents]):
+        assert rows.tolist() == [expected.cells[key][which].rows for key in keys]
+        if weights is not None:
+            assert weights.shape == (len(keys), 2, 3)
+            for parts, key in zip(weights[:, which], keys, strict=True):
+                weight = expected.cells[key][which].weight
+                assert abs(exact(parts) - weight) <= tolerance * weight
+
+
+indices = st.lists(st.integers(-1, N_CLASSES - 1), min_size=PARTS, max_size=PARTS)
+
+
+@given(corpora(), indices, st.data())
+def test_pairs_of_some_classes_are_those_of_their_texts_alone(corpus, index, data):
+    """Classes in any order, several that are one, some left out; words in any order, and more than once."""
+    expected, n_ids = corpus.slowly(index, N_CLASSES), corpus.words.n_ids
+    every = list(range(n_ids))
+    assert_pairs(corpus.words.pairs(None, of(index)), corpus, every, expected)
+    ids = data.draw(st.lists(st.sampled_from(every), max_size=8)) if every else []
+    assert_pairs(corpus.words.pairs(np.array(ids, np.uint32), of(index)), corpus, ids, expected)
+
+
+@given(corpora(), indices)
+def test_having_is_every_word_of_their_texts(corpus, index):
+    found = corpus.words.having(of(index))
+    assert found.dtype == np.uint32
+    assert found.tolist() == corpus.ids(corpus.slowly(index, N_CLASSES).words())
+
+
+@given(corpora())
+def test_having_nothing_and_everything(corpus):
+    assert corpus.words.having(of([-1] * PARTS)).tolist() == []
+    assert corpus.words.having(of([0] * PARTS)).tolist() == list(range(corpus.words.n_words))
+    same = corpus.words.pairs(None, of(range(PARTS)))
+    for one, other in zip(same, corpus.words.pairs(None), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@given(corpora(), st.integers(0, N_GROUPS - 1))
+def test_words_and_gone(corpus, group):
+    groups, total = corpus.groups, corpus.total
+    own = corpus.slowly([0 if g == group else -1 for g in IN_GROUP], 1).words()
+    others = set(corpus.slowly([-1 if g == group else 0 for g in IN_GROUP], 1).words())
+    found, gone = groups.words(group), groups.gone(total, group)
+    assert (found.dtype, gone.dtype) == (np.uint32, np.uint32)
+    assert found.tolist() == corpus.ids(own)
+    assert gone.tolist() == corpus.ids(set(own) - others)
+
+
+@given(corpora(), st.integers(0, N_GROUPS - 1), st.data())
+def test_pairs_without_a_group_are_those_of_the_other_texts(corpus, group, data):
+    """A group's weights are added and taken away again: of three doubles 1e-25 of what was there is left to be wrong."""
+    expected = corpus.slowly([-1 if g == group else c for c, g in zip(CLASSES, IN_GROUP, strict=True)], N_CLASSES)
+    every = range(corpus.words.n_ids)
+    ids = sorted(data.draw(st.sets(st.sampled_from(every)))) if every else []
+    for chosen in (list(every), ids):
+        found = corpus.groups.pairs_without(corpus.total, group, np.array(chosen, np.uint32))
+        assert_pairs(found, corpus, chosen, expected, 10**-25)
+
+
+@given(corpora(), st.integers(0, N_GROUPS - 1))
+def test_whole_numbers_without_a_group_are_bit_for_bit_those_of_pairs(corpus, group):
+    index = np.where(group == IN_GROUP, -1, CLASSES)
+    ids = np.arange(corpus.words.n_ids, dtype=np.uint32)
+    left = corpus.groups.pairs_without(corpus.total, group, ids)
+    direct = corpus.words.pairs(ids, index)
+    for one, other in zip(left[:4], direct[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (left[4] is None) == (direct[4] is None)
+    if left[4] is not None:
+        np.testing.assert_allclose(left[4].sum(axis=-1), direct[4].sum(axis=-1), rtol=1e-15)
+
+
+def test_a_group_far_heavier_than_the_rest_leaves_the_rest_exact():
+    texts = [["a"], ["a"], ["a", "b"]]
+    corpus = Corpus(texts, [0, 1, 1], [1e20, 0.1, 0.3], whole=False)
+    ids = np.arange(2, dtype=np.uint32)
+    *_, weights = corpus.groups.pairs_without(corpus.total, 0, ids)
+    assert weights.sum(axis=-1).tolist() == [[0.4, 0.4], [0.3, 0.3]]
+
+
+def test_classes_of_a_group_that_have_become_one():
+    """Two classes of the store may stand for one class and group."""
+    words = counted([["a", "b"], ["a"], ["b", "b"], ["c"]], [0, 1, 2, 3], n_classes=4)
+    classes, groups = of([0, 0, 0, 1]), of([0, 0, 1, 1])
+    made, total = Groups(words, classes, groups, 2), words.place(classes, 2)
+    names = words.words(None)
+    assert [names[i] for i in made.words(0)] == ["a", "b"]
+    assert [names[i] for i in made.gone(total, 0)] == ["a"]
+    starts, found, occurrences, documents, weights = made.pairs_without(total, 1, np.arange(3, dtype=np.uint32))
+    assert weights is None
+    assert (starts.tolist(), found.tolist()) == ([0, 1, 2, 2], [0, 0])
+    assert (occurrences.tolist(), documents.tolist()) == ([2, 1], [2, 1])
+
+
+def by_name(words, found):
+    """(word, class) → occurrences and documents, of the pairs of all ids."""
+    starts, classes, occurrences, documents, _ = found
+    names = np.repeat(np.array(words.words(None), dtype=object), np.diff(starts))
+    keys = zip(names.tolist(), classes.tolist(), strict=True)
+    return dict(zip(keys, zip(occurrences.tolist(), documents.tolist(), strict=True), strict=True))
+
+
+def test_buckets_are_words_too():
+    """Words that share a bucket are one, and are gone when the last of them is."""
+    texts = [["a", "b", "c"], ["d"], ["e", "f"], ["a"]]
+    parts = [0, 1, N_GROUPS, N_GROUPS + 1]
+    corpus = Corpus(texts, parts, buckets=4)
+    assert corpus.words.n_ids == 4
+    for group in range(N_GROUPS):
+        kept = [i for i, part in enumerate(parts) if part % N_GROUPS != group]
+        rest = [texts[i] for i in kept], [parts[i] // N_GROUPS for i in kept]
+        alone = counted(*rest, n_classes=N_CLASSES, buckets=4)
+        left = corpus.groups.pairs_without(corpus.total, group, np.arange(4, dtype=np.uint32))
+        assert by_name(corpus.words, left) == by_name(alone, alone.pairs(None))
+        gone = corpus.words.words(corpus.groups.gone(corpus.total, group))
+        assert set(gone) == set(corpus.words.words(None)) - set(alone.words(None))
+
+
+def test_totals_of_all_groups_are_those_of_the_store():
+    corpus = Corpus([["a", "b"], ["a"], None, []], [0, 5, 6, 11], [0.5, 2.0, 1.0, 3.0], whole=False)
+    expected = corpus.slowly(CLASSES.tolist(), N_CLASSES)
+    assert_sums(corpus.total.texts(), expected.texts, True)
+    assert_sums(corpus.total.occurrences(), expected.total(0), True)
+
+
+def test_no_words_and_no_groups():
+    empty = Words(PARTS, 0)
+    groups = Groups(empty, CLASSES, IN_GROUP, N_GROUPS)
+    nothing = np.zeros(0, np.uint32)
+    assert groups.words(0).tolist() == groups.gone(empty.place(CLASSES, N_CLASSES), 0).tolist() == []
+    assert groups.pairs_without(empty.place(CLASSES, N_CLASSES), 0, nothing)[0].tolist() == [0]
+    assert empty.having(of([0] * PARTS)).tolist() == []
+    none = Groups(Words(0, 0), of([]), of([]), 0)
+    with pytest.raises(ValueError, match="no group 0"):
+        none.words(0)
+
+
+def test_threads_may_share_them():
+    rng = np.random.default_rng(0)
+    texts = [[VOCABULARY[i] for i in rng.integers(0, len(VOCABULARY), 9)] for _ in range(300)]
+    corpus = Corpus(texts, rng.integers(0, PARTS, 300).tolist())
+    groups, total = corpus.groups, corpus.total
+    ids = np.arange(corpus.words.n_ids, dtype=np.uint32)
+    found = {}
+
+    def ask(group):
+        found[group] = groups.pairs_without(total, group, ids)
+
+    threads = [threading.Thread(target=ask, args=(group,)) for group in range(N_GROUPS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for group in range(N_GROUPS):
+        for one, other in zip(found[group][:4], groups.pairs_without(total, group, ids)[:4], strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "classes, groups, n_groups, words",
+    [
+        ([0] * (PARTS - 1), IN_GROUP, N_GROUPS, "one number per class"),
+        (CLASSES, [0] * (PARTS + 1), N_GROUPS, "one number per class"),
+        (CLASSES, IN_GROUP, N_GROUPS - 1, "from 0 up"),
+        ([-1, *CLASSES[1:]], IN_GROUP, N_GROUPS, "from 0 up"),
+        (CLASSES, [-1, *IN_GROUP[1:]], N_GROUPS, "from 0 up"),
+        ([2**31, *CLASSES[1:]], IN_GROUP, N_GROUPS, "from 0 up"),
+        (CLASSES, IN_GROUP, -1, "n_groups"),
+        ([2 - c for c in CLASSES], IN_GROUP, N_GROUPS, "ascend within a group"),
+    ],
+)
+def test_groups_that_do_not_fit(classes, groups, n_groups, words):
+    store = counted([["a"]] * PARTS, range(PARTS), n_classes=PARTS)
+    with pytest.raises(ValueError, match=words):
+        Groups(store, of(classes), of(groups), n_groups)
+
+
+def test_questions_that_do_not_fit():
+    corpus = Corpus([["a", "b"], ["b"]], [0, 1])
+    groups, total = corpus.groups, corpus.total
+    ids = np.arange(2, dtype=np.uint32)
+    for group in (N_GROUPS, -1, 2**40):
+        for ask in (groups.words, lambda g: groups.gone(total, g), lambda g: groups.pairs_without(total, g, ids)):
+            with pytest.raises(ValueError, match="group"):
+                ask(group)
+    for wrong in ([1, 0], [0, 0]):
+        with pytest.raises(ValueError, match="ascend"):
+            groups.pairs_without(total, 0, np.array(wrong, np.uint32))
+    with pytest.raises(ValueError, match="ids"):
+        groups.pairs_without(total, 0, np.array([2], np.uint32))
+    larger = counted([["a", "b", "c"]], [0])
+    weighted = counted([["a", "b"]], [0], [0.5], whole=False)
+    for other in (larger, weighted):
+        with pytest.raises(ValueError, match="all groups together"):
+            groups.gone(other, 0)
+        with pytest.raises(ValueError, match="all groups together"):
+            groups.pairs_without(other, 0, ids)
+    for index in ([0] * (PARTS - 1), [-2] + [0] * (PARTS - 1), [2**31] + [0] * (PARTS - 1)):
+        with pytest.raises(ValueError, match="index"):
+            corpus.words.having(of(index))
+        with pytest.raises(ValueError, match="index"):
+            corpus.words.pairs(None, of(index))
+
+
+def test_what_is_changed_later_is_not_what_was_grouped():
+    """Groups hold cells of their own: a store that grows on is another one, and is refused."""
+    corpus = Corpus([["a"], ["b"]], [0, 1])
+    groups, total = corpus.groups, corpus.total
+    counted(
+        [["new"]], [0], into=corpus.words, n_classes=PARTS, by=Tokeniser("given", True, False, 1, 1, [], False, False)
+    )
+    assert groups.words(0).tolist() == [0]
+    assert groups.gone(total, 0).tolist() == [0]
+    with pytest.raises(ValueError, match="all groups together"):
+        groups.gone(corpus.total, 0)
