@@ -10,6 +10,7 @@ pub mod columns;
 pub mod encode;
 pub mod error;
 pub mod expansion;
+mod exponential;
 pub mod flags;
 pub mod moments;
 pub mod scale;

@@ -17,6 +17,8 @@ mod tests;
 
 use crate::columns::Columns;
 use crate::error::{Error, demand};
+use crate::exponential::exp;
+use crate::simd::{Loop, wide};
 use crate::threads;
 use std::ops::Range;
 
@@ -424,10 +426,7 @@ impl Sums<'_> {
         let (n, highest) = (self.rows.len(), self.highest());
         let mut totals = [0.0; ROWS];
         for sums in self.classes_mut() {
-            for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&mut totals) {
-                *x = (*x - highest).exp();
-                *total += *x;
-            }
+            wide(Exponentials(&mut sums[..n], &highest, &mut totals));
         }
         for sums in self.classes_mut() {
             for (x, total) in sums[..n].iter_mut().zip(&totals) {
@@ -440,9 +439,7 @@ impl Sums<'_> {
         let (n, highest) = (self.rows.len(), self.highest());
         let mut totals = [0.0; ROWS];
         for sums in self.classes() {
-            for ((x, highest), total) in sums[..n].iter().zip(&highest).zip(&mut totals) {
-                *total += (x - highest).exp();
-            }
+            wide(Totals(&sums[..n], &highest, &mut totals));
         }
         for total in &mut totals[..n] {
             *total = total.ln();
@@ -452,6 +449,35 @@ impl Sums<'_> {
             for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&totals) {
                 *x = (*x - highest) - total;
             }
+        }
+    }
+}
+
+/// Puts the exponentials of sums above the highest in their place, and adds them to the totals.
+struct Exponentials<'a>(&'a mut [f64], &'a [f64], &'a mut [f64]);
+
+impl Loop for Exponentials<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for ((x, highest), total) in self.0.iter_mut().zip(self.1).zip(self.2) {
+            *x = exp(*x - highest);
+            *total += *x;
+        }
+    }
+}
+
+/// The same without changing the sums.
+struct Totals<'a>(&'a [f64], &'a [f64], &'a mut [f64]);
+
+impl Loop for Totals<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for ((x, highest), total) in self.0.iter().zip(self.1).zip(self.2) {
+            *total += exp(x - highest);
         }
     }
 }

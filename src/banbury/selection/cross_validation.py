@@ -18,7 +18,7 @@ from banbury.distributions.family import Choice, How
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection import leave_one_out
-from banbury.selection.dataset import Dataset, held
+from banbury.selection.dataset import PIECE, Dataset, held
 from banbury.selection.folds import MOST_FOLDS, Round, Split, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation
@@ -53,7 +53,9 @@ def cross_validate(
     from and to test. The rows of each fold are counted apart, and a fold is scored by the model of all rows minus its own,
     which is exactly the model of the others: vocabulary, smoothing, bins and bandwidths too.
 
-    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``.
+    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. To validate a choice
+    as well, give a ``bb.NaiveBayesClassifier(alpha="auto", features="choose")`` to scikit-learn's ``cross_val_score``: it chooses
+    anew within the rows that each fold learns from.
 
     >>> import banbury as bb
     >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
@@ -213,17 +215,38 @@ def _score_all(
     places: Sequence[Int],
     told: Told,
 ) -> None:
-    workers = min(rows.threads, len(each.splits))
-
-    def one(number: int) -> int:
-        split = each.splits[number]
-        tally = learned(rows, split, groups, number)
+    def model_of(number: int) -> Model:
+        tally = learned(rows, each.splits[number], groups, number)
         model = estimate(tally, **fitting_prior(settings, rows.classes, tally.classes))
         told.note(model)
-        return answer(rows, split.test, replace(model, threads=rows.threads // workers or 1), want, out, places[number])
+        return model
 
-    with ThreadPoolExecutor(workers) as pool:
-        told.impossible += sum(pool.map(one, range(len(each.splits))))
+    numbers = range(len(each.splits))
+    if rows.schema.texts:  # a model of text is large: one at a time, and all rows of its test
+        workers = min(rows.threads, len(each.splits))
+
+        def whole(number: int) -> int:
+            model = replace(model_of(number), threads=rows.threads // workers or 1)
+            return answer(rows, each.splits[number].test, model, want, out, places[number])
+
+        with ThreadPoolExecutor(workers) as pool:
+            told.impossible += sum(pool.map(whole, numbers))
+        return
+    models = [replace(model_of(number), threads=1) for number in numbers]
+
+    def some(start: int) -> int:
+        """The tests of all splits among some rows, which a processor's cache holds meanwhile."""
+        impossible = 0
+        for number, model in zip(numbers, models, strict=True):
+            test = each.splits[number].test
+            a, b = np.searchsorted(test, [start, start + together])
+            if a < b:
+                impossible += answer(rows, test[a:b], model, want, out, places[number][a:b])
+        return impossible
+
+    together = PIECE * max(1, len(each.splits))
+    with ThreadPoolExecutor(rows.threads) as pool:
+        told.impossible += sum(pool.map(some, range(0, rows.n_rows, together)))
 
 
 def fitting_prior(settings: Mapping[str, Any], classes: Sequence[Label], known: Sequence[Label]) -> Mapping[str, Any]:
