@@ -10,8 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 UNSET = "BANBURY_DATA is unset: it names the folder of public data sets"
+ADULT = """age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain
+    capital_loss hours_per_week native_country income""".split()
+INCOME = ADULT[-1]
 
 
 def there(name: str) -> bool:
@@ -31,6 +35,17 @@ def unpacked(name: str) -> Iterator[Path]:
                 with gzip.open(archive) as source, open(Path(folder) / archive.stem, "wb") as copy:
                     shutil.copyfileobj(source, copy)
         yield Path(folder)
+
+
+@contextmanager
+def adult() -> Iterator[tuple[Path, Path, dict[str, Any]]]:
+    """Adult's rows to learn from and to test on, and how to read them; both files spell the classes alike."""
+    with unpacked("adult") as folder:
+        train, test = folder / "adult.data", folder / "test.csv"
+        train.write_bytes(train.read_bytes().strip() + b"\n")
+        lines = (folder / "adult.test").read_text(encoding="utf-8").splitlines()[1:]  # the first is no row
+        test.write_text("".join(f"{line.removesuffix('.')}\n" for line in lines if line), encoding="utf-8")
+        yield train, test, {"names": ADULT}
 
 
 def texts(folder: Path) -> tuple[list[str], list[str]]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,70 @@ def test_wrong_words_are_refused(run, monkeypatch):
     status, printed = run("text")
     assert status == 1
     assert "WRONG ANSWER in text: peer and ours agree on" in printed.err
+
+
+def test_selection_runs_small_and_agrees_with_its_peers(run):
+    status, printed = run("selection", "--json")
+    assert status == 0, printed.err
+    figures = json.loads(printed.out)
+    assert [f["task"] for f in figures[:9]] == [
+        *("10 folds", "50 folds", "leave-one-out", "10 folds", "10 folds"),
+        *("10 folds", "50 folds", "leave-one-out", "10 folds"),
+    ]
+    assert [f["unit"] for f in figures[:3]] == ["× fit and predict", "× 10 folds", "× 10 folds"]
+    assert all((f["peer"] is None) == (f["ratio"] is None) for f in figures)
+    rest = [f["task"] for f in figures[9:]]
+    if os.environ.get("BANBURY_DATA"):
+        tune = "tune, 20 values of alpha, 10 folds"
+        assert rest == ["leave-one-out", tune, tune, "fit, calibrate='temperature'", "fit, calibrate='platt'"]
+    else:
+        assert not rest and "selection: Adult is left out" in printed.err
+
+
+def test_wrong_folds_are_refused(run, monkeypatch):
+    right = bb.cross_validate
+
+    def wrong(*arguments, **settings):
+        found = right(*arguments, **settings)
+        return replace(found, posteriors=np.roll(found.posteriors, 1, axis=1))
+
+    monkeypatch.setattr(bb, "cross_validate", wrong)
+    status, printed = run("selection")
+    assert status == 1
+    assert "WRONG ANSWER in selection: posteriors of 10-fold cross-validation are" in printed.err
+
+
+def test_posteriors_that_are_no_numbers_are_refused(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.measure import WrongAnswer
+    from benchmarks.selection import within
+
+    assert within([0.0, 0.0], "ten folds") == "as refitted"
+    assert within([1e-12, 0.0], "ten folds") == "within 1e-12 of refitted"
+    with pytest.raises(WrongAnswer, match="posteriors of ten folds are nan away"):
+        within([0.0, np.nan], "ten folds")
+
+
+def test_tuned_names_what_stays_below_the_peers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.tuned import Outcome
+
+    peers = {"MultinomialNB": 0.7, "ComplementNB": 0.8}
+    outcome = Outcome("news", 200, 100, 0.05, peers, 0.7, 0.79, "alpha=1", 0.9, "a machine")
+    assert outcome.told()[-1] == "BELOW ComplementNB by 0.0100, 1 answer"
+    assert not any("BELOW" in text for text in replace(outcome, tuned=0.8).told())
+
+
+def test_tuned_tests_a_third_of_each_class(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.tuned import Part, split
+
+    texts = [str(i) for i in range(90)]
+    labels = np.array(["ham", "ham", "spam"] * 30)
+    train, test = split(Part(texts[:50], labels[:50]), Part(texts[50:], labels[50:]))
+    assert sorted([*train.rows, *test.rows], key=int) == texts
+    assert [int(np.sum(part.labels == "spam")) for part in (train, test)] == [20, 10]
+    assert all(labels[int(text)] == label for text, label in zip(test.rows, test.labels, strict=True))
 
 
 def test_many_classes_run_small(run):
