@@ -1,4 +1,7 @@
-"""The lectures' worked examples, one test per row of the requirement, with the figures they give."""
+"""The lectures' worked examples, one test per row of the requirement, with the figures they give.
+
+Rows 18 and 34, learning curves, are in test_learning.py.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import banbury as bb
+from banbury.calibration import reliability
 from banbury.readers import read
 
 EVENT_MODELS = ["multinomial", "presence", "bernoulli", "complement"]
@@ -561,11 +565,26 @@ def test_noise_columns_move_the_accuracy_by_less_than_a_point(load):
     data = load(as_frame=True).frame
     moved = []
     for seed in range(10):
-        noisy = with_noise(data, seed, 1)
-        for train, test in StratifiedKFold(10, shuffle=True, random_state=seed).split(data, data["target"]):
-            one = accuracy(data.iloc[train], data.iloc[test], "target")
-            moved.append(accuracy(noisy.iloc[train], noisy.iloc[test], "target") - one)
+        folds = StratifiedKFold(10, shuffle=True, random_state=seed)
+        tables = data, with_noise(data, seed, 1)
+        plain, noisy = (bb.cross_validate(table, target="target", folds=folds).accuracy.value for table in tables)
+        moved.append(noisy - plain)
     assert abs(np.mean(moved)) < 0.01
+
+
+def test_one_scan_of_a_stream_of_mixed_columns_shows_that_noise_does_not_matter(journeys):
+    """The stream can be read once only, so that whatever is asked of it is answered in one scan."""
+    found = {}
+    for name, frame in {"plain": journeys, "noisy": with_noise(journeys, 27, 2)}.items():
+        schema = bb.Schema.infer(frame, target="by")
+        stream = (frame.iloc[start : start + 100] for start in range(0, len(frame), 100))
+        found[name] = bb.cross_validate(stream, target="by", schema=schema)
+        assert next(stream, None) is None
+        at_once = bb.cross_validate(frame, target="by", schema=schema)
+        np.testing.assert_array_equal(found[name].folds, at_once.folds)
+        np.testing.assert_allclose(found[name].posteriors, at_once.posteriors, rtol=1e-10)
+    assert found["plain"].accuracy.value > 0.9
+    assert abs(found["noisy"].accuracy.value - found["plain"].accuracy.value) < 0.01
 
 
 def test_adult_in_a_stream_of_batches_is_adult_at_once(adult_train):
@@ -587,6 +606,64 @@ def test_a_stream_of_rows_is_the_batch(load):
     together = sum(whole.count(X[[row]], y[[row]]) for row in order)
     assert together == whole
     assert bb.estimate(together).log_joint(X) == pytest.approx(bb.estimate(whole).log_joint(X), rel=1e-12)
+
+
+# Row 28
+
+
+def refitted(frame: pd.DataFrame, target: str, schema: bb.Schema, folds: np.ndarray) -> np.ndarray:
+    """What a model of the other folds, counted anew, says of each row."""
+    rows = frame.drop(columns=target)
+    parts = {}
+    for fold in np.unique(folds):
+        model = bb.estimate(bb.count(frame[folds != fold], target=target, schema=schema))
+        parts |= dict(zip(np.flatnonzero(folds == fold), model.posterior(rows[folds == fold]), strict=True))
+    return np.array([parts[row] for row in range(len(frame))])
+
+
+def assert_folds_subtract(frame: pd.DataFrame, target: str, found: bb.CrossValidation, schema: bb.Schema) -> None:
+    """All rows minus a fold have the counts of the other folds, bit for bit."""
+    whole = bb.count(frame, target=target, schema=schema)
+    for fold in np.unique(found.folds):
+        mine, rest = frame[found.folds == fold], frame[found.folds != fold]
+        left, anew = whole - whole.count(mine), bb.count(rest, target=target, schema=schema)
+        assert left == anew
+        assert left.rows.rows.tolist() == anew.rows.rows.tolist()
+        assert left.counts.keys == anew.counts.keys
+        assert left.counts.cells.rows.tolist() == anew.counts.cells.rows.tolist()
+        assert left.moments.n.rows.tolist() == anew.moments.n.rows.tolist()
+
+
+@pytest.mark.parametrize("k", [2, 7, 14])
+def test_k_fold_cross_validation_is_refitting_fold_by_fold_bit_for_bit(k):
+    weather = pd.DataFrame(bb.datasets.play_tennis())
+    found = bb.cross_validate(weather, target="play", folds=k)
+    schema = bb.Schema.infer(weather, target="play")
+    assert_folds_subtract(weather, "play", found, schema)
+    assert found.posteriors.tolist() == refitted(weather, "play", schema, found.folds).tolist()
+
+
+def test_k_fold_cross_validation_of_mixed_columns_is_refitting_fold_by_fold(journeys):
+    by_hand = {"delays": "poisson", "hour": "kernel_density", "price": "histogram"}
+    schema = bb.Schema.infer(journeys, target="by", features=by_hand)
+    found = bb.cross_validate(journeys, target="by", folds=5, schema=schema)
+    assert_folds_subtract(journeys, "by", found, schema)
+    np.testing.assert_allclose(found.posteriors, refitted(journeys, "by", schema, found.folds), rtol=1e-10)
+
+
+def test_the_error_is_the_mean_of_the_errors_of_the_folds():
+    X, y = load_iris(return_X_y=True)
+    folds = np.arange(150) % 7  # of 21 and 22 rows: the mean over folds is not the mean over rows
+    found = bb.cross_validate(X, target=y, folds=folds, features="histogram")
+    errors = []
+    for fold in range(7):
+        train, test = folds != fold, folds == fold
+        model = bb.estimate(bb.count(X[train], target=y[train], schema=bb.Schema.infer(X, features="histogram")))
+        errors.append(1 - share(model.predict(X[test]), y[test]))
+    assert 1 - found.fold_accuracies == pytest.approx(errors, rel=1e-12)
+    assert 1 - found.accuracy.value == pytest.approx(np.mean(errors), rel=1e-12)
+    assert found.accuracy.error == pytest.approx(np.std(errors, ddof=1) / 7**0.5, rel=1e-12)
+    assert 1 - found.accuracy.value != pytest.approx(1 - share(found.predictions, y), rel=1e-6)
 
 
 # Row 29
@@ -679,6 +756,46 @@ def test_samples_of_a_predictive_gaussian_are_student_t():
         assert np.mean((sample >= low) & (sample < high)) == pytest.approx(inside, abs=0.01)
 
 
+# Row 30
+
+
+def test_what_is_heard_again_and_again_pushes_posteriors_to_0_and_1_and_is_named():
+    """Seven in ten are right, however often the same is said; the model grows sure of them all."""
+    rng = np.random.default_rng(30)
+    heard = rng.random(2000) < 0.5
+    true = np.where(rng.random(2000) < np.where(heard, 0.7, 0.3), "yes", "no")
+    sure, wrong = [], []
+    for copies in (0, 1, 5, 20):
+        table = {"heard": heard, **{f"again {i}": heard for i in range(copies)}}
+        found = bb.cross_validate(table, target=true)
+        assert found.accuracy.value == pytest.approx(0.7, abs=0.03)
+        sure.append(found.posteriors.max(axis=1).mean())
+        wrong.append(found.calibration_error)
+        named = {(pair.first, pair.second) for pair in bb.diagnose(table, target=true, most=500).pairs}
+        assert len(named) == copies * (copies + 1) // 2
+        assert copies == 0 or ("heard", "again 0") in named
+    # Each copy multiplies the odds of 7 : 3 once more.
+    expected = [1 / (1 + (3 / 7) ** said) for said in (1, 2, 6, 21)]
+    assert sure == pytest.approx(expected, abs=0.03)
+    assert wrong == pytest.approx(np.array(expected) - 0.7, abs=0.03)
+    assert sure[-1] > 0.9999
+
+
+def test_words_that_come_together_are_named():
+    rng = np.random.default_rng(31)
+    others = "vote rally storm rain wind sun hat tea".split()
+    texts, topics = [], np.array(["politics", "weather"] * 200)
+    for topic in topics:
+        named = rng.random() < (0.6 if topic == "politics" else 0.1)
+        texts.append(" ".join([*(["Donald Trump"] if named else []), *rng.choice(others, 4)]))
+    worst, *rest = bb.diagnose(texts, target=topics).pairs
+    assert (worst.first, worst.second, worst.duplicated) == ("text:'donald'", "text:'trump'", True)
+    assert not any(pair.duplicated for pair in rest)
+    words = bb.estimate(bb.count(texts, target=topics))
+    one, both = (words.posterior([text])[0, 0] for text in ("donald", "donald trump"))
+    assert 0.5 < one < both
+
+
 # Row 31
 
 
@@ -738,6 +855,31 @@ def test_add_one_on_the_articles_is_scikit_learns(articles):
     model = bb.estimate(bb.count(train[["stems"]], target=train["paper"], features={"stems": family}))
     theirs = peer.predict_joint_log_proba(vectoriser.transform(test["stems"]))
     np.testing.assert_allclose(model.log_joint(test[["stems"]]), theirs, rtol=1e-9)
+
+
+# Row 37
+
+
+def test_by_date_posteriors_too_close_to_0_and_1_are_calibrated_and_no_answer_changes(by_date):
+    (texts, labels), (held, truth) = by_date["train"], by_date["test"]
+    losses, errors, answers = [], [], []
+    for method in (None, "temperature"):
+        clf = bb.NaiveBayesClassifier(calibrate=method).fit(texts, labels)
+        true = np.searchsorted(clf.classes_, truth)
+        losses.append(-clf.predict_log_proba(held)[np.arange(len(held)), true].mean())
+        errors.append(reliability(clf.predict_proba(held), true).error)
+        answers.append(clf.predict(held))
+        right = share(answers[-1], truth)
+        print(
+            f"{clf.calibration_}: log loss {losses[-1]:.3f}, calibration error {errors[-1]:.4f}, accuracy {right:.4f}"
+        )
+        if method is None:
+            assert np.median(clf.predict_proba(held).max(axis=1)) > 0.999
+    assert losses[0] == pytest.approx(13.66, abs=0.01)
+    assert losses[1] == pytest.approx(1.39, abs=0.02)
+    assert errors[0] == pytest.approx(0.208, abs=0.002)
+    assert errors[1] == pytest.approx(0.135, abs=0.005)
+    assert np.array_equal(*answers)
 
 
 # Row 38
