@@ -406,6 +406,7 @@ def test_errors_name_the_value_and_the_place(call: Any, kind: type[Exception], s
         ("temperature", {"temperature": np.array([0.0])}, "above 0"),
         ("temperature", {"temperature": np.array([np.nan])}, "finite"),
         ("temperature", {"temperature": np.array([1, 2])}, "1 finite numbers"),
+        ("temperature", {"floor": np.array([0.0])}, "below 0"),
         ("temperature", {"n_classes": np.array([0])}, "'n_classes' .* from 1 up"),
         ("temperature", {"n_classes": np.array([2.0])}, "whole numbers"),
         ("platt", {"slopes": np.zeros(2)}, "3 finite numbers"),
@@ -423,7 +424,7 @@ def test_errors_name_the_value_and_the_place(call: Any, kind: type[Exception], s
 )
 def test_arrays_that_do_not_fit_are_named(method: str, changed: dict[str, Any], says: str) -> None:
     good: dict[str, dict[str, Any]] = {
-        "temperature": {"temperature": np.array([2.0])},
+        "temperature": {"temperature": np.array([2.0]), "floor": np.array([-36.0])},
         "platt": {"slopes": np.ones(3), "intercepts": np.zeros(3)},
         "isotonic": {
             "lengths": np.array([2, 1, 1]),
@@ -495,7 +496,7 @@ def posts(archived: Callable[[str], dict[str, bytes]]) -> tuple[np.ndarray, np.n
 
 
 @pytest.mark.parametrize(
-    "method, most_loss, most_error", [("temperature", 1.45, 0.15), ("platt", 1.15, 0.10), ("isotonic", None, 0.07)]
+    "method, most_loss, most_error", [("temperature", 1.05, 0.05), ("platt", 1.15, 0.10), ("isotonic", None, 0.07)]
 )
 def test_newsgroups_become_honest(posts: Any, method: Any, most_loss: float | None, most_error: float) -> None:
     """Row 37 of the lectures. Raw: log loss 13.7, calibration error 0.21."""
