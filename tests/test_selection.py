@@ -1125,3 +1125,26 @@ def test_a_file_of_booleans_is_counted_under_its_schema(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "on.csv", index=False)
     schema = bb.Schema.infer(frame, target="y", features={"on": bb.Bernoulli()})
     assert bb.count(tmp_path / "on.csv", "y", schema=schema) == bb.count(frame, "y", schema=schema)
+
+
+# Choosing within folds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{"alpha": "auto"}, {"alpha": [0.1, 2.0]}, {"features": "choose"}], ids=str)
+def test_a_choice_is_made_within_the_rows_that_a_fold_learns_from(settings: dict[str, Any]) -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 90)
+    data = {"n": rng.poisson(2.0 + labels).tolist(), "c": (rng.integers(0, 4, 90) * (labels > 0)).astype(str).tolist()}
+    found = bb.cross_validate(data, labels, folds=4, **settings)
+    assert "tuned within each fold" in str(found)
+    for k in range(4):
+        train, test = found.folds != k, found.folds == k
+        rows = {name: [x for x, kept in zip(column, train, strict=True) if kept] for name, column in data.items()}
+        model = bb.tune(rows, labels[train], **{"alpha": [1.0], **settings}).model
+        rows = {name: [x for x, kept in zip(column, test, strict=True) if kept] for name, column in data.items()}
+        np.testing.assert_allclose(found.posteriors[test], model.posterior(rows), rtol=1e-12)
+
+
+def test_leave_one_out_does_not_choose() -> None:
+    with pytest.raises(bb.BanburyError, match="a number of folds, where settings are chosen"):
+        bb.cross_validate(GOOD, "y", folds="loo", alpha="auto")

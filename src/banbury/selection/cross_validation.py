@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from banbury.tally import Label, Tally
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 FEW = 32
+INNER_FOLDS = 10
 
 
 def cross_validate(
@@ -36,9 +37,9 @@ def cross_validate(
     folds: Any = 10,
     groups: Any = None,
     how: How = "mean",
-    alpha: float = 1.0,
+    alpha: float | Iterable[float] | Literal["auto"] = 1.0,
     class_prior: ClassPrior = None,
-    features: Features = "auto",
+    features: Features | Literal["choose"] = "auto",
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing = "skip",
@@ -53,9 +54,9 @@ def cross_validate(
     from and to test. The rows of each fold are counted apart, and a fold is scored by the model of all rows minus its own,
     which is exactly the model of the others: vocabulary, smoothing, bins and bandwidths too.
 
-    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. To validate a choice
-    as well, give a ``bb.NaiveBayesClassifier(alpha="auto", features="choose")`` to scikit-learn's ``cross_val_score``: it chooses
-    anew within the rows that each fold learns from.
+    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. With several ``alpha``,
+    "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the rows that each fold learns from, so that the choice is
+    validated as well.
 
     >>> import banbury as bb
     >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
@@ -71,22 +72,29 @@ def cross_validate(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
+    choose = isinstance(features, str) and features == "choose"
     rows = held(
         data,
         target,
         schema=schema,
-        features=features,
+        features="auto" if choose else features,
         weights=weights,
         missing=missing,
         threads=threads,
         aside=groups if isinstance(groups, str) else None,
         **reading,
     )
-    settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
+    settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
+    tuned = choose or isinstance(alpha, Iterable)
     if isinstance(folds, str) and folds == "loo":
+        if tuned:
+            raise errors.bad_setting("folds", folds, "a number of folds, where settings are chosen within each")
         return _left_one_out(rows, settings)
     splits = rounds(folds, rows.labels, seed, rows.aside if isinstance(groups, str) else groups)
     what = f"{sum(len(each.splits) for each in splits)}-fold cross-validation"
+    if tuned:
+        settings |= {"features": "choose" if choose else "auto"}
+        what += ", tuned within each fold"
     return _validated(rows, splits, settings, what, 3)
 
 
@@ -202,7 +210,26 @@ def score(
     rows: Dataset, each: Round, settings: Mapping[str, Any], want: str, out: Real, places: Sequence[Int], told: Told
 ) -> None:
     """Puts the scores of every split's test, rows × classes, to its places: one counting pass, one scoring pass."""
+    if "features" in settings:
+        for split, place in zip(each.splits, places, strict=True):
+            model = _tuned(rows, split, each, settings)
+            told.impossible += answer(rows, split.test, replace(model, threads=rows.threads), want, out, place)
+        return
     _score_all(rows, each, Groups.of(rows, each.groups, each.n_groups), settings, want, out, places, told)
+
+
+def _tuned(rows: Dataset, split: Split, each: Round, settings: Mapping[str, Any]) -> Model:
+    """The model of the settings that are best for the rows that a split learns from, by folds of those rows."""
+    from banbury.selection.tuning import tune
+
+    inside = each.groups >= 0
+    chosen = split.rows
+    if chosen is None:
+        assert split.learned is not None
+        chosen = np.flatnonzero(inside & split.learned[np.where(inside, each.groups, 0)])
+    if len(chosen) < 2:
+        raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
+    return tune(rows.only(chosen), folds=min(INNER_FOLDS, len(chosen)), **settings).model
 
 
 def _score_all(

@@ -30,6 +30,9 @@ class Mean(NamedTuple):
     def __str__(self) -> str:
         return f"{self.value:.4f} ± {self.error:.4f}"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 class PerClass(NamedTuple):
     """One number for each class, in the order of ``classes``."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions import Text
-from banbury.distributions.family import HOWS, How, check_positive
+from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import Choice, choose
@@ -72,6 +72,8 @@ def tune(
     check_seed(seed)
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
+    if isinstance(folds, str):
+        raise errors.bad_setting("folds", folds, "a number of folds, a fold for each row, or a splitter")
     alphas, hows = _alphas(alpha), _hows(how)
     choosing = isinstance(features, str) and features == "choose"
     rows = held(
@@ -129,6 +131,11 @@ class Tuning:
         """The best settings."""
         return dict(self.settings[self.order[0]])
 
+    @property
+    def features(self) -> dict[str, Family]:
+        """The family of every column, with its best settings, to be given as ``features=``."""
+        return {feature.name: feature.family for feature in self.tally.schema.features}
+
     @cached_property
     def model(self) -> Model:
         """The model of all rows under the best settings."""
@@ -159,6 +166,8 @@ class Tuning:
             lines.append(f"  {text:{width}}  " + "  ".join(numbers))
         hidden = len(self.settings) - len(shown)
         lines += [f"  … and {hidden:,} more"] if hidden else []
+        if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
+            lines.append("  (all the same: none of the settings has an effect on these columns)")
         return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
 
     __repr__ = __str__
