@@ -220,10 +220,13 @@ def test_texts_whose_words_were_looked_up_before_score_alike(seed, n_classes, mo
     offsets, ids = case.words.encode(case.part[2], texts, 1)
     missing = np.array([text is None for text in texts], bool)
     encoded = ("words", (offsets, ids, missing), *case.part[2:])
+    starts, words, times = case.words.bags(case.part[2], texts, 1)
+    bags = ("words", (starts, (words, times), missing), *case.part[2:])
     for want in WANTS:
         found, expected = (_core.score(len(texts), case.prior, [part], want, 1) for part in (encoded, case.part))
         assert np.array_equal(found[0], expected[0])
         assert found[1] == expected[1]
+        assert_score(_core.score(len(texts), case.prior, [bags], want, 1), expected)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -385,6 +388,8 @@ def test_parts_that_do_not_fit():
     refuses("offsets must ascend", texts=(np.array([0, 2]), np.zeros(1, np.int32), None))
     refuses("offsets must ascend", texts=(np.array([-1, 1]), np.zeros(1, np.int32), None))
     refuses("one text fewer", texts=(np.array([0, 1]), np.zeros(1, np.int32), np.zeros(2, bool)))
+    for times in (np.zeros(1, np.int32), np.ones(2, np.int32)):
+        refuses("times must be", texts=(np.array([0, 1]), (np.zeros(1, np.int32), times), None))
     refuses("Tokeniser", tokeniser=None)
     refuses("Words", words=weights)
     refuses("Weights", weights=words)

@@ -110,6 +110,7 @@ pub(super) enum HeldTexts<'py> {
     Encoded {
         offsets: Held<'py, i64>,
         ids: Held<'py, i32>,
+        times: Option<Held<'py, i32>>,
         missing: Option<Held<'py, bool>>,
     },
 }
@@ -131,9 +132,16 @@ impl<'py> HeldTexts<'py> {
                 first: size(first.extract()?, "valid_offset")?,
             }),
             [offsets, ids, missing] if !offsets.is_instance_of::<PyList>() => {
+                let (ids, times) = match ids.cast::<PyTuple>() {
+                    Ok(both) => (both.get_item(0)?, Some(both.get_item(1)?)),
+                    Err(_) => (ids.clone(), None),
+                };
                 Ok(HeldTexts::Encoded {
                     offsets: Held::new(offsets, "offsets", 1)?,
-                    ids: Held::new(ids, "ids", 1)?,
+                    ids: Held::new(&ids, "ids", 1)?,
+                    times: times
+                        .map(|times| Held::new(&times, "times", 1))
+                        .transpose()?,
                     missing: optional(missing, "missing")?,
                 })
             }
@@ -179,10 +187,12 @@ impl<'py> HeldTexts<'py> {
             HeldTexts::Encoded {
                 offsets,
                 ids,
+                times,
                 missing,
             } => {
                 let missing = missing.as_ref().map(Held::slice);
-                Texts::Encoded(Encoded::new(ids.slice(), offsets.slice(), missing)?)
+                let times = times.as_ref().map(Held::slice);
+                Texts::Encoded(Encoded::new(ids.slice(), times, offsets.slice(), missing)?)
             }
         })
     }

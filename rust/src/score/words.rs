@@ -127,11 +127,24 @@ impl<'a> Words<'a> {
     /// The ids of a text's words; false if it is missing.
     fn read(&self, row: usize, room: &mut Room) -> Result<bool, Error> {
         if let Texts::Encoded(texts) = &self.texts {
-            let Some(ids) = texts.get(row) else {
+            let Some((ids, times)) = texts.get(row) else {
                 return Ok(false);
             };
             room.ids.clear();
-            room.ids.extend(ids.iter().map(|&id| id as u32));
+            room.counted.clear();
+            let ids = ids.iter().map(|&id| id as u32);
+            match times {
+                None => room.ids.extend(ids),
+                Some(times) if self.is_plain() => {
+                    room.counted
+                        .extend(ids.zip(times.iter().map(|&n| f64::from(n))));
+                }
+                Some(times) => {
+                    for (id, &n) in ids.zip(times) {
+                        room.ids.extend(std::iter::repeat_n(id, n as usize));
+                    }
+                }
+            }
             return Ok(true);
         }
         let there = self.texts.read(row, self.tokeniser, &mut room.tokens)?;
@@ -141,9 +154,18 @@ impl<'a> Words<'a> {
         Ok(there)
     }
 
-    fn add_text(&self, room: &mut Room) -> Result<(), Error> {
+    /// Whether a word counts as often as it occurs.
+    fn is_plain(&self) -> bool {
         let damped = self.tokeniser.log() || self.tokeniser.length();
-        if self.counting == Counting::Often && !damped {
+        self.counting == Counting::Often && !damped
+    }
+
+    fn add_text(&self, room: &mut Room) -> Result<(), Error> {
+        if self.is_plain() {
+            if matches!(self.texts, Texts::Encoded(_)) && !room.counted.is_empty() {
+                self.add_rows(room.counted.iter().copied(), &mut room.totals);
+                return Ok(());
+            }
             let tokens = room.ids.iter().map(|&id| (id, 1.0));
             self.add_rows(tokens, &mut room.totals);
             return Ok(());

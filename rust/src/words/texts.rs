@@ -22,6 +22,8 @@ pub enum Texts<'a> {
 #[derive(Debug)]
 pub struct Encoded<'a> {
     ids: &'a [i32],
+    /// How often the text has each; none: once, and words come as often as they occur.
+    times: Option<&'a [i32]>,
     offsets: &'a [i64],
     missing: Option<&'a [bool]>,
 }
@@ -29,22 +31,29 @@ pub struct Encoded<'a> {
 impl<'a> Encoded<'a> {
     pub fn new(
         ids: &'a [i32],
+        times: Option<&'a [i32]>,
         offsets: &'a [i64],
         missing: Option<&'a [bool]>,
     ) -> Result<Self, Error> {
         check_offsets(offsets, ids.len(), missing)?;
+        demand(
+            times.is_none_or(|times| times.len() == ids.len() && times.iter().all(|&n| n > 0)),
+            "times must be one number above 0 per id",
+        )?;
         Ok(Encoded {
             ids,
+            times,
             offsets,
             missing,
         })
     }
 
-    /// The words of a text; none if it is missing.
-    pub fn get(&self, row: usize) -> Option<&'a [i32]> {
+    /// The words of a text, and how often it has each if they come once; none if it is missing.
+    pub fn get(&self, row: usize) -> Option<(&'a [i32], Option<&'a [i32]>)> {
         let missing = self.missing.is_some_and(|missing| missing[row]);
         let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        (!missing).then(|| &self.ids[range])
+        let times = self.times.map(|times| &times[range.clone()]);
+        (!missing).then(|| (&self.ids[range], times))
     }
 }
 
@@ -116,7 +125,7 @@ impl Texts<'_> {
                 let tokens = texts.get(row).unwrap_or(&[]);
                 tokens.iter().map(|token| token.len() + 1).sum()
             }
-            Texts::Encoded(texts) => 4 * texts.get(row).unwrap_or(&[]).len(),
+            Texts::Encoded(texts) => texts.get(row).map_or(0, |(ids, _)| 4 * ids.len()),
         }
     }
 

@@ -87,7 +87,10 @@ class Bag:
         It happens to Bernoulli models under mle and map. A table with a row for each text then takes the sum's place.
         """
         encoded = isinstance(texts, tuple) and len(texts) == 3 and not isinstance(texts[0], list)
-        offsets, ids = texts[:2] if encoded else self.table.encode(self.family.tokeniser, texts, 1)
+        if encoded:  # under such a model a word counts once, so how often it occurs is of no consequence
+            offsets, ids = texts[0], texts[1][0] if isinstance(texts[1], tuple) else texts[1]
+        else:
+            offsets, ids = self.table.encode(self.family.tokeniser, texts, 1)
         n_texts, n_classes = len(offsets) - 1, len(self.scores.base)
         table, start = np.zeros((n_texts, n_classes)), 0
         while start < n_texts:

@@ -93,32 +93,34 @@ class Dataset:
             columns: dict[str, Encoded] = {}
             for name, table in tables.items():
                 texts = families[name].texts(batch, name)
-                offsets, ids = table.encode(families[name].tokeniser, texts, self.threads)
-                columns[name] = Encoded(offsets, ids, missing_texts(texts, batch.n_rows))
+                bags = table.bags(families[name].tokeniser, texts, self.threads)
+                columns[name] = Encoded(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
 
 
 class Encoded:
-    """A column of texts whose words were looked up: offsets, ids, and which texts are missing."""
+    """A column of texts whose words were looked up: offsets, ids, how often each occurs, and which texts are missing."""
 
     categorical = False
     text = True
 
-    def __init__(self, offsets: Int, ids: NDArray[np.int32], missing: NDArray[np.bool_]) -> None:
-        self.offsets, self.ids, self.missing = offsets, ids, missing
+    def __init__(
+        self, offsets: Int, ids: NDArray[np.int32], times: NDArray[np.int32], missing: NDArray[np.bool_]
+    ) -> None:
+        self.offsets, self.ids, self.times, self.missing = offsets, ids, times, missing
 
     def __len__(self) -> int:
         return len(self.missing)
 
     def texts(self) -> Any:
-        return self.offsets, self.ids, self.missing
+        return self.offsets, (self.ids, self.times), self.missing
 
     def take(self, rows: Int) -> Encoded:
         sizes = (self.offsets[1:] - self.offsets[:-1])[rows]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], sizes)
-        return Encoded(offsets, self.ids[at], self.missing[rows])
+        return Encoded(offsets, self.ids[at], self.times[at], self.missing[rows])
 
 
 def held(
