@@ -307,8 +307,8 @@ def test_the_rest_of_a_fold_has_no_say(case: Case, data: st.DataObject) -> None:
     kept = [c for c, name in enumerate(one.classes) if name in known]
     expected = one.posteriors[0, kept]
     found = other.posteriors[0, [known[one.classes[c]] for c in kept]]
-    if before.only_whole_numbers and after.only_whole_numbers:
-        np.testing.assert_array_equal(found, expected)
+    if before.only_whole_numbers and after.only_whole_numbers:  # the classes that are summed over may differ
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
     else:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 

@@ -129,9 +129,9 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 known, classes_ = self._growing.classes, self.classes_
                 if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
                     classes_ = _named(declared.union(known, part.tally.classes), dtype)
-                self._drop_calibration("partial_fit")
                 self._changed(self._growing.add(part), known)  # all that can fail has been done
                 self.classes_, self._dtype, self._declared = classes_, dtype, declared
+                self._drop_calibration("partial_fit")
             else:
                 growing = self._first(batch, labels, sample_weight, more_to_come=True)
                 self._keep(growing, labels.dtype, declared)
@@ -152,10 +152,9 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             batch, labels = self._checked(X, y)
             part = self._more(batch, labels, sample_weight)
             known = self._growing.classes
-            touched = self._growing.forget(part)
-            self._drop_calibration("forget")
-            self._changed(touched, known)
+            self._changed(self._growing.forget(part), known)
             self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
+            self._drop_calibration("forget")
             return self
 
     def predict(self, X: Any) -> NDArray[Any]:

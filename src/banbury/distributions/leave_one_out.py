@@ -89,6 +89,8 @@ def _keyed(family: Family, parameters: Tables | Flags, sums: Counts, choice: Cho
     declared = family.declared() or frozenset()
     for f, (start, stop) in enumerate(zip(sums.offsets, sums.offsets[1:], strict=False)):
         keys, there = sums.keys[f], np.flatnonzero(places[:, f] >= 0)
+        if not keys:
+            continue
         if isinstance(family, Categorical):
             alpha = family.pseudo_counts(keys, choice.alpha)
             spread = family.m is not None and family.p is None
@@ -142,6 +144,8 @@ class _Shares:
         part[at, labels] = left
         every[at, labels] -= counts[at, labels] - mine
         counts[at, labels] = mine
+        if pseudo.min() >= 0:  # of whole numbers the sum is exact, and next to no smoothing is not lost in a difference
+            whole = np.maximum(every, 0.0) + pseudo.sum()
         share = np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 1.0 / n_keys)
         result = dirichlet.log(np.maximum(share, 0.0))
         gone = ~self.stays[keys] & ~counts.any(axis=1)
@@ -196,6 +200,8 @@ def _kernels(family: KernelDensity, parameters: Kernels, sums: Counts, own: Own)
     )[0]
     for f, (feature, bump) in enumerate(zip(parameters.features, parameters.bumps, strict=True)):
         keys, rows = sums.feature(f)
+        if not keys:
+            continue
         x = np.asarray(own.rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
         there = np.flatnonzero(~np.isnan(x))
         z = (x[there] - feature.origin) / feature.unit
@@ -249,7 +255,7 @@ def _gaussian(family: Gaussian, parameters: Normals, sums: Moments, choice: Choi
     There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.
     """
     floor = FLOOR * pooled(sums)[1]
-    low = (sums.n.value > 0) & (sums.spread < NEAR * floor * sums.n.value)
+    low = (sums.n.value <= 0) | (sums.spread < NEAR * floor * sums.n.value)  # a class without values has those of all
     slow = np.flatnonzero(low.any(axis=1)).tolist()
     quick = np.flatnonzero(~low.any(axis=1)).tolist()
     total = np.zeros((len(own.labels), sums.n.rows.shape[1]))
@@ -324,7 +330,8 @@ class _OneLess:
                 missing = np.isnan(x)
                 doubt = np.asarray((~sure & ~missing).any(axis=1))
                 gap, rest, share = (np.where(sure, a, b) for a, b in ((gap, 0.0), (rest, 1.0), (share, 1.0)))
-            gain = (gap * (precision - bend / rest)).sum(axis=1)
+            gain = gap * (precision - bend / rest)
+            gain = (gain if not doubt.any() and sure.all() else np.where(sure, gain, 0.0)).sum(axis=1)
             return gain - 0.5 * _log_of_product(rest, share), doubt
 
 

@@ -48,7 +48,7 @@ class Poisson(Family):
         return "moments", "whole numbers"
 
     def estimate(self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator) -> Rates:
-        n, events = sums.n.value, sums.n.value * sums.mean
+        n, events = sums.n.value, np.maximum(sums.n.value * sums.mean, 0.0)
         rows = 1.0 if self.prior_rows is None else self.prior_rows
         pooled = sums.pooled()[1]
         count = (

@@ -24,6 +24,7 @@ from banbury.selection.groups import Groups
 
 Real = NDArray[np.float64]
 CANDIDATES: tuple[Family, ...] = (Gaussian(), Histogram(), KernelDensity(), Poisson())
+BEYOND = 64  # bins beyond the outer ones of a histogram: what lies farther is next to nothing
 LEAST = 1e-300  # a probability below this counts as this
 
 
@@ -92,19 +93,21 @@ def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: set[str
         place = np.array([model.classes.index(c) if c in model.classes else -1 for c in rows.classes])
         start = 0
         for batch in rows.take(split.test):
-            labels = place[rows.labels[split.test[start : start + batch.n_rows]]]
+            tested = split.test[start : start + batch.n_rows]
+            labels, weights = place[rows.labels[tested]], None if rows.weights is None else rows.weights[tested]
             start += batch.n_rows
             (group,) = model.parameters
             found = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", 1)[0]
             for f, feature in enumerate(features):
                 x = np.asarray(batch.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
                 there = np.flatnonzero(~np.isnan(x) & (labels >= 0))
+                likely = found[there, f, labels[there]]
                 if feature.name in whole:
-                    likely = _cells(group, f, x[there], labels[there])
-                else:
-                    likely = found[there, f, labels[there]]
-                total[f] += np.maximum(likely, np.log(LEAST)).sum()
-                n[f] += len(there)
+                    cells = _cells(group, f, x[there], labels[there])
+                    likely = np.where(np.isfinite(cells), cells, likely)  # far out the density says more
+                weight = np.ones(len(there)) if weights is None else weights[there]
+                total[f] += weight @ np.maximum(likely, np.log(LEAST))
+                n[f] += weight.sum()
     names = [feature.name for feature in features]
     return dict(zip(names, (total / np.maximum(n, 1.0)).tolist(), strict=True))
 
@@ -115,7 +118,7 @@ def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: set[str
 def _is_whole(batch: Batch, name: str) -> bool:
     x = np.asarray(batch.numbers([name])[0], dtype=np.float64).reshape(-1)
     x = x[~np.isnan(x)]
-    return bool(np.all(x == np.rint(x)))
+    return bool(np.all(x == np.rint(x))) and bool(np.all(np.abs(x) < 2.0**52))
 
 
 def _is_count(batch: Batch, name: str) -> bool:
@@ -129,7 +132,8 @@ def _cells(group: object, f: int, x: Real, labels: NDArray[np.int64]) -> Real:
     if isinstance(group, Rates):
         table = group.log_probability(f, values)
     else:
-        table = np.log(np.maximum(_cell_table(group, f, values), LEAST))
+        with np.errstate(divide="ignore"):
+            table = np.log(np.maximum(_cell_table(group, f, values), 0.0))
     return np.asarray(table[inverse.reshape(-1), labels])
 
 
@@ -143,8 +147,10 @@ def _cell_table(group: object, f: int, values: Real) -> Real:
         below = ndtr((z[..., None] - group.mean[f]) * np.sqrt(2.0 * group.precision[f]))
     elif isinstance(group, Histograms):
         width, first = group.widths[f], group.firsts[f]
-        share = np.exp(group.tables[f]) * width
-        share[[0, -1]] *= 2.0  # the outer bins stand for all beyond
+        inside = np.exp(group.tables[f]) * width
+        halves = 0.5 ** np.arange(1, BEYOND + 1)[:, None]  # the density halves from bin to bin
+        share = np.concatenate([inside[:1] * halves[::-1], inside, inside[-1:] * halves])
+        first -= BEYOND
         steps = np.concatenate([np.zeros((1, share.shape[1])), np.cumsum(share, axis=0)])
         at = np.clip((edges - group.features[f].origin) / width - first, 0.0, len(share))
         left = np.minimum(at.astype(np.int64), len(share) - 1)

@@ -89,6 +89,10 @@ def cross_validate(
     if isinstance(folds, str) and folds == "loo":
         if tuned:
             raise errors.bad_setting("folds", folds, "a number of folds, where settings are chosen within each")
+        if groups is not None:
+            raise errors.bad_setting(
+                "groups", "given", "given to a splitter that keeps them together, such as folds=GroupKFold()"
+            )
         return _left_one_out(rows, settings)
     splits = rounds(folds, rows.labels, seed, rows.aside if isinstance(groups, str) else groups)
     what = f"{sum(len(each.splits) for each in splits)}-fold cross-validation"
@@ -109,7 +113,11 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
         each[rows.labels >= 0] = np.arange(n_rows)
         splits = rounds(each, rows.labels, 0, None)
         return _validated(rows, splits, settings, "leave-one-out cross-validation", 4)
-    tested, scores, kept = leave_one_out.left_one_out(rows, settings)
+    counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
+    if np.count_nonzero(counted) < 2:
+        raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
+    tested, scores, impossible, kept = leave_one_out.left_one_out(rows, settings)
+    Told(impossible).warn(settings["how"], 4)
     weights = None if rows.weights is None else rows.weights[tested]
     notes = (f"of all rows, not of all but one: {', '.join(kept)}",) if kept else ()
     numbers = np.arange(len(tested), dtype=np.int32)

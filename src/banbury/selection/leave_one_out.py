@@ -30,10 +30,10 @@ def supported(rows: Dataset, choice: Choice) -> bool:
     return all(isinstance(family, Text) and leave_one_text_out.supported(family, choice, own) for family in texts)
 
 
-def left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real, list[str]]:
+def left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real, int, list[str]]:
     """The labelled rows, log P(class, row) of each without itself, (rows, classes), and what stays that of all rows.
 
-    A row in which every class is impossible gets its log prior.
+    A row in which every class is impossible gets its log prior; how many there are is told, too.
     """
     groups = np.where(rows.labels >= 0, 0, -1).astype(np.int32)
     total = Groups.of(rows, groups, 1).total
@@ -42,17 +42,29 @@ def left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real,
     place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)
     labels = place[rows.labels[tested]]
     weights = None if rows.weights is None else rows.weights[tested]
-    found, start = [], 0
+    found, start, impossible = [], 0, 0
     for batch in rows.take(tested):
         part = slice(start, start + batch.n_rows)
-        found.append(_of_batch(model, batch, labels[part], None if weights is None else weights[part], rows.threads))
+        scores, lost = _of_batch(model, batch, labels[part], None if weights is None else weights[part], rows.threads)
+        found.append(scores)
+        impossible += lost
         start = part.stop
     wide = np.full((len(tested), len(rows.classes)), -np.inf)
     wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = np.concatenate(found)
-    return tested, wide, _notes(total)
+    return tested, wide, impossible, _notes(total)
 
 
-def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> Real:
+def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
+    if weights is not None and not weights.all():  # a row of no weight was not counted, and nothing is to be left out
+        result = np.empty((batch.n_rows, len(model.classes)))
+        idle, counted = np.flatnonzero(weights == 0), np.flatnonzero(weights > 0)
+        scores, lost = model._kernel(batch.take(idle), model.parameters, "log_joint")
+        result[idle] = np.where(np.isneginf(scores).all(axis=1, keepdims=True), model.log_prior, scores)
+        if len(counted):
+            part = batch.take(counted)
+            result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
+            lost += more
+        return result, lost
     own = Own(batch, labels, weights, threads)
     prior = _log_prior(model, own)
     result = prior.copy()
@@ -61,7 +73,8 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
             result += leave_one_text_out.left_one_out(family, features[0], sums, model.choice, own)  # type: ignore[arg-type]
         else:
             result += leave_one_out.left_one_out(family, features, sums, model.choice, own)
-    return np.where(np.isneginf(result).all(axis=1, keepdims=True), prior, result)
+    hopeless = np.asarray(np.isneginf(result).all(axis=1))
+    return np.where(hopeless[:, None], prior, result), int(hopeless.sum())
 
 
 def _log_prior(model: Model, own: Own) -> Real:

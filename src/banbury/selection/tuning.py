@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
@@ -220,11 +221,21 @@ def _texts(text: Any, rows: Dataset) -> list[dict[str, Any]]:
             raise errors.unknown_choice("a setting of text", name, known)
     if not rows.schema.texts:
         raise errors.bad_setting("text", dict(text), "left out where no column is text")
-    each = [value if isinstance(value, list) else [value] for value in text.values()]
+    each = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
+    for name, values in zip(text, each, strict=True):
+        if not values:
+            raise errors.bad_setting(f"text[{name!r}]", [], "one value at least")
     found = [dict(zip(text, values, strict=True)) for values in product(*each)]
     for one in found:
         with_text(rows.schema, one)  # raises what is wrong before anything is counted
     return found
+
+
+def _plain(setting: Any) -> Any:
+    """A setting as JSON can hold it."""
+    if isinstance(setting, np.generic):
+        return setting.item()
+    return os.fspath(setting) if isinstance(setting, os.PathLike) else setting
 
 
 def with_text(schema: Schema, settings: Mapping[str, Any]) -> Schema:

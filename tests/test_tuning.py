@@ -1,0 +1,531 @@
+"""Tuning: every setting's score is what cross-validation of that setting alone says, and the best is the best."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GroupKFold, KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
+
+import banbury as bb
+from banbury.selection.tuning import AUTO, SCORINGS
+from test_laws import quietly
+from test_selection import mixed_frame
+
+N = 48
+RNG = np.random.default_rng(0)
+LABELS: list[str] = RNG.permutation(["a", "b", "c"] * (N // 3)).tolist()
+WORDS = {"a": "red green blue one two", "b": "one two three four red", "c": "three five six seven"}
+TEXTS = [" ".join(RNG.choice(WORDS[label].split(), RNG.integers(1, 9))) for label in LABELS]
+WEIGHTS: dict[str, list[float] | None] = {
+    "none": None,
+    "fractional": (RNG.random(N) + 0.05).tolist(),
+    "whole": RNG.integers(1, 4, N).astype(float).tolist(),
+    "some are zero": [0.0 if i % 6 == 1 else 1.0 for i in range(N)],
+}
+FOLDS: dict[str, Any] = {
+    "number": 4,
+    "given": [i % 3 for i in range(N)],
+    "names": [("x", "y", "z")[i % 3] for i in range(N)],
+    "KFold": KFold(3),
+    "StratifiedKFold": StratifiedKFold(4, shuffle=True, random_state=1),
+    "repeated": RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0),
+    "ShuffleSplit": ShuffleSplit(3, test_size=0.4, random_state=0),
+    "pairs": [(list(range(0, 30)), list(range(30, N))), (list(range(20, N)), list(range(20)))],
+}
+
+
+def measure(found: bb.CrossValidation, scoring: str) -> float:
+    """As tune has it: over all rows, not fold by fold."""
+    if scoring == "accuracy":
+        return float(np.average(found.best == found.truth, weights=found.weights))
+    return float(getattr(found, scoring))
+
+
+def assert_scores(found: bb.Tuning, data: Any, labels: Any, features: Any, scoring: str, **common: Any) -> None:
+    """Every setting by itself; and the best is the best of them."""
+    expected, right = [], []
+    for setting in found.settings:
+        given: Any = features
+        if "text" in setting:
+            given = {"text": bb.Text(**setting["text"])}
+        with quietly():
+            alone = bb.cross_validate(
+                data, labels, features=given, how=setting["how"], alpha=setting["alpha"], **common
+            )
+        expected.append(measure(alone, scoring))
+        right.append(measure(alone, "accuracy"))
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.accuracies, right, rtol=0, atol=1e-12)
+    sign = 1 if scoring in ("log_loss", "brier") else -1
+    best = found.settings.index(found.best)
+    assert sign * expected[best] <= min(sign * x for x in expected) + 1e-9
+    assert [sign * found.scores[i] for i in found.order] == pytest.approx(sorted(sign * found.scores), abs=1e-11)
+
+
+def frame() -> tuple[dict[str, Any], dict[str, Any], list[Any]]:
+    """A column of every family but text."""
+    data = mixed_frame(N)
+    columns = {name: column for name, column in data.columns.items() if name != "said"}
+    return columns, {name: data.families[name] for name in columns}, list(data.labels)
+
+
+# Scores ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_tables(scoring: Any, weights: str) -> None:
+    columns, families, labels = frame()
+    common = {"folds": 4, "weights": WEIGHTS[weights], "seed": 3}
+    with quietly():
+        found = bb.tune(
+            columns,
+            labels,
+            features=families,
+            alpha=[0.1, 1.0, 5],
+            how=["mean", "map", "predictive"],
+            scoring=scoring,
+            **common,
+        )
+    assert len(found.settings) == 9 and found.scoring == scoring
+    assert_scores(found, columns, labels, families, scoring, **common)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_texts(scoring: Any, weights: str) -> None:
+    common = {"folds": 4, "weights": WEIGHTS[weights]}
+    text = {"model": ["multinomial", "presence", "bernoulli", "complement"], "min_count": [1, 3]}
+    with quietly():
+        found = bb.tune(
+            {"text": TEXTS},
+            LABELS,
+            features={"text": bb.Text()},
+            alpha=[0.1, 1.0],
+            text=text,
+            scoring=scoring,
+            **common,
+        )
+    assert len(found.settings) == 16
+    assert_scores(found, {"text": TEXTS}, LABELS, None, scoring, **common)
+
+
+@pytest.mark.parametrize("folds", FOLDS)
+@pytest.mark.parametrize("scoring", ["log_loss", "macro_f1"])
+def test_folds_of_every_kind(scoring: Any, folds: str) -> None:
+    columns, families, labels = frame()
+    families = {**families, "text": bb.Text()}
+    columns = {**columns, "text": TEXTS}
+    common = {"folds": FOLDS[folds], "class_prior": "uniform"}
+    with quietly():
+        found = bb.tune(columns, labels, features=families, alpha=[0.3, 3.0], scoring=scoring, **common)
+    assert_scores(found, columns, labels, families, scoring, **common)
+
+
+def test_groups_by_name_and_by_value() -> None:
+    columns, families, labels = frame()
+    who = [f"g{i % 8}" for i in range(N)]
+    table = pd.DataFrame({**columns, "who": who})
+    settings: Any = {"features": {**families, "who": None}, "alpha": [0.3, 3.0], "folds": GroupKFold(4)}
+    one = bb.tune(table, labels, groups="who", **settings)
+    other = bb.tune(table, labels, groups=who, **settings)
+    np.testing.assert_array_equal(one.scores, other.scores)
+    assert_scores(one, columns, labels, families, "log_loss", folds=GroupKFold(4), groups=who)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        {"damping": [None, "log"], "length": [False, True]},
+        {"ngrams": [(1, 1), (1, 2), 2], "model": ["presence", "complement"]},
+        {"stop_words": [["one"], None], "min_share": [0.0, 0.1], "max_share": 0.7},
+        {"buckets": [None, 8], "idf": [False, True]},
+        {"unit": ["words", "characters"], "max_words": [3, None]},
+        {"vocabulary": [["red", "five", "nope"], None], "drop_most_frequent": [0, 1]},
+        {"max_words": [2, 5], "choose_by": ["count", "mutual_information"], "model": "bernoulli"},
+        {"tokens": ["word", "word1", r"\w\w\w+"], "lowercase": True, "norm": [True, False], "model": "complement"},
+        {"alpha": [0.01, None]},
+    ],
+    ids=str,
+)
+def test_every_setting_of_text(text: dict[str, Any]) -> None:
+    with quietly():
+        found = bb.tune(
+            {"text": TEXTS},
+            LABELS,
+            features={"text": bb.Text()},
+            alpha=[0.2, 1.0],
+            how=["mean", "predictive"],
+            text=text,
+            folds=3,
+        )
+    sizes = [len(value) if isinstance(value, list) else 1 for value in text.values()]
+    assert len(found.settings) == 4 * int(np.prod(sizes))
+    assert_scores(found, {"text": TEXTS}, LABELS, None, "log_loss", folds=3)
+    json.dumps(found.to_dict())
+    with quietly():
+        counted = bb.count({"text": TEXTS}, LABELS, features={"text": bb.Text(**found.best["text"])})
+    assert found.tally == counted and found.tally.schema == counted.schema
+
+
+def test_settings_of_text_hold_for_all_columns_of_text_and_keep_the_rest_of_theirs() -> None:
+    data = {"one": TEXTS, "two": TEXTS[::-1]}
+    families = {"one": bb.Text(stop_words=["red"]), "two": bb.Text(ngrams=2)}
+    found = bb.tune(data, LABELS, features=families, alpha=1.0, text={"model": ["presence", "bernoulli"]}, folds=3)
+    for i, model in enumerate(("presence", "bernoulli")):
+        own: Any = {"one": bb.Text(stop_words=["red"], model=model), "two": bb.Text(ngrams=2, model=model)}
+        assert found.scores[i] == pytest.approx(
+            bb.cross_validate(data, LABELS, features=own, folds=3).log_loss, abs=1e-10
+        )
+
+
+# What is tried, and what comes of it ----------------------------------------------------------------------------------
+
+
+def test_auto_tries_thirteen_and_those_near_one_come_first() -> None:
+    found = bb.tune(TEXTS, LABELS, folds=4)
+    alphas = [setting["alpha"] for setting in found.settings]
+    assert len(alphas) == 13 and sorted(alphas) == sorted(AUTO) and min(alphas) == 0.001 and max(alphas) == 10.0
+    assert alphas[0] == 1.0
+    assert_scores(found, TEXTS, LABELS, "auto", "log_loss", folds=4)
+
+
+def test_where_alpha_makes_no_difference_it_stays_one() -> None:
+    x = RNG.normal(size=30)
+    found = bb.tune({"x": x}, ["a", "b"] * 15, folds=3)
+    assert found.best == {"alpha": 1.0, "how": "mean"} and np.ptp(found.scores) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "alpha",
+    [2, 2.0, np.float64(2.0), [2], (2.0,), np.array([2.0]), iter([2.0]), range(2, 3)],
+    ids=lambda given: type(given).__name__,
+)
+def test_alpha_however_it_is_given(alpha: Any) -> None:
+    found = bb.tune(TEXTS, LABELS, alpha=alpha, folds=3)
+    assert found.settings == ({"alpha": 2.0, "how": "mean"},)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("prior", [None, "uniform", 1.0, [0.2, 0.3, 0.5]], ids=str)
+def test_tally_and_model_are_those_of_the_best_settings(weights: str, prior: Any) -> None:
+    columns, families, labels = frame()
+    found = bb.tune(
+        columns,
+        labels,
+        features=families,
+        alpha=[0.1, 2.0],
+        how=["map", "mean"],
+        weights=WEIGHTS[weights],
+        class_prior=prior,
+        folds=3,
+    )
+    tally = bb.count(columns, labels, features=families, weights=WEIGHTS[weights])
+    assert found.tally == tally
+    model = bb.estimate(tally, how=found.best["how"], alpha=found.best["alpha"], class_prior=prior)
+    np.testing.assert_allclose(found.model.posterior(columns), model.posterior(columns), rtol=0, atol=1e-12)
+    assert found.model.choice.how == found.best["how"] and found.model.choice.alpha == found.best["alpha"]
+    assert found.model.tally is found.tally
+
+
+def test_a_model_of_texts_predicts_and_goes_on() -> None:
+    found = bb.tune(TEXTS, LABELS, alpha=[0.5], text={"damping": ["log", None], "min_count": [0, 2]}, folds=3)
+    expected = bb.estimate(bb.count(TEXTS, LABELS, features=bb.Text(**found.best["text"])), alpha=0.5)
+    np.testing.assert_array_equal(found.model.posterior(TEXTS), expected.posterior(TEXTS))
+    assert found.tally + found.tally.count(TEXTS[:2], LABELS[:2]) == expected.tally + expected.tally.count(
+        TEXTS[:2], LABELS[:2]
+    )
+
+
+def test_best_is_a_copy() -> None:
+    found = bb.tune(TEXTS, LABELS, alpha=[0.5, 1.0], folds=3)
+    found.best["alpha"] = 99.0
+    assert found.best["alpha"] != 99.0
+
+
+def test_one_thread_equals_two() -> None:
+    columns, families, labels = frame()
+    columns, families = {**columns, "text": TEXTS}, {**families, "text": bb.Text()}
+    settings: Any = {
+        "features": families,
+        "alpha": [0.1, 1.0],
+        "text": {"model": ["presence", "complement"], "ngrams": [1, 2]},
+        "folds": 5,
+    }
+    one, two = (bb.tune(columns, labels, threads=threads, **settings) for threads in (1, 2))
+    np.testing.assert_allclose(one.scores, two.scores, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(one.accuracies, two.accuracies)
+    assert one.best == two.best and one.tally == two.tally and str(one) == str(two)
+
+
+def test_the_seed_settles_the_folds() -> None:
+    one, same, other = (bb.tune(TEXTS, LABELS, alpha=[0.1, 1.0], seed=seed, folds=4) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.scores, same.scores)
+    assert (one.scores != other.scores).any()
+
+
+def test_rows_without_a_label_have_no_say() -> None:
+    labels: list[Any] = [None if i % 5 == 0 else label for i, label in enumerate(LABELS)]
+    known = [i for i, label in enumerate(labels) if label is not None]
+    folds = np.arange(N) % 3
+    found = bb.tune(TEXTS, labels, alpha=[0.1, 1.0], folds=folds)
+    fewer = bb.tune([TEXTS[i] for i in known], [labels[i] for i in known], alpha=[0.1, 1.0], folds=folds[known])
+    np.testing.assert_allclose(found.scores, fewer.scores, rtol=0, atol=1e-12)
+
+
+def test_a_class_that_is_in_one_fold_only() -> None:
+    labels = ["rare", *LABELS[1:]]
+    found = bb.tune(TEXTS, labels, alpha=[0.1, 1.0], folds=4, class_prior=None)
+    assert np.isfinite(found.scores).all()
+    assert_scores(found, TEXTS, labels, "auto", "log_loss", folds=4)
+
+
+@pytest.mark.parametrize("scoring", SCORINGS)
+def test_to_dict_is_json_and_best_first(scoring: Any) -> None:
+    found = bb.tune(
+        TEXTS, LABELS, alpha=[0.1, 1.0], text={"model": ["presence", "bernoulli"]}, scoring=scoring, folds=3
+    )
+    told = json.loads(json.dumps(found.to_dict()))
+    assert told["scoring"] == scoring and told["best"] == found.best
+    assert [each[scoring] for each in told["settings"]] == [pytest.approx(found.scores[i]) for i in found.order]
+    assert all({"alpha", "how", "text", "accuracy"} <= set(each) for each in told["settings"])
+
+
+def test_it_prints_the_best_ten() -> None:
+    found = bb.tune(TEXTS, LABELS, folds=3)
+    lines = str(found).splitlines()
+    assert lines[0] == "13 settings tried on 48 rows, best first:"
+    assert lines[1].split() == ["settings", "log", "loss", "accuracy"]
+    assert len(lines) == 13 and lines[-1] == "  … and 3 more" and repr(found) == str(found)
+    best = found.best
+    assert lines[2].startswith(f"  alpha={best['alpha']:g}, how='mean'")
+    assert lines[2].split()[-2:] == [f"{found.scores[found.order[0]]:.4f}", f"{found.accuracies[found.order[0]]:.4f}"]
+    assert str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3)).startswith("1 setting tried on 48 rows, best first:\n")
+    one_column = str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, scoring="accuracy"))
+    assert one_column.splitlines()[1].split() == ["settings", "accuracy"]
+    assert "min_count=2" in str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, text={"min_count": 2}))
+
+
+# Choosing families ----------------------------------------------------------------------------------------------------
+
+
+def drawn(n: int = 600) -> tuple[dict[str, Any], np.ndarray]:
+    rng = np.random.default_rng(7)
+    y = np.arange(n) % 2
+    columns = {
+        "counts": rng.poisson(np.where(y, 2.0, 6.0)),
+        "bumps": np.where(rng.random(n) < 0.5, -6.0, 6.0) + rng.normal(size=n) * (1.0 + y),
+        "normal": rng.normal(size=n) + 2.0 * y,
+        "colour": rng.choice(["u", "v"], n),
+        "large_integers": np.rint(rng.normal(1_000.0 + 200.0 * y, 150.0)).astype(int),
+        "negative_integers": np.rint(rng.normal(-3.0 * y, 4.0)).astype(int),
+    }
+    return columns, np.where(y, "yes", "no")
+
+
+def test_the_obvious_family_is_chosen() -> None:
+    columns, y = drawn()
+    found = bb.tune(columns, y, features="choose", alpha=1.0, folds=5)
+    assert found.chosen is not None
+    names = found.chosen.names
+    assert names["counts"] == "poisson"
+    assert names["bumps"] in ("kernel_density", "histogram")
+    assert (
+        names["normal"] == "gaussian"
+        and names["large_integers"] == "gaussian"
+        and names["negative_integers"] == "gaussian"
+    )
+    assert "colour" not in names
+    assert {f.name: f.family.name for f in found.tally.schema.features} == {**names, "colour": "categorical"}
+    for name, each in found.chosen.scores.items():
+        assert each[names[name]] == max(each.values())
+        assert ("poisson" in each) == (name == "counts" or name == "large_integers")
+    assert found.to_dict()["families"] == names
+    json.dumps(found.to_dict())
+    assert "families, by the mean held-out log-likelihood of a value:" in str(found)
+    assert f"counts             poisson {found.chosen.scores['counts']['poisson']:.3f} (" in str(found)
+
+
+@pytest.mark.parametrize("weights", ["none", "fractional"])
+def test_the_chosen_families_are_those_that_are_scored_and_counted(weights: str) -> None:
+    columns, y = drawn(200)
+    own = None if weights == "none" else (np.random.default_rng(1).random(200) + 0.1)
+    found = bb.tune(columns, y, features="choose", alpha=[0.1, 1.0], folds=4, weights=own)
+    schema = found.tally.schema
+    assert found.tally == bb.count(columns, y, schema=schema, weights=own)
+    for i, alpha in enumerate((0.1, 1.0)):
+        alone = bb.cross_validate(columns, y, schema=schema, alpha=alpha, folds=4, weights=own)
+        assert found.scores[i] == pytest.approx(alone.log_loss, abs=1e-9)
+    np.testing.assert_allclose(
+        found.model.posterior(columns),
+        bb.estimate(found.tally, alpha=found.best["alpha"]).posterior(columns),
+        rtol=0,
+        atol=1e-12,
+    )
+
+
+CANDIDATES: dict[str, Any] = {
+    "gaussian": bb.Gaussian(),
+    "histogram": bb.Histogram(),
+    "kernel_density": bb.KernelDensity(),
+    "poisson": bb.Poisson(),
+}
+
+
+def twin(x: np.ndarray, y: np.ndarray, family: Any, folds: np.ndarray, cells: bool) -> float:
+    """The mean of log P(value | true class), or of the integral of the density over the unit cell, by loops over folds."""
+    schema = bb.count({"x": x}, y, features={"x": family}).schema
+    total: list[float] = []
+    for k in np.unique(folds):
+        train, test = folds != k, np.flatnonzero((folds == k) & ~np.isnan(x))
+        model = bb.estimate(bb.count({"x": x[train]}, y[train], schema=schema), class_prior="uniform")
+        shift = np.log(len(model.classes))
+        for i in test:
+            c = model.classes.index(y[i])
+            if cells and family.name != "poisson":
+                points = x[i] - 0.5 + (np.arange(400) + 0.5) / 400
+                total.append(np.log(np.exp(model.log_joint({"x": points})[:, c] + shift).mean()))
+            else:
+                total.append(model.log_joint({"x": [x[i]]})[0, c] + shift)
+    return float(np.mean(np.maximum(total, np.log(1e-300))))
+
+
+def choices(x: np.ndarray, y: np.ndarray, folds: np.ndarray) -> Mapping[str, float]:
+    found = bb.tune({"x": x}, y, features="choose", alpha=1.0, folds=folds)
+    assert found.chosen is not None
+    return found.chosen.scores["x"]
+
+
+@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density"])
+@pytest.mark.parametrize("column", ["bumps", "normal", "gappy"])
+def test_scores_of_families_are_those_of_a_slow_twin(column: str, name: str) -> None:
+    columns, y = drawn(90)
+    x = columns["normal" if column == "gappy" else column].astype(float)
+    if column == "gappy":
+        x[::7] = np.nan
+    folds = np.arange(90) % 3
+    scores = choices(x, y, folds)
+    assert set(scores) == {"gaussian", "histogram", "kernel_density"}
+    assert scores[name] == pytest.approx(twin(x, y, CANDIDATES[name], folds, False), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density", "poisson"])
+@pytest.mark.parametrize("column", ["counts", "negative_integers", "large_integers"])
+def test_integers_are_compared_by_unit_cells(column: str, name: str) -> None:
+    columns, y = drawn(90)
+    x = columns[column].astype(float)
+    folds = np.arange(90) % 3
+    scores = choices(x, y, folds)
+    assert ("poisson" in scores) == (column != "negative_integers")
+    if name in scores:
+        assert scores[name] == pytest.approx(twin(x, y, CANDIDATES[name], folds, True), abs=2e-3)
+
+
+def test_nothing_to_choose() -> None:
+    found = bb.tune({"x": ["u", "v"] * 10}, ["a", "b"] * 10, features="choose", alpha=1.0, folds=4)
+    assert found.chosen is not None and found.chosen.names == {} and "families" not in str(found)
+    with pytest.raises(bb.BanburyError, match=r"a family must be one of .* Got 'chose'"):
+        bb.tune({"x": ["u", "v"]}, ["a", "b"], features="chose", folds=2)
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings, said",
+    [
+        ({"scoring": "f1"}, "scoring must be one of 'log_loss'"),
+        ({"scoring": "logloss"}, "'log_loss'"),
+        ({"alpha": []}, "alpha must be one number at least"),
+        ({"alpha": "best"}, "alpha must be one of 'auto'"),
+        ({"alpha": [1.0, -1.0]}, "alpha"),
+        ({"alpha": [1.0, float("nan")]}, "alpha"),
+        ({"alpha": [1.0, "x"]}, "alpha"),
+        ({"alpha": None}, "alpha"),
+        ({"how": []}, "how must be one at least"),
+        ({"how": "average"}, "how must be one of"),
+        ({"how": ["mean", "average"]}, "'average'"),
+        ({"how": None}, "how must be one of"),
+        ({"how": [[]]}, "how must be one of"),
+        ({"text": {"modell": ["presence"]}}, "a setting of text must be one of"),
+        ({"text": {"model": ["precense"]}}, "model must be one of"),
+        ({"text": {"min_count": [1, -1]}}, "min_count"),
+        ({"text": ["presence"]}, "text must be a mapping"),
+        ({"text": "presence"}, "text must be a mapping"),
+        ({"folds": 1}, "folds"),
+        ({"folds": "loo"}, "folds"),
+        ({"seed": -1}, "seed"),
+        ({"features": "chosen"}, "chosen"),
+    ],
+    ids=str,
+)
+def test_bad_settings_are_named(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(bb.BanburyError, match=said):
+        bb.tune(TEXTS, LABELS, **settings)
+
+
+def test_settings_of_text_need_a_column_of_text() -> None:
+    with pytest.raises(bb.BanburyError, match="text must be left out where no column is text"):
+        bb.tune({"x": ["u", "v"] * 10}, ["a", "b"] * 10, features="categorical", text={"min_count": [1, 2]})
+
+
+def test_choosing_with_a_schema_of_its_own() -> None:
+    columns, families, labels = frame()
+    schema = bb.count(columns, labels, features=families).schema
+    found = bb.tune(columns, labels, schema=schema, alpha=[0.1, 1.0], folds=3)
+    assert_scores(found, columns, labels, families, "log_loss", folds=3)
+
+
+# Defects --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_list_of_a_setting_of_text_is_refused() -> None:
+    with pytest.raises(bb.BanburyError, match="model"):
+        bb.tune(TEXTS, LABELS, text={"model": []})
+
+
+def test_an_integer_beyond_all_bins_is_as_likely_as_the_histogram_says() -> None:
+    x = np.array([*[0.0, 1.0, 2.0, 3.0, 4.0] * 8, 30.0])
+    y, folds = np.array(["a"] * 41), np.array([*[i % 2 for i in range(40)], 0])
+    expected = twin(x, y, bb.Histogram(), folds, True)
+    assert choices(x, y, folds)["histogram"] == pytest.approx(expected, abs=2e-3)
+
+
+def test_weights_are_repeated_rows_when_families_are_chosen() -> None:
+    columns, y = drawn(90)
+    x, folds, weights = columns["normal"], np.arange(90) % 3, 1 + np.arange(90) % 4
+    once = bb.tune({"x": x}, y, weights=weights, folds=folds, features="choose", alpha=1.0)
+    many = bb.tune(
+        {"x": np.repeat(x, weights)},
+        np.repeat(y, weights),
+        folds=np.repeat(folds, weights),
+        features="choose",
+        alpha=1.0,
+    )
+    assert once.chosen is not None and many.chosen is not None
+    assert once.chosen.scores["x"]["gaussian"] == pytest.approx(many.chosen.scores["x"]["gaussian"], abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["path", "numpy"])
+def test_to_dict_is_json_whatever_settings_were_given(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("red\nfive\n")
+    text = {"vocabulary": tmp_path / "words.txt"} if kind == "path" else {"min_count": [np.int64(2)]}
+    json.dumps(bb.tune(TEXTS, LABELS, alpha=1.0, text=text, folds=3).to_dict())
+
+
+def test_the_refusal_of_leave_one_out_does_not_offer_it() -> None:
+    with pytest.raises(bb.BanburyError, match=r"^folds must be (?!.*'loo', or).*Got 'loo' instead"):
+        bb.tune(TEXTS, LABELS, alpha=1.0, folds="loo")
+
+
+def test_families_of_huge_integers() -> None:
+    found = bb.tune(
+        {"x": [2**60 + 1024 * i for i in range(40)]}, ["a", "b"] * 20, features="choose", alpha=1.0, folds=4
+    )
+    assert found.chosen is not None and found.chosen.scores["x"]["gaussian"] > -100.0
