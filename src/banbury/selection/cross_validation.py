@@ -169,19 +169,7 @@ def _validated(
     rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str, stacklevel: int
 ) -> CrossValidation:
     tests = [split.test for each in splits for split in each.splits]
-    tested = np.concatenate(tests)
-    numbers = np.repeat(np.arange(len(tests), dtype=np.int32), [len(test) for test in tests])
-    if len(splits) == 1:  # in the order of the rows
-        inside = np.zeros(rows.n_rows, dtype=np.bool_)
-        inside[tested] = True
-        place = np.cumsum(inside) - 1
-        places = [place[test] for test in tests]
-        folds = np.empty(len(tested), dtype=np.int32)
-        folds[place[tested]] = numbers
-        tested, numbers = np.flatnonzero(inside), folds
-    else:
-        ends = np.cumsum([0, *map(len, tests)])
-        places = [np.arange(a, b) for a, b in pairwise(ends)]
+    tested, numbers, places = _placed(rows, splits, tests)
     posteriors, start, told = np.empty((len(tested), len(rows.classes))), 0, Told()
     for each in splits:
         stop = start + len(each.splits)
@@ -190,6 +178,24 @@ def _validated(
     told.warn(settings["how"], stacklevel + 1)
     weights = None if rows.weights is None else rows.weights[tested]
     return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what)
+
+
+def _placed(rows: Dataset, splits: Sequence[Round], tests: list[Int]) -> tuple[Int, NDArray[np.int32], list[Int]]:
+    """The rows that are tested, the split of each, and the places of each test among them; of one round in order."""
+    n_tested = sum(map(len, tests))
+    if len(splits) == 1 and n_tested == rows.n_rows:
+        return np.arange(rows.n_rows), splits[0].groups, tests
+    tested = np.concatenate(tests)
+    numbers = np.repeat(np.arange(len(tests), dtype=np.int32), [len(test) for test in tests])
+    if len(splits) > 1:
+        ends = np.cumsum([0, *map(len, tests)])
+        return tested, numbers, [np.arange(a, b) for a, b in pairwise(ends)]
+    inside = np.zeros(rows.n_rows, dtype=np.bool_)
+    inside[tested] = True
+    place = np.cumsum(inside) - 1
+    folds = np.empty(n_tested, dtype=np.int32)
+    folds[place[tested]] = numbers
+    return np.flatnonzero(inside), folds, [place[test] for test in tests]
 
 
 @dataclass

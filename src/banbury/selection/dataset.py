@@ -210,7 +210,7 @@ def _all(source: Source) -> list[Batch]:
 
 def _used(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
     """The names that occur."""
-    return {names[c] for c in np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(names))).tolist()}
+    return {names[c] for c in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
 
 
 def _numbers(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
