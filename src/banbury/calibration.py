@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from banbury import errors
+from banbury.selection.results import by_confidence
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -622,8 +623,7 @@ def reliability(
         raise errors.bad_score("posteriors", float(shares[number, row]), row, number, "a probability from 0 to 1")
     classes, weighed = _truth(truth, n_classes, n_rows), _weights(weights, n_rows)
     confidence, right = shares.max(axis=0), shares.argmax(axis=0) == classes
-    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    rows: Real = np.bincount(place, weighed, bins).astype(np.float64)
+    said, came, rows = by_confidence(confidence, right, weighed, int(bins))
     filled = np.flatnonzero(rows)
-    said, came = (np.bincount(place, weighed * of, bins)[filled] / rows[filled] for of in (confidence, right))
-    return Reliability(int(bins), filled / bins, said, came, rows[filled])
+    rows = rows[filled]
+    return Reliability(int(bins), filled / bins, said[filled] / rows, came[filled] / rows, rows)

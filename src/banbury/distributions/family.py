@@ -150,8 +150,13 @@ def check_finite(setting: str, value: Any) -> None:
         raise errors.bad_setting(setting, value, "a finite number")
 
 
+def by_number(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """The rows in the order of their numbers, −1 first; of equals in their own order."""
+    short = numbers.astype(np.int16) if int(numbers.max(initial=0)) < 2**15 else numbers  # sorted by its digits
+    return np.argsort(short, kind="stable")
+
+
 def by_class(classes: NDArray[np.int64], n_classes: int) -> list[NDArray[np.int64]]:
     """The row numbers of each class."""
-    short = classes.astype(np.int16) if n_classes < 2**15 else classes  # sorted by its digits
-    order = np.argsort(short, kind="stable")
+    order = by_number(classes)
     return np.split(order, np.searchsorted(classes[order], np.arange(1, n_classes)))

@@ -18,8 +18,8 @@ from banbury.distributions.family import Choice, How
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection import leave_one_out
-from banbury.selection.dataset import PIECE, Dataset, held
-from banbury.selection.folds import MOST_FOLDS, Round, Split, rounds
+from banbury.selection.dataset import PIECE, Dataset, chooses, held
+from banbury.selection.folds import MOST_FOLDS, Round, Split, refuse_groups, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation
 from banbury.tally import Label, Tally
@@ -72,32 +72,19 @@ def cross_validate(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
-    choose = isinstance(features, str) and features == "choose"
-    rows = held(
-        data,
-        target,
-        schema=schema,
-        features="auto" if choose else features,
-        weights=weights,
-        missing=missing,
-        threads=threads,
-        aside=groups if isinstance(groups, str) else None,
-        **reading,
-    )
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    rows = held(data, target, groups=groups, **counting, **reading)
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    tuned = choose or isinstance(alpha, Iterable)
+    tuned = chooses(features) or isinstance(alpha, Iterable)
     if isinstance(folds, str) and folds == "loo":
         if tuned:
             raise errors.bad_setting("folds", folds, "a number of folds, where settings are chosen within each")
-        if groups is not None:
-            raise errors.bad_setting(
-                "groups", "given", "given to a splitter that keeps them together, such as folds=GroupKFold()"
-            )
+        refuse_groups(groups)
         return _left_one_out(rows, settings)
-    splits = rounds(folds, rows.labels, seed, rows.aside if isinstance(groups, str) else groups)
+    splits = rounds(folds, rows.labels, seed, rows.groups)
     what = f"{sum(len(each.splits) for each in splits)}-fold cross-validation"
     if tuned:
-        settings |= {"features": "choose" if choose else "auto"}
+        settings |= {"features": "choose" if chooses(features) else "auto"}
         what += ", tuned within each fold"
     return _validated(rows, splits, settings, what, 3)
 
@@ -203,9 +190,8 @@ class Told:
     """What is to be told once, however many folds there are."""
 
     impossible: int = 0  # rows that are impossible in every class
-    wordless: dict[str, int] = field(
-        default_factory=dict
-    )  # columns none of whose words is left, and how many there were
+    # Columns none of whose words is left, and how many there were.
+    wordless: dict[str, int] = field(default_factory=dict)
 
     def note(self, model: Model) -> None:
         texts = [group for group in model.parameters if isinstance(group, Bag)]

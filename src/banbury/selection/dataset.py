@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Dataset:
     weights: NDArray[np.float64] | None
     threads: int
     name: str | None = None
-    aside: NDArray[np.int32] | None = None  # of each row the number of its group, where a column says it
+    groups: Any = None  # what a splitter keeps together: one for each row
 
     @property
     def n_rows(self) -> int:
@@ -81,7 +81,7 @@ class Dataset:
         """Some rows, in the order of their numbers."""
         batches = tuple(self.take(rows))
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, batches=batches, labels=self.labels[rows], weights=weights)
+        return replace(self, batches=batches, labels=self.labels[rows], weights=weights, groups=None)
 
     def encoded(self, tables: Mapping[str, _core.Words]) -> Dataset:
         """The same rows, with the words of these columns of text looked up in tables."""
@@ -128,19 +128,22 @@ def held(
     target: Any,
     *,
     schema: Schema | None = None,
-    features: Features = "auto",
+    features: Features | Literal["choose"] = "auto",
     weights: Any = None,
     missing: Missing = "skip",
     threads: int | None = None,
-    aside: str | None = None,
+    groups: Any = None,
     **reading: Any,
 ) -> Dataset:
     """Reads a labelled table into memory; what it is counted as is inferred from the first batch, as ``bb.count`` does.
 
-    ``aside`` is a column that is no feature, and says which rows belong together.
+    ``groups`` says which rows belong together: one for each row, or a column, which is then no feature. Families that are
+    still to be chosen are inferred.
     """
     if isinstance(data, Dataset):
         return data
+    aside = groups if isinstance(groups, str) else None
+    features = "auto" if chooses(features) else features
     if schema is not None and not (isinstance(features, str) and features == "auto"):
         raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
     if schema is not None and not isinstance(schema, Schema):
@@ -174,8 +177,14 @@ def held(
     if not classes:
         raise errors.no_target(sum(batch.n_rows for batch in batches), labels.name)
     numbers = _numbers([(names, codes) for codes, names, _ in found], classes)
-    groups = None if aside is None else _groups([dense_numbers(b.codes(aside), labels.threads) for b in batches])
+    if aside is not None:
+        groups = _groups([dense_numbers(batch.codes(aside), labels.threads) for batch in batches])
     return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name, groups)
+
+
+def chooses(features: Any) -> bool:
+    """Whether families are to be chosen by held-out likelihood."""
+    return isinstance(features, str) and features == "choose"
 
 
 def _fitting(batch: Batch, schema: Schema, labels: Labels, aside: str | None) -> Batch:

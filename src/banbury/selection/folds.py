@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.distributions.family import by_number
 
 Int = NDArray[np.int64]
 MOST_FOLDS = 10_000
@@ -38,10 +39,8 @@ class Round:
 def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
     """The splits that ``folds`` asks for: a number of them, a fold for each row, or a scikit-learn splitter."""
     splitter = hasattr(folds, "split") and not isinstance(folds, (str, bytes, type))
-    if groups is not None and not splitter:
-        raise errors.bad_setting(
-            "groups", "given", "given to a splitter that keeps them together, such as folds=GroupKFold()"
-        )
+    if not splitter:
+        refuse_groups(groups)
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         return [_partition(_stratified(labels, _number(int(folds), labels), seed))]
     if splitter:
@@ -53,6 +52,14 @@ def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> lis
     if isinstance(given, list) and given and all(_is_split(part) for part in given):
         return list(_rounds(given, labels))
     return [_partition(_named(given, labels))]
+
+
+def refuse_groups(groups: Any) -> None:
+    """Only a splitter knows what to do with groups."""
+    if groups is not None:
+        raise errors.bad_setting(
+            "groups", "given", "given to a splitter that keeps them together, such as folds=GroupKFold()"
+        )
 
 
 def _is_split(part: Any) -> bool:
@@ -113,12 +120,6 @@ def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.
     result = np.full(len(labels), -1, dtype=np.int32)
     result[order] = np.concatenate(dealt)
     return result
-
-
-def by_number(numbers: NDArray[np.int32]) -> Int:
-    """The rows in the order of their numbers, −1 first; of equals in their own order."""
-    short = numbers.astype(np.int16) if int(numbers.max(initial=0)) < 2**15 else numbers  # sorted by its digits
-    return np.argsort(short, kind="stable")
 
 
 def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.tally import Label
+from banbury.tally import Label, many
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -190,7 +190,7 @@ class CrossValidation:
         }
 
     def __str__(self) -> str:
-        head = f"{self.what}: {_many(len(self.truth), 'row')}, {_many(len(self.classes), 'class')}"
+        head = f"{self.what}: {many(len(self.truth), 'row')}, {many(len(self.classes), 'class')}"
         lines = [head, f"  accuracy           {self._accuracy_text()}"]
         lines += [f"  log loss           {self.log_loss:.4f}", f"  Brier score        {self.brier:.4f}"]
         lines += [f"  macro F1           {self.macro_f1:.4f}"]
@@ -224,16 +224,17 @@ class CrossValidation:
         return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
 
 
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
-
-
-def calibration_error(
-    confidence: Real, right: NDArray[np.bool_], weights: Real | None = None, bins: int = BINS
-) -> float:
-    """The expected calibration error: bins of equal width, each weighed by its rows."""
-    weights = np.ones(len(confidence)) if weights is None else weights
+def by_confidence(
+    confidence: Real, right: NDArray[np.bool_], weights: Real, bins: int = BINS
+) -> tuple[Real, Real, Real]:
+    """In bins of equal width, the sums of what was said, of what came true, and of the rows' weights."""
     place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    said = np.bincount(place, weights=weights * confidence, minlength=bins)
-    came = np.bincount(place, weights=weights * right, minlength=bins)
-    return float(np.abs(said - came).sum() / weights.sum())
+    each = (weights * confidence, weights * right, weights)
+    said, came, rows = (np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in each)
+    return said, came, rows
+
+
+def calibration_error(confidence: Real, right: NDArray[np.bool_], weights: Real | None = None) -> float:
+    """The expected calibration error: bins of equal width, each weighed by its rows."""
+    said, came, rows = by_confidence(confidence, right, np.ones(len(confidence)) if weights is None else weights)
+    return float(np.abs(said - came).sum() / rows.sum())

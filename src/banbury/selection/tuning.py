@@ -20,7 +20,7 @@ from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import Choice, choose
 from banbury.selection.cross_validation import answers, fitting_prior, learned
-from banbury.selection.dataset import Dataset, held
+from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
 from banbury.tally import Tally
@@ -76,20 +76,10 @@ def tune(
     if isinstance(folds, str):
         raise errors.bad_setting("folds", folds, "a number of folds, a fold for each row, or a splitter")
     alphas, hows = _alphas(alpha), _hows(how)
-    choosing = isinstance(features, str) and features == "choose"
-    rows = held(
-        data,
-        target,
-        schema=schema,
-        features="auto" if choosing else features,
-        weights=weights,
-        missing=missing,
-        threads=threads,
-        aside=groups if isinstance(groups, str) else None,
-        **reading,
-    )
-    splits = rounds(folds, rows.labels, seed, rows.aside if isinstance(groups, str) else groups)
-    chosen = choose(rows, splits[0], hows[0], seed) if choosing else None
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    rows = held(data, target, groups=groups, **counting, **reading)
+    splits = rounds(folds, rows.labels, seed, rows.groups)
+    chosen = choose(rows, splits[0], hows[0], seed) if chooses(features) else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
     grid: list[dict[str, Any]] = [

@@ -2,7 +2,7 @@
 
 from banbury.tally.counting import Labels, aligned, count, dense_numbers, named, numbered, parts
 from banbury.tally.growing import Growing, Part, Touched
-from banbury.tally.tally import Label, Tally
+from banbury.tally.tally import Label, Tally, many
 
 __all__ = [
     "Growing",
@@ -14,6 +14,7 @@ __all__ = [
     "aligned",
     "count",
     "dense_numbers",
+    "many",
     "named",
     "numbered",
     "parts",

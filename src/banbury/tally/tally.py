@@ -222,9 +222,9 @@ class Tally:
 
     def __str__(self) -> str:
         weighted = self.rows.weights is not None
-        size = f"{float(self.n_rows):,.6g} (weights)" if weighted else _many(int(self.n_rows), "row")
-        features = _many(len(self.schema.features), "feature")
-        lines = [f"Tally of {size}, {_many(len(self.classes), 'class')}, {features}"]
+        size = f"{float(self.n_rows):,.6g} (weights)" if weighted else many(int(self.n_rows), "row")
+        features = many(len(self.schema.features), "feature")
+        lines = [f"Tally of {size}, {many(len(self.classes), 'class')}, {features}"]
         share = self.rows.value / max(float(self.rows.value.sum()), 1e-300)
         shown = list(zip(self.classes, self.rows.value, share, strict=True))[:20]
         names = max((len(repr(name)) for name, _, _ in shown), default=0)
@@ -232,7 +232,7 @@ class Tally:
         lines += _hidden(len(self.classes) - len(shown), "class")
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
-            lines.append(f"  skipped: {_many(self.skipped, 'row')} without a target")
+            lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
         if self.schema.left_out:
             lines.append(
                 f"  left out: {errors.listed(f'{name} ({why})' for name, why in self.schema.left_out.items())}"
@@ -270,28 +270,29 @@ class Tally:
         keys, rows = self.counts.feature(at)
         each = rows.value.sum(axis=1)
         if feature.family.shape == "bins":
-            return f"{_many(len(keys), 'bin')} occupied" + self._missing_text(float(each.sum()))
+            return f"{many(len(keys), 'bin')} occupied" + self._missing_text(float(each.sum()))
         often = [repr(keys[k]) for k in np.argsort(-each, kind="stable")]
-        return f"{_many(len(keys), 'value')}{self._missing_text(float(each.sum()))}: {errors.listed(often, 6)}"
+        return f"{many(len(keys), 'value')}{self._missing_text(float(each.sum()))}: {errors.listed(often, 6)}"
 
     def _words_text(self, words: Words) -> str:
         missing = self._missing_text(float(words.texts.value.sum()))
         often = ", ".join(map(repr, words.most_frequent(5))) + (", …" if words.table.n_words > 5 else "")
         total, real = float(words.occurrences.value.sum()), words.occurrences.weights is not None
         what = "bucket" if words.table.buckets else "word"
-        return f"{_many(words.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
+        return f"{many(words.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
     def _missing_text(self, present: float) -> str:
         missing = float(self.n_rows) - present
         return f", {missing:,.6g} missing" if missing > IMPOSSIBLE * float(self.n_rows) else ""
 
 
-def _many(n: int, what: str) -> str:
+def many(n: int, what: str) -> str:
+    """So many of something, in words."""
     return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
 
 
 def _hidden(n: int, what: str) -> list[str]:
-    return [f"  … and {_many(n, 'more ' + what)}"] if n > 0 else []
+    return [f"  … and {many(n, 'more ' + what)}"] if n > 0 else []
 
 
 def grouped(
