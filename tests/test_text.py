@@ -150,14 +150,14 @@ def test_characters_are_count_vectorizers(corpus, n):
     assert_close(joint(tally, texts), MultinomialNB().fit(X, labels).predict_joint_log_proba(X))
 
 
-@given(corpus=corpora(), low=st.floats(0, 1), high=st.floats(0, 1))
-def test_shares_of_documents_are_count_vectorizers(corpus, low, high):
+@given(corpus=corpora(), shares=st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted))
+def test_shares_of_documents_are_count_vectorizers(corpus, shares):
     texts, labels = corpus
-    assume(low <= high)
+    low, high = shares
     try:
         X, _ = vectorised(texts, [], min_df=low, max_df=high)
     except ValueError:  # no word is left, or less than one document is asked for
-        assume(False)
+        return
     tally = count(texts, labels, bb.Text(min_share=low, max_share=high))
     assert_close(joint(tally, texts), MultinomialNB().fit(X, labels).predict_joint_log_proba(X))
 
