@@ -130,6 +130,25 @@ pub fn count_classes(rows: &Rows, threads: usize) -> ClassCounts {
     total
 }
 
+/// The rows of each class, class after class and within each in order; and where each class begins, then their number.
+pub fn by_class(rows: &Rows) -> (Vec<i64>, Vec<i64>) {
+    let counts = count_classes(rows, 1).rows;
+    let mut starts = vec![0_i64];
+    for count in counts {
+        starts.push(starts[starts.len() - 1] + count);
+    }
+    let mut next = starts.clone();
+    let mut order = vec![0; starts[rows.n_classes] as usize];
+    for (row, &class) in (0..).zip(rows.classes) {
+        if class >= 0 {
+            let next = &mut next[class as usize];
+            order[*next as usize] = row;
+            *next += 1;
+        }
+    }
+    (order, starts)
+}
+
 fn count_piece(rows: &Rows, from: usize, to: usize) -> ClassCounts {
     let classes = &rows.classes[from..to];
     let mut found = ClassCounts {
@@ -192,6 +211,13 @@ mod tests {
         let found = count_classes(&real, 1);
         assert_eq!(found.rows, [1, 0, 3]);
         assert_eq!(found.weights[2].parts(), [9.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn rows_by_class() {
+        let classes = [2, 0, -1, 2, 0];
+        let rows = Rows::new(&classes, 4, Weights::Ones).unwrap();
+        assert_eq!(by_class(&rows), (vec![1, 4, 0, 3], vec![0, 2, 2, 4, 4]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Features as they came: blocks of columns of any number type and any strides, read in place.
 
 use crate::error::{Error, Number};
-use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, Zip};
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, Zip, s};
 use std::ops::{AddAssign, Range};
 
 /// A number type a column may hold.
@@ -204,6 +204,60 @@ pub fn pair<T: Value, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut
         None => Zip::from(ArrayViewMut1::from(out))
             .and(column)
             .for_each(|out, &x| f(out, x)),
+    }
+}
+
+/// So many rows a list may have.
+pub const MOST_LISTED: usize = 128;
+
+/// Some rows: neighbours, or a short list.
+#[derive(Clone, Debug)]
+pub enum Chosen<'a> {
+    Neighbours(Range<usize>),
+    Listed(&'a [u32]),
+}
+
+impl Chosen<'_> {
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match self {
+            Chosen::Neighbours(rows) => rows.len(),
+            Chosen::Listed(rows) => rows.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline(always)]
+    pub fn row(&self, at: usize) -> usize {
+        match self {
+            Chosen::Neighbours(rows) => rows.start + at,
+            Chosen::Listed(rows) => rows[at] as usize,
+        }
+    }
+
+    /// A column's values in these rows: where they are, or copied to `room`.
+    #[inline(always)]
+    pub fn of<'v, T: Value>(
+        &self,
+        view: &'v ArrayView2<T>,
+        column: usize,
+        room: &'v mut Option<[T; MOST_LISTED]>,
+    ) -> ArrayView1<'v, T> {
+        match self {
+            Chosen::Neighbours(rows) => view.slice(s![rows.clone(), column]),
+            Chosen::Listed([]) => view.slice(s![0..0, column]),
+            Chosen::Listed(rows) => {
+                let column = view.column(column);
+                let room = room.insert([column[rows[0] as usize]; MOST_LISTED]);
+                for (out, &row) in room.iter_mut().zip(*rows) {
+                    *out = column[row as usize];
+                }
+                ArrayView1::from(&room[..rows.len()])
+            }
+        }
     }
 }
 

@@ -52,6 +52,9 @@ def count_classes(
 ) -> tuple[Int, Real | None]:
     """Rows per class, (C,), and their weights, (C, 3)."""
 
+def by_class(classes: Codes, n_classes: int) -> tuple[Int, Int]:
+    """The rows of each class, class after class and within each in order; where each class begins, and their number."""
+
 def count_moments(
     columns: Sequence[Column],
     origin: Real,
@@ -149,6 +152,14 @@ Texts = (
     ]  # n + 1 offsets, ids of all tokens as ``encode`` gives them; scored only
 )
 Ids = NDArray[np.uint32]
+
+def score_each(
+    which: Codes, models: Sequence[tuple[Real, Sequence[tuple[Any, ...]]]], want: str, threads: int, out: Real
+) -> int:
+    """Scores each row by the model (log prior, parts) of its number, into ``out``, (n, C); 0 where the number is -1.
+
+    Every part is of all n rows. Returns how many rows had every class at -inf.
+    """
 
 class NotThere(ValueError):
     """Subtracting what was never added. ``args`` is (word or None, class number, what is left)."""

@@ -463,6 +463,21 @@ class Model:
         return matrix
 
 
+def score_each(
+    models: Sequence[Model], batch: Batch, which: NDArray[np.int32], want: str, threads: int, out: Real
+) -> int:
+    """Puts what the model of its number says of each row into ``out``, rows × classes; a row's number is −1 for none.
+
+    Returns how many rows are impossible in every class.
+    """
+    parts = [[part for group in model.parameters for part in group.parts(batch)] for model in models]
+    pairs = [(model.log_prior, each) for model, each in zip(models, parts, strict=True)]
+    try:
+        return _core.score_each(which, pairs, want, threads, out)
+    except _core.BadValue as bad:
+        raise named(bad, [f.name for group in models[0].parameters for f in group.features], batch) from None
+
+
 def _unpacked(
     tally: Tally, choice: Choice, class_prior: ClassPrior, threads: int | None, calibration: Calibrates | None
 ) -> Model:

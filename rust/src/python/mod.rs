@@ -13,12 +13,12 @@ use crate::error::{Error, Number, demand};
 use crate::expansion::Expansion;
 use crate::flags::Thresholds;
 use crate::scale::Scale;
-use crate::score::{Part, Task, Want, flags, histogram, kernel, normal, table};
+use crate::score::{Each, Part, Task, Want, flags, histogram, kernel, normal, table};
 use crate::{bins, classes, codes, encode, moments};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, Ix1, Ix2};
 use numpy::{
-    Element, IntoPyArray, PyArray, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
-    PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+    Element, IntoPyArray, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn,
+    PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -413,6 +413,24 @@ fn count_classes<'py>(
     Ok((
         rows.into_pyarray(py).into_any(),
         weights.map(Bound::into_any),
+    ))
+}
+
+#[pyfunction]
+fn by_class<'py>(
+    py: Python<'py>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let held = HeldRows::new(classes, n_classes, None, true)?;
+    let (classes, n_classes, weights) = held.sides();
+    let (order, starts) = py.detach(|| {
+        let rows = Rows::new(classes, n_classes, weights)?;
+        Ok::<_, Error>(classes::by_class(&rows))
+    })?;
+    Ok((
+        order.into_pyarray(py).into_any(),
+        starts.into_pyarray(py).into_any(),
     ))
 }
 
@@ -813,13 +831,59 @@ fn score<'py>(
             let found = shaped(py, found, |found| Array3::from_shape_vec(shape, found))?;
             return Ok((found.into_any(), lost));
         }
-        "log_joint" => reals(Want::LogJoint)?,
-        "posterior" => reals(Want::Posterior)?,
-        "log_posterior" => reals(Want::LogPosterior)?,
-        other => return Err(malformed(format!("there is no {other:?} to want"))),
+        other => reals(wanted(other)?)?,
     };
     let found = shaped(py, found, |found| Array2::from_shape_vec((n, c), found))?;
     Ok((found.into_any(), lost))
+}
+
+fn wanted(name: &str) -> PyResult<Want> {
+    match name {
+        "log_joint" => Ok(Want::LogJoint),
+        "posterior" => Ok(Want::Posterior),
+        "log_posterior" => Ok(Want::LogPosterior),
+        other => Err(malformed(format!("there is no {other:?} to want"))),
+    }
+}
+
+/// Scores each row by the model of its number, into `out`.
+#[pyfunction]
+fn score_each<'py>(
+    py: Python<'py>,
+    which: &Bound<'py, PyAny>,
+    models: &Bound<'py, PyAny>,
+    want: &str,
+    threads: i64,
+    out: &Bound<'py, PyAny>,
+) -> PyResult<usize> {
+    let (want, threads) = (wanted(want)?, at_least_one(threads)?);
+    let which = Held::<i32>::new(which, "which", 1)?;
+    let n = which.slice().len();
+    let mut held = vec![];
+    for model in models.try_iter()? {
+        let (log_prior, parts): (Bound<'py, PyAny>, Bound<'py, PyAny>) = model?.extract()?;
+        let parts = parts.try_iter()?.map(|part| HeldPart::new(&part?));
+        let log_prior = Held::<f64>::new(&log_prior, "log_prior", 1)?;
+        held.push((log_prior, parts.collect::<PyResult<Vec<HeldPart>>>()?));
+    }
+    let tasks: PyResult<Vec<Task>> = held
+        .iter()
+        .map(|(log_prior, parts)| {
+            let c = log_prior.slice().len();
+            let parts: PyResult<Vec<Part>> = parts.iter().map(|part| part.part(c)).collect();
+            Ok(Task::new(n, log_prior.slice(), parts?)?)
+        })
+        .collect();
+    let each = Each::new(tasks?, which.slice())?;
+    let mut out = out
+        .cast::<PyArray2<f64>>()
+        .map_err(|_| malformed("out must be a matrix of float64"))?
+        .try_readwrite()
+        .map_err(|_| malformed("out must be writable, and read by nobody else"))?;
+    let out = out
+        .as_slice_mut()
+        .map_err(|_| malformed("out must lie in one piece"))?;
+    Ok(py.detach(|| each.reals(want, threads, out))?)
 }
 
 #[pymodule]
@@ -832,7 +896,7 @@ mod _core {
     use super::words::{Groups, NotThere, Words};
     #[pymodule_export]
     use super::{
-        BadValue, bins_of, count_classes, count_codes, count_flags, count_moments, encode_objects,
-        encode_records, encode_strings, not_counts, score, span,
+        BadValue, bins_of, by_class, count_classes, count_codes, count_flags, count_moments,
+        encode_objects, encode_records, encode_strings, not_counts, score, score_each, span,
     };
 }

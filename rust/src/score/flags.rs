@@ -1,11 +1,11 @@
 //! Yes-or-no features.
 
 use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
-use crate::columns::{Columns, Value, each, pair};
+use crate::columns::{Chosen, Columns, Value, each, pair};
 use crate::error::{Error, demand};
 use crate::flags::{Rule, Thresholds, not_a_flag};
 use crate::simd::{Loop, wide};
-use ndarray::{ArrayView1, s};
+use ndarray::ArrayView1;
 use std::ops::Range;
 
 /// A value above its threshold adds `yes`, another `no`, a missing one nothing; tables are `[feature][class]`.
@@ -57,8 +57,8 @@ impl<'a> Flags<'a> {
         for first in features.clone().step_by(FEATURES) {
             let tile = first..features.end.min(first + FEATURES);
             let (yes, present) = (room(&mut scratch.bits), room(&mut scratch.more_bits));
-            if self.fill(tile.clone(), sums.rows.clone(), yes)? {
-                self.fill_present(tile.clone(), sums.rows.clone(), present);
+            if self.fill(tile.clone(), &sums.rows, yes)? {
+                self.fill_present(tile.clone(), &sums.rows, present);
                 wide(AddFlags::<true> {
                     part: self,
                     features: tile,
@@ -80,25 +80,21 @@ impl<'a> Flags<'a> {
     }
 
     /// Writes all ones where a value is yes, `[feature][row]`; answers whether some are missing.
-    fn fill(
-        &self,
-        features: Range<usize>,
-        rows: Range<usize>,
-        yes: &mut [u64],
-    ) -> Result<bool, Error> {
+    fn fill(&self, features: Range<usize>, rows: &Chosen, yes: &mut [u64]) -> Result<bool, Error> {
         let mut missing = false;
         for (first, block, columns) in self.columns.pieces(features.clone()) {
             for (feature, column) in (first..).zip(columns) {
                 let at = (feature - features.start) * STRIDE;
                 let yes = &mut yes[at..at + rows.len()];
                 each!(block, view => {
-                    let column = view.slice(s![rows.clone(), column]);
+                    let mut room = None;
+                    let column = rows.of(view, column, &mut room);
                     let rule = self.thresholds.rule(feature);
                     let odd = wide(FillColumn { column, rule, out: yes });
                     missing |= odd.missing;
                     if odd.bad {
                         let bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
-                        let row = rows.start + bad.unwrap_or(0);
+                        let row = rows.row(bad.unwrap_or(0));
                         return Err(not_a_flag(&self.columns, row, feature));
                     }
                 });
@@ -108,13 +104,14 @@ impl<'a> Flags<'a> {
     }
 
     /// Writes all ones where a value is present.
-    fn fill_present(&self, features: Range<usize>, rows: Range<usize>, present: &mut [u64]) {
+    fn fill_present(&self, features: Range<usize>, rows: &Chosen, present: &mut [u64]) {
         for (first, block, columns) in self.columns.pieces(features.clone()) {
             for (feature, column) in (first..).zip(columns) {
                 let at = (feature - features.start) * STRIDE;
                 let present = &mut present[at..at + rows.len()];
                 each!(block, view => {
-                    let column = view.slice(s![rows.clone(), column]);
+                    let mut room = None;
+                    let column = rows.of(view, column, &mut room);
                     pair(present, column, |bits, x| *bits = ones(!x.is_missing()));
                 });
             }

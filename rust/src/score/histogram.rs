@@ -4,7 +4,6 @@ use super::Sums;
 use super::normal::infinite;
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, demand};
-use ndarray::s;
 use std::f64::consts::LN_2;
 
 /// Bin k is `[start + k * width, start + (k + 1) * width)`, numbered as when counting; the table begins with bin `first`.
@@ -56,10 +55,11 @@ impl<'a> Histogram<'a> {
         let last = (self.table.len() / self.n_classes - 1) as f64;
         for (_, block, _) in self.columns.pieces(0..1) {
             each!(block, view => {
-                for (at, x) in view.slice(s![sums.rows.clone(), 0]).iter().enumerate() {
+                let mut room = None;
+                for (at, x) in sums.rows.of(view, 0, &mut room).iter().enumerate() {
                     let x = x.real();
                     if x.is_infinite() {
-                        return Err(infinite(&self.columns, sums.rows.start + at, 0));
+                        return Err(infinite(&self.columns, sums.rows.row(at), 0));
                     }
                     if !x.is_nan() {
                         let bin = ((x - self.start) / self.width).floor() - self.first;

@@ -5,7 +5,6 @@ use super::normal::infinite;
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, demand};
 use crate::scale::{FARTHEST, Scale};
-use ndarray::s;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
 /// Terms smaller than e^-40 of the largest are not worth their exponential.
@@ -151,10 +150,11 @@ impl<'a> Kernel<'a> {
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
         for (_, block, _) in self.columns.pieces(0..1) {
             each!(block, view => {
-                for (at, x) in view.slice(s![sums.rows.clone(), 0]).iter().enumerate() {
+                let mut room = None;
+                for (at, x) in sums.rows.of(view, 0, &mut room).iter().enumerate() {
                     let x = x.real();
                     if x.is_infinite() {
-                        return Err(infinite(&self.columns, sums.rows.start + at, 0));
+                        return Err(infinite(&self.columns, sums.rows.row(at), 0));
                     }
                     if !x.is_nan() {
                         let z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);

@@ -15,7 +15,7 @@ pub mod words;
 #[cfg(test)]
 mod tests;
 
-use crate::columns::Columns;
+use crate::columns::{Chosen, Columns, MOST_LISTED};
 use crate::error::{Error, demand};
 use crate::exponential::exp;
 use crate::simd::{Loop, wide};
@@ -23,7 +23,7 @@ use crate::threads;
 use std::ops::Range;
 
 /// Rows per block, at most.
-pub(crate) const ROWS: usize = 128;
+pub(crate) const ROWS: usize = MOST_LISTED;
 /// Rows whose sums some parts keep in registers while features are added.
 pub(crate) const LANES: usize = 16;
 /// Features per tile: with `ROWS` rows of doubles, it stays in the first cache.
@@ -45,7 +45,7 @@ pub enum Part<'a> {
 /// Where a part is to add: sums `[class][row]` of a block.
 pub(crate) struct Sums<'a> {
     pub values: &'a mut [f64],
-    pub rows: Range<usize>,
+    pub rows: Chosen<'a>,
     /// A class has so many sums: one per row, and some more if there are fewer rows.
     pub height: usize,
 }
@@ -199,19 +199,28 @@ impl<'a> Task<'a> {
         let width = self.n_classes();
         let mut out = vec![0.0; self.n_rows * width];
         let lost = self.blocks(threads, &mut out, width, |sums, out| {
-            let lost = match want {
-                Want::LogJoint => sums.lost(),
-                _ => self.restore(sums),
-            };
-            match want {
-                Want::LogJoint => {}
-                Want::Posterior => sums.posterior(),
-                Want::LogPosterior => sums.log_posterior(),
-            }
+            let lost = self.turn_into(want, sums);
             sums.write_rows(width, out);
             lost
         })?;
         Ok((out, lost))
+    }
+
+    /// Makes of a block's sums what is wanted; answers how many rows no class could explain.
+    fn turn_into(&self, want: Want, sums: &mut Sums) -> usize {
+        match want {
+            Want::LogJoint => sums.lost(),
+            Want::Posterior => {
+                let lost = self.restore(sums);
+                sums.posterior();
+                lost
+            }
+            Want::LogPosterior => {
+                let lost = self.restore(sums);
+                sums.log_posterior();
+                lost
+            }
+        }
     }
 
     /// The log-likelihood of each feature on its own, `[row][feature][class]`; rows that no class can explain.
@@ -243,7 +252,7 @@ impl<'a> Task<'a> {
         let mut values = vec![0.0; self.n_classes() * height];
         let mut sums = Sums {
             values: &mut values,
-            rows: from..from + n,
+            rows: Chosen::Neighbours(from..from + n),
             height,
         };
         let mut scratch = Scratch::default();
@@ -304,7 +313,7 @@ impl<'a> Task<'a> {
                 let from = (i * blocks + b) * rows;
                 let mut sums = Sums {
                     values: &mut values,
-                    rows: from..from + out.len() / width,
+                    rows: Chosen::Neighbours(from..from + out.len() / width),
                     height,
                 };
                 self.sum(&mut sums, &mut scratch)?;
@@ -345,6 +354,96 @@ impl<'a> Task<'a> {
             }
         }
         lost
+    }
+}
+
+/// Rows of which each is scored by one of several tasks: `which` has its number, or -1 for none.
+#[derive(Debug)]
+pub struct Each<'a> {
+    tasks: Vec<Task<'a>>,
+    which: &'a [i32],
+}
+
+impl<'a> Each<'a> {
+    pub fn new(tasks: Vec<Task<'a>>, which: &'a [i32]) -> Result<Self, Error> {
+        demand(
+            which.len() <= u32::MAX as usize,
+            "there are more rows than a u32 can number",
+        )?;
+        demand(
+            tasks.iter().all(|task| task.n_rows == which.len()),
+            "which must have one number per row",
+        )?;
+        demand(
+            tasks
+                .iter()
+                .all(|task| task.n_classes() == tasks[0].n_classes()),
+            "all tasks must have as many classes",
+        )?;
+        demand(
+            which.iter().all(|&k| k >= -1 && k < tasks.len() as i32),
+            "which must be -1 or a task's number",
+        )?;
+        Ok(Each { tasks, which })
+    }
+
+    pub fn n_classes(&self) -> usize {
+        self.tasks.first().map_or(0, Task::n_classes)
+    }
+
+    /// Writes one number per row and class, 0 where there is no task; answers how many rows no class could explain.
+    pub fn reals(&self, want: Want, threads: usize, out: &mut [f64]) -> Result<usize, Error> {
+        let width = self.n_classes();
+        demand(
+            out.len() == self.which.len() * width,
+            "out must be (rows, classes)",
+        )?;
+        let work = self.tasks.iter().map(Task::work).max().unwrap_or(0);
+        let threads = threads::worth(threads, work);
+        // So many rows that each task has some whole blocks among them, and the cache holds them.
+        let rows = (8 * ROWS * self.tasks.len()).clamp(64 * ROWS, 512 * ROWS);
+        let lost = threads::try_pieces(threads, out, rows * width, |i, piece| {
+            self.piece(i * rows, width, want, piece)
+        })?;
+        Ok(lost.into_iter().sum())
+    }
+
+    /// The rows of a piece, task by task.
+    fn piece(
+        &self,
+        from: usize,
+        width: usize,
+        want: Want,
+        piece: &mut [f64],
+    ) -> Result<usize, Error> {
+        let which = &self.which[from..from + piece.len() / width];
+        let mut lists = vec![vec![]; self.tasks.len()];
+        for (row, &k) in (from as u32..).zip(which) {
+            match usize::try_from(k) {
+                Ok(k) => lists[k].push(row),
+                Err(_) => piece[(row as usize - from) * width..][..width].fill(0.0),
+            }
+        }
+        let (mut scratch, mut values, mut lost) = (Scratch::default(), vec![], 0);
+        for (task, list) in self.tasks.iter().zip(&lists) {
+            for listed in list.chunks(ROWS) {
+                let height = task.height(listed.len());
+                values.resize(width * height, 0.0);
+                let mut sums = Sums {
+                    values: &mut values,
+                    rows: Chosen::Listed(listed),
+                    height,
+                };
+                task.sum(&mut sums, &mut scratch)?;
+                lost += task.turn_into(want, &mut sums);
+                for (at, &row) in listed.iter().enumerate() {
+                    let out = &mut piece[(row as usize - from) * width..][..width];
+                    let sums = sums.values[at..].iter().step_by(height);
+                    out.iter_mut().zip(sums).for_each(|(out, x)| *out = *x);
+                }
+            }
+        }
+        Ok(lost)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Bell curves and their heavy-tailed kin.
 
 use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
-use crate::columns::{Columns, Value, each, pair};
+use crate::columns::{Chosen, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
-use ndarray::{ArrayView1, s};
+use ndarray::ArrayView1;
 use std::ops::Range;
 
 /// Per feature and class, `[feature][class]`: `constant - precision * (z - mean)^2`, or with a power
@@ -63,7 +63,7 @@ impl<'a> Normal<'a> {
     ) -> Result<(), Error> {
         for first in features.clone().step_by(FEATURES) {
             let tile = first..features.end.min(first + FEATURES);
-            let missing = self.fill(tile.clone(), sums.rows.clone(), room(&mut scratch.reals))?;
+            let missing = self.fill(tile.clone(), &sums.rows, room(&mut scratch.reals))?;
             match (self.power, missing) {
                 (Some(power), _) => self.add_student(tile, power, sums, &scratch.reals),
                 (None, false) => wide(AddNormal::<false>(self, tile, sums, &scratch.reals)),
@@ -74,12 +74,7 @@ impl<'a> Normal<'a> {
     }
 
     /// Writes z, `[feature][row]`, within reach; answers whether some are missing.
-    fn fill(
-        &self,
-        features: Range<usize>,
-        rows: Range<usize>,
-        tile: &mut [f64],
-    ) -> Result<bool, Error> {
+    fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [f64]) -> Result<bool, Error> {
         let mut missing = false;
         for (first, block, columns) in self.columns.pieces(features.clone()) {
             for (feature, column) in (first..).zip(columns) {
@@ -87,11 +82,12 @@ impl<'a> Normal<'a> {
                 let out = &mut tile[at..at + rows.len()];
                 let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
                 let odd = each!(block, view => {
-                    let column = view.slice(s![rows.clone(), column]);
+                    let mut room = None;
+                    let column = rows.of(view, column, &mut room);
                     wide(FillColumn { column, origin, inverse, out })
                 });
                 if odd {
-                    missing |= self.mend(feature, rows.clone(), out)?;
+                    missing |= self.mend(feature, rows, out)?;
                 }
             }
         }
@@ -99,9 +95,10 @@ impl<'a> Normal<'a> {
     }
 
     /// Brings far values within reach, refuses infinite ones; answers whether some are missing.
-    fn mend(&self, feature: usize, rows: Range<usize>, out: &mut [f64]) -> Result<bool, Error> {
+    fn mend(&self, feature: usize, rows: &Chosen, out: &mut [f64]) -> Result<bool, Error> {
         let mut missing = false;
-        for (row, z) in rows.zip(out) {
+        for (at, z) in out.iter_mut().enumerate() {
+            let row = rows.row(at);
             if z.is_nan() {
                 missing = true;
             } else if z.abs() > FARTHEST {

@@ -1,9 +1,9 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
 use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
-use crate::columns::{Columns, Whole, each_whole, pair};
+use crate::columns::{Chosen, Columns, Whole, each_whole, pair};
 use crate::error::{Error, demand};
-use ndarray::{ArrayView1, s};
+use ndarray::ArrayView1;
 use std::ops::Range;
 
 /// Feature f's value x has row `lookups[f][x - low[f]]` of the table, or `outside[f]` where the lookup ends; row -1 adds nothing.
@@ -77,7 +77,7 @@ impl<'a> Table<'a> {
     ) -> Result<(), Error> {
         for first in features.clone().step_by(FEATURES) {
             let tile = first..features.end.min(first + FEATURES);
-            self.fill(tile.clone(), sums.rows.clone(), room(&mut scratch.indices));
+            self.fill(tile.clone(), &sums.rows, room(&mut scratch.indices));
             let k = tile.len();
             let inside = match self.n_classes {
                 2 => self.add_rows::<2>(k, sums, &scratch.indices),
@@ -95,14 +95,15 @@ impl<'a> Table<'a> {
     }
 
     /// Writes the table's row of each value, `[feature][row]`.
-    fn fill(&self, features: Range<usize>, rows: Range<usize>, tile: &mut [u32]) {
+    fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [u32]) {
         for (first, block, columns) in self.columns.pieces(features.clone()) {
             for (feature, column) in (first..).zip(columns) {
                 let at = (feature - features.start) * STRIDE;
                 let out = &mut tile[at..at + rows.len()];
                 let (low, lookup) = (self.low[feature], self.lookups[feature]);
                 each_whole!(block, view => {
-                    let column = view.slice(s![rows.clone(), column]);
+                    let mut room = None;
+                    let column = rows.of(view, column, &mut room);
                     look_up(column, low, lookup, self.outside[feature], out)
                 }, ());
             }

@@ -114,7 +114,8 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
-        for (at, row) in sums.rows.clone().enumerate() {
+        for at in 0..sums.rows.len() {
+            let row = sums.rows.row(at);
             if self.read(row, room)? {
                 room.totals.clear(self.weights);
                 self.add_text(room)?;

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.sums import Key
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
@@ -150,13 +150,7 @@ def check_finite(setting: str, value: Any) -> None:
         raise errors.bad_setting(setting, value, "a finite number")
 
 
-def by_number(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """The rows in the order of their numbers, −1 first; of equals in their own order."""
-    short = numbers.astype(np.int16) if int(numbers.max(initial=0)) < 2**15 else numbers  # sorted by its digits
-    return np.argsort(short, kind="stable")
-
-
-def by_class(classes: NDArray[np.int64], n_classes: int) -> list[NDArray[np.int64]]:
-    """The row numbers of each class."""
-    order = by_number(classes)
-    return np.split(order, np.searchsorted(classes[order], np.arange(1, n_classes)))
+def by_class(classes: NDArray[np.integer[Any]], n_classes: int) -> list[NDArray[np.int64]]:
+    """The row numbers of each class, in order; −1 is none."""
+    order, starts = _core.by_class(np.ascontiguousarray(classes, dtype=np.int32), n_classes)
+    return [order[a:b] for a, b in pairwise(starts.tolist())]

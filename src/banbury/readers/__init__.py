@@ -12,7 +12,7 @@ import numpy as np
 from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
-from banbury.readers.batches import Batch, Matrix, Row, Source, Widened
+from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Widened
 from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing, n_threads
 from banbury.readers.encoding import column, encode
 from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
@@ -26,6 +26,7 @@ __all__ = [
     "Format",
     "Headers",
     "Kind",
+    "Remembering",
     "Scalar",
     "Source",
     "Texts",

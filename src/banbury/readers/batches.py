@@ -175,6 +175,34 @@ class Batch:
             raise errors.unusable_column(name, problem, self.source) from None
 
 
+class Remembering(Batch):
+    """A batch that keeps what it was asked for, since it is asked again for every model."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__(batch.names, batch.n_rows, batch._columns, batch.named, batch.source)
+        self.first_row, self.threads = batch.first_row, batch.threads
+        self._batch = batch
+        self._kept: dict[Any, Any] = {}
+
+    def kind(self, name: str) -> Kind:
+        return self._batch.kind(name)
+
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        return self._once(("numbers", *names), lambda: self._batch.numbers(names))
+
+    def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
+        return self._once(("codes", name, wanted), lambda: self._batch.codes(name, wanted))
+
+    def integers(self, name: str) -> NDArray[Any] | None:
+        return self._batch.integers(name)
+
+    def _once(self, asked: Any, make: Callable[[], T]) -> T:
+        if asked not in self._kept:
+            self._kept[asked] = make()
+        found: T = self._kept[asked]
+        return found
+
+
 class Matrix(Batch):
     """A 2-D array of numbers, never copied."""
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions.bag import Bag
 from banbury.distributions.family import Choice, How
-from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
+from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate, score_each
+from banbury.readers import Remembering
 from banbury.schema import Features, Missing, Schema
 from banbury.selection import leave_one_out
-from banbury.selection.dataset import PIECE, Dataset, chooses, held
+from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import MOST_FOLDS, Round, Split, refuse_groups, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation
@@ -27,6 +28,7 @@ from banbury.tally import Label, Tally
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 FEW = 32
+TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
 INNER_FOLDS = 10
 
 
@@ -121,13 +123,10 @@ def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Ta
     (each,) = rounds(folds, rows.labels, int(settings["seed"]), None)
     groups = Groups.of(rows, each.groups, each.n_groups)
     total = groups.total
-    tests = [split.test for split in each.splits]
-    scores = np.empty((sum(map(len, tests)), len(rows.classes)))
-    ends = np.cumsum([0, *map(len, tests)])
-    _score_all(
-        rows, each, groups, settings, "log_posterior", scores, [np.arange(a, b) for a, b in pairwise(ends)], Told()
-    )
-    return total, scores, np.concatenate(tests)
+    tested, _, places = _placed(rows, [each], [split.test for split in each.splits])
+    scores = np.empty((len(tested), len(rows.classes)))
+    _score_all(rows, each, groups, settings, "log_posterior", scores, places, Told())
+    return total, scores, tested
 
 
 def normalised(log_joint: Real) -> Real:
@@ -249,31 +248,39 @@ def _score_all(
         return model
 
     numbers = range(len(each.splits))
-    if rows.schema.texts:  # a model of text is large: one at a time, and all rows of its test
-        workers = min(rows.threads, len(each.splits))
+    if not rows.schema.texts:
+        models = [model_of(number) for number in numbers]
+        if all(model.classes == rows.classes for model in models):
+            _score_each(rows, each, models, want, out, places, told)
+            return
+    # A model of text is large: one at a time, and all rows of its test.
+    workers = min(rows.threads, len(each.splits))
 
-        def whole(number: int) -> int:
-            model = replace(model_of(number), threads=rows.threads // workers or 1)
-            return answer(rows, each.splits[number].test, model, want, out, places[number])
+    def whole(number: int) -> int:
+        model = replace(model_of(number), threads=rows.threads // workers or 1)
+        return answer(rows, each.splits[number].test, model, want, out, places[number])
 
-        with ThreadPoolExecutor(workers) as pool:
-            told.impossible += sum(pool.map(whole, numbers))
-        return
-    models = [replace(model_of(number), threads=1) for number in numbers]
+    with ThreadPoolExecutor(workers) as pool:
+        told.impossible += sum(pool.map(whole, numbers))
 
-    def some(start: int) -> int:
-        """The tests of all splits among some rows, which a processor's cache holds meanwhile."""
-        impossible = 0
-        for number, model in zip(numbers, models, strict=True):
-            test = each.splits[number].test
-            a, b = np.searchsorted(test, [start, start + together])
-            if a < b:
-                impossible += answer(rows, test[a:b], model, want, out, places[number][a:b])
-        return impossible
 
-    together = PIECE * max(1, len(each.splits))
-    with ThreadPoolExecutor(rows.threads) as pool:
-        told.impossible += sum(pool.map(some, range(0, rows.n_rows, together)))
+def _score_each(
+    rows: Dataset, each: Round, models: Sequence[Model], want: str, out: Real, places: Sequence[Int], told: Told
+) -> None:
+    """Every row by the model of its own split, in the order in which they lie."""
+    in_place = len(out) == rows.n_rows and all(
+        place is split.test for place, split in zip(places, each.splits, strict=True)
+    )
+    found = out if in_place else np.empty((rows.n_rows, out.shape[1]))
+    which = each.tested_by
+    for batch, start in zip(rows.batches, rows.starts.tolist(), strict=False):
+        for first in range(0, batch.n_rows, TOGETHER):
+            part = Remembering(batch.cut(first, first + TOGETHER))
+            at = slice(start + first, start + first + part.n_rows)
+            told.impossible += score_each(models, part, which[at], want, rows.threads, found[at])
+    if not in_place:
+        for split, place in zip(each.splits, places, strict=True):
+            out[place] = found[split.test]
 
 
 def fitting_prior(settings: Mapping[str, Any], classes: Sequence[Label], known: Sequence[Label]) -> Mapping[str, Any]:

@@ -47,7 +47,9 @@ class Dataset:
     def count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema | None = None) -> Tally:
         """The tally whose class ``class * n_groups + group`` has the rows of one class and group; group −1 is not counted."""
         n_classes = len(self.classes)
-        codes = np.where((self.labels >= 0) & (groups >= 0), self.labels * n_groups + groups, -1).astype(np.int32)
+        codes = self.labels * np.int32(n_groups) + groups
+        if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
+            codes[(self.labels < 0) | (groups < 0)] = -1
         labels = Labels(
             None, None, Codes(codes, 0, list(range(n_groups * n_classes))), None, self.weights, None, self.threads
         )
@@ -219,11 +221,13 @@ def _all(source: Source) -> list[Batch]:
 
 def _used(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
     """The names that occur."""
-    return {names[c] for c in np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:]).tolist()}
+    return {names[c] for c in np.flatnonzero(_core.count_classes(codes, len(names), None, True, 1)[0]).tolist()}
 
 
 def _numbers(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
     """Numbers of batches, each with its own names, over all names; −1 for those that are not among them."""
+    if all(list(own) == list(names) for own, _ in parts):
+        return parts[0][1] if len(parts) == 1 else np.concatenate([codes for _, codes in parts])
     place = {name: c for c, name in enumerate(names)}
     lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])

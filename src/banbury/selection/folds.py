@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.family import by_number
+from banbury.distributions.family import by_class
 
 Int = NDArray[np.int64]
 MOST_FOLDS = 10_000
@@ -34,6 +33,15 @@ class Round:
     groups: NDArray[np.int32]
     n_groups: int
     splits: tuple[Split, ...]
+
+    @property
+    def tested_by(self) -> NDArray[np.int32]:
+        """The split that tests each row, −1 where none does; the first groups are the tests of the splits."""
+        return (
+            self.groups
+            if self.n_groups == len(self.splits)
+            else np.where(self.groups < len(self.splits), self.groups, -1)
+        )
 
 
 def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
@@ -108,17 +116,15 @@ def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.
     """A fold for every labelled row. Of each class so many rows in turn go to different folds, in random order."""
     rng = np.random.default_rng(seed)
     deals = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (DEALS, 1)), axis=1)
-    order = by_number(labels)
-    order = order[np.searchsorted(labels[order], 0) :]
-    sizes = np.bincount(labels[order])
+    own = by_class(labels, int(labels.max(initial=-1)) + 1)
     dealt, next_fold = [], int(rng.integers(folds))
-    for size in sizes.tolist():
-        rounds, rest = divmod(size, folds)
+    for rows in own:
+        rounds, rest = divmod(len(rows), folds)
         dealt.append(deals[rng.integers(DEALS, size=rounds)].reshape(-1))
         dealt.append(rng.permutation((next_fold + np.arange(rest)) % folds).astype(np.int32))
         next_fold = (next_fold + rest) % folds
     result = np.full(len(labels), -1, dtype=np.int32)
-    result[order] = np.concatenate(dealt)
+    result[np.concatenate(own)] = np.concatenate(dealt)
     return result
 
 
@@ -149,11 +155,8 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
 def _partition(folds: NDArray[np.int32]) -> Round:
     """Every fold tested once, by what all the others say."""
     n_folds = int(folds.max()) + 1
-    order = by_number(folds)
-    ends = np.searchsorted(folds[order], np.arange(n_folds + 1))
-    tests = [order[a:b] for a, b in pairwise(ends)]
     learned = ~np.eye(n_folds, dtype=np.bool_)
-    return Round(folds, n_folds, tuple(Split(test, learned[k]) for k, test in enumerate(tests)))
+    return Round(folds, n_folds, tuple(Split(test, learned[k]) for k, test in enumerate(by_class(folds, n_folds))))
 
 
 def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]:
