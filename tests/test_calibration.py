@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -513,3 +514,26 @@ def test_newsgroups_become_honest(posts: Any, method: Any, most_loss: float | No
     else:
         right, raw_right = (np.mean(p.argmax(axis=1) == newer_truth) for p in (posteriors, raw))
         assert right > raw_right
+
+
+def test_probabilities_are_not_taken_for_logarithms():
+    with pytest.raises(errors.BadSetting, match="logarithms"):
+        bb.calibrate("temperature", [[0.2, 0.8], [0.6, 0.4]], [0, 1])
+
+
+@pytest.mark.parametrize("given", ["platt", 5, {}])
+def test_only_a_calibration_calibrates(given):
+    model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+    with pytest.raises(errors.BadSetting, match="calibrate makes"):
+        model.calibrated(given)
+
+
+def test_a_warning_that_is_an_error_changes_nothing():
+    X, y = np.arange(40.0).reshape(-1, 1), ["a", "b"] * 20
+    clf = bb.NaiveBayesClassifier(calibrate="temperature").fit(X, y)
+    for change in (clf.forget, clf.partial_fit):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(errors.BanburyWarning):
+                change(X[:2], y[:2])
+        assert clf.tally_.n_rows == 40 and clf.calibration_ is not None

@@ -906,3 +906,50 @@ def test_other_threads_run_meanwhile_and_forks_can_count():
     with multiprocessing.get_context("fork").Pool(1) as pool:
         rows, _ = pool.apply_async(_core.count_classes, (classes, 1, None, True, 2)).get(timeout=20)
     assert rows == [200_000]
+
+
+@pytest.mark.parametrize("n", [1, 127, 128, 1000, 70_000])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_by_class(n, threads):
+    rng = np.random.default_rng(n)
+    classes = rng.integers(-1, 4, n).astype(np.int32)
+    order, starts = _core.by_class(classes, 5)
+    for c in range(5):
+        np.testing.assert_array_equal(order[starts[c] : starts[c + 1]], np.flatnonzero(classes == c))
+
+
+@pytest.mark.parametrize("want", ["log_joint", "posterior", "log_posterior"])
+@pytest.mark.parametrize("n, threads", [(0, 1), (1, 1), (300, 1), (20_000, 3)])
+def test_each_row_by_its_own_model(want, n, threads):
+    rng = np.random.default_rng(7)
+    c, models = 3, []
+    for seed in range(4):
+        log_prior = np.log(np.random.default_rng(seed).dirichlet(np.ones(c)))
+        models.append((log_prior, all_parts(np.random.default_rng(seed), n, c)))
+    which = rng.integers(-1, 4, n).astype(np.int32)
+    out = np.full((n, c), np.nan)
+    lost = _core.score_each(which, models, want, threads, out)
+    expected, expected_lost = np.zeros((n, c)), 0
+    for k, (log_prior, parts) in enumerate(models):
+        every, _ = _core.score(n, log_prior, parts, want, 1)
+        expected[which == k] = every[which == k]
+        joint = _core.score(n, log_prior, parts, "log_joint", 1)[0][which == k]
+        expected_lost += int(np.isneginf(joint).all(axis=1).sum())
+    np.testing.assert_array_equal(out, expected)
+    assert lost == expected_lost
+
+
+@pytest.mark.parametrize(
+    "which, classes, out",
+    [
+        (np.array([0, 2], np.int32), 2, np.zeros((2, 2))),
+        (np.array([-2, 0], np.int32), 2, np.zeros((2, 2))),
+        (np.array([0], np.int32), 2, np.zeros((1, 3))),
+        (np.array([0, 1], np.int32), 2, np.zeros((2, 4))[:, ::2]),
+        (np.array([0, 1], np.int32), 2, np.zeros((2, 2), np.float32)),
+    ],
+)
+def test_score_each_refuses(which, classes, out):
+    models = [(np.log(np.full(classes, 1 / classes)), [])] * 2
+    with pytest.raises(ValueError):
+        _core.score_each(which, models, "posterior", 1, out)

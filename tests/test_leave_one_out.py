@@ -498,3 +498,18 @@ def test_given_priors_are_shared_among_the_classes_that_are_left(prior: Any) -> 
     data = table(["letter", "gappy"], bb.Categorical())
     one, other = data.validate(folds="loo", class_prior=prior), data.validate(folds=list(range(N)), class_prior=prior)
     np.testing.assert_allclose(one.posteriors, other.posteriors, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("offset, spread", [(1e15, 4.0), (1e12, 0.01), (1.7e9, 1e-3)])
+def test_a_gaussian_far_from_zero_keeps_its_digits(offset, spread):
+    rng = np.random.default_rng(0)
+    x = offset + rng.normal(0, spread, (40, 1))
+    y = list("ab") * 20
+    found = bb.cross_validate(x, y, folds="loo").posteriors
+    np.testing.assert_allclose(found, bb.cross_validate(x, y, folds=np.arange(40)).posteriors, atol=1e-12)
+
+
+def test_a_row_that_outweighs_its_class_leaves_the_class():
+    data, y, weights = {"k": list("ppqpqq")}, list("aaabbb"), [1e13, 1, 1, 1, 1, 1]
+    found = bb.cross_validate(data, y, folds="loo", weights=weights).posteriors
+    np.testing.assert_allclose(found, bb.cross_validate(data, y, folds=np.arange(6), weights=weights).posteriors)

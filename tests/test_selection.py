@@ -27,6 +27,7 @@ from sklearn.model_selection import (
     KFold,
     LeaveOneGroupOut,
     PredefinedSplit,
+    RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
     StratifiedGroupKFold,
@@ -38,6 +39,7 @@ from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 import banbury as bb
+from banbury import errors
 from banbury.distributions import FAMILIES
 from banbury.distributions.family import HOWS
 from banbury.readers import blocks
@@ -1148,3 +1150,125 @@ def test_a_choice_is_made_within_the_rows_that_a_fold_learns_from(settings: dict
 def test_leave_one_out_does_not_choose() -> None:
     with pytest.raises(bb.BanburyError, match="a number of folds, where settings are chosen"):
         bb.cross_validate(GOOD, "y", folds="loo", alpha="auto")
+
+
+# Many rows, many batches ---------------------------------------------------------------------------------------------
+
+
+def close_by(n: int) -> tuple[dict[str, Any], Any]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n)
+    return {"x": y + rng.normal(0, 0.3, n)}, y
+
+
+def test_a_single_setting_chosen_within_folds_is_that_setting_however_many_rows_there_are() -> None:
+    data, y = close_by(20_000)  # more than are copied at a time
+    plain = bb.cross_validate(data, target=y, alpha=1.0, folds=3)
+    chosen = bb.cross_validate(data, target=y, alpha=[1.0], folds=3)
+    np.testing.assert_allclose(chosen.posteriors, plain.posteriors, atol=1e-12)
+
+
+def test_a_single_setting_chosen_within_folds_is_that_setting_however_rows_are_cut() -> None:
+    data, y = close_by(600)
+    batches = [{"x": data["x"][a : a + 100], "y": y[a : a + 100]} for a in range(0, 600, 100)]
+    folds = np.repeat(np.arange(6), 100)
+    plain = bb.cross_validate(data, target=y, folds=folds)
+    chosen = bb.cross_validate(iter(batches), target="y", alpha=[1.0], folds=folds)
+    np.testing.assert_allclose(chosen.posteriors, plain.posteriors, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "folds", [ShuffleSplit(4, test_size=0.2, train_size=0.3, random_state=0), [([1, 2, 3, 4], [6, 7])]]
+)
+def test_tuning_scores_texts_as_cross_validation_does_when_some_rows_are_not_learned(folds: Any) -> None:
+    words = np.random.default_rng(1)
+    y = ["s", "h"] * 40
+    texts = [f"{'spam' if name == 's' else 'ham'} w{words.integers(30)} w{words.integers(30)}" for name in y]
+    found = bb.tune(texts, y, alpha=[0.01, 1.0, 3.0], folds=folds)
+    for i, setting in enumerate(found.settings):
+        expected = bb.cross_validate(texts, y, folds=folds, alpha=setting["alpha"])
+        np.testing.assert_allclose(found.scores[i], expected.log_loss, rtol=1e-12)
+
+
+# Odd input -----------------------------------------------------------------------------------------------------------
+
+NUMBERS = np.arange(12.0).reshape(-1, 1)
+LETTERS = list("ab") * 6
+
+
+class Yields:
+    """A splitter of whatever it was given."""
+
+    def __init__(self, *splits: Any) -> None:
+        self.splits = splits
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        return iter(self.splits)
+
+
+@pytest.mark.parametrize(
+    "split",
+    [([True, False], [0]), (1, 2, 3), 5, None, ([0, 1], [[1], [2, 3]]), (0, 1), ([0.5], [1])],
+)
+def test_a_splitter_of_nonsense_is_refused(split: Any) -> None:
+    with pytest.raises(errors.BadSetting, match="folds"):
+        bb.cross_validate(NUMBERS, LETTERS, folds=Yields(split))
+
+
+@pytest.mark.parametrize("groups", [[1, None] * 6, [{}] * 12, 5, True, [[1]] * 12, [1, "b"] * 6, [np.nan] * 12])
+def test_groups_of_nonsense_are_refused(groups: Any) -> None:
+    with pytest.raises(errors.BanburyError, match="groups"):
+        bb.cross_validate(NUMBERS, LETTERS, folds=GroupKFold(2), groups=groups)
+
+
+def test_a_split_that_tests_what_it_learned_is_told() -> None:
+    with pytest.warns(errors.BanburyWarning, match="also learns from"):
+        bb.cross_validate(NUMBERS, LETTERS, folds=[(range(12), range(12))])
+
+
+def test_tests_of_no_weight_are_refused() -> None:
+    given: dict[str, Any] = {"folds": [([0, 1, 2, 3], [4, 5])], "weights": [1, 1, 1, 1, 0, 0] + [1] * 6}
+    with pytest.raises(errors.EmptyData, match="weight of zero"):
+        bb.cross_validate(NUMBERS, LETTERS, **given)
+    with pytest.raises(errors.EmptyData, match="weight of zero"):
+        bb.tune(NUMBERS, LETTERS, alpha=[1.0, 2.0], **given)
+
+
+def test_a_continuous_target_is_refused() -> None:
+    target = np.random.default_rng(0).normal(size=400)
+    for run in (bb.cross_validate, bb.tune):
+        with pytest.raises(errors.BadValue, match="continuous"):
+            run({"x": np.arange(400.0)}, target=target)
+
+
+@pytest.mark.parametrize("alpha", [None, 1j, 10**400, -1.0, "1.0"])
+def test_alpha_of_nonsense_is_refused_when_one_row_is_left_out(alpha: Any) -> None:
+    with pytest.raises(errors.BadSetting):
+        bb.cross_validate(NUMBERS, LETTERS, folds="loo", alpha=alpha)
+
+
+@pytest.mark.parametrize("keyword, meant", [("cv", "folds"), ("sample_weight", "weights"), ("delimeter", "delimiter")])
+def test_a_misspelt_keyword_is_named(keyword: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=f"no keyword '{keyword}'. Did you mean '{meant}'"):
+        bb.cross_validate(NUMBERS, LETTERS, **{keyword: 5})
+
+
+def test_folds_are_numbers_or_names() -> None:
+    with pytest.raises(errors.BadSetting, match="numbers and names"):
+        bb.cross_validate(NUMBERS, LETTERS, folds=[1, "1", "2", 2] * 3)
+
+
+def test_a_prior_that_a_fold_cannot_keep_is_refused() -> None:
+    folds = [0] * 6 + [1] * 6
+    labels = list("aaabab") + ["a"] * 6  # fold 1 learns from both classes, fold 0 from "a" alone
+    assert np.isfinite(bb.cross_validate(NUMBERS, labels, folds=folds, class_prior=[0.7, 0.3]).log_loss)
+    for wrong in ([0.7, 0.7], {"a": 0.0, "b": 1.0}):
+        with pytest.raises(errors.BadSetting, match="class_prior"):
+            bb.cross_validate(NUMBERS, labels, folds=folds, class_prior=wrong)
+
+
+def test_repeats_are_told_as_such() -> None:
+    found = bb.cross_validate(NUMBERS, LETTERS, folds=RepeatedKFold(n_splits=3, n_repeats=2, random_state=0))
+    assert str(found).startswith("2 × 3-fold cross-validation: 12 rows")
+    assert str(bb.cross_validate(NUMBERS, LETTERS, folds=[(range(8), range(8, 12))]).accuracy).count("±") == 0
+    assert "  weight  " in str(bb.cross_validate(NUMBERS, LETTERS, folds=3, weights=np.full(12, 0.5)))

@@ -443,7 +443,7 @@ def test_nothing_to_choose() -> None:
         ({"scoring": "f1"}, "scoring must be one of 'log_loss'"),
         ({"scoring": "logloss"}, "'log_loss'"),
         ({"alpha": []}, "alpha must be one number at least"),
-        ({"alpha": "best"}, "alpha must be one of 'auto'"),
+        ({"alpha": "best"}, "alpha must be a number, several of them, or 'auto'"),
         ({"alpha": [1.0, -1.0]}, "alpha"),
         ({"alpha": [1.0, float("nan")]}, "alpha"),
         ({"alpha": [1.0, "x"]}, "alpha"),
@@ -529,3 +529,29 @@ def test_families_of_huge_integers() -> None:
         {"x": [2**60 + 1024 * i for i in range(40)]}, ["a", "b"] * 20, features="choose", alpha=1.0, folds=4
     )
     assert found.chosen is not None and found.chosen.scores["x"]["gaussian"] > -100.0
+
+
+def test_a_candidate_that_cannot_count_a_column_is_passed_over():
+    rng = np.random.default_rng(0)
+    data = {"far": rng.normal(size=40), "near": rng.normal(size=40)}
+    data["far"][3] = 1e18
+    found = bb.tune(data, ["a", "b"] * 20, features="choose", alpha=1.0)
+    assert set(found.chosen.scores["far"]) == {"gaussian"}
+    assert {"gaussian", "histogram", "kernel_density"} <= set(found.chosen.scores["near"])
+
+
+def test_small_weights_do_not_change_the_likelihood_of_families():
+    rng = np.random.default_rng(0)
+    data, y = {"x": rng.normal(size=40)}, ["a", "b"] * 20
+    plain = bb.tune(data, y, features="choose", alpha=1.0).chosen.scores["x"]
+    light = bb.tune(data, y, features="choose", alpha=1.0, weights=np.full(40, 0.01)).chosen.scores["x"]
+    np.testing.assert_allclose(light["gaussian"], plain["gaussian"], rtol=1e-9)
+
+
+def test_wide_kernels_are_judged_by_their_density():
+    rng = np.random.default_rng(0)
+    whole = rng.integers(0, 10**4, 500)
+    y = np.where(whole > 5000, "a", "b")
+    found = bb.tune({"z": whole}, y, features="choose", alpha=1.0).chosen.scores["z"]
+    moved = bb.tune({"z": whole + 0.25}, y, features="choose", alpha=1.0).chosen.scores["z"]
+    np.testing.assert_allclose(found["kernel_density"], moved["kernel_density"], rtol=1e-3)

@@ -58,11 +58,18 @@ def calibrate(
     scores = _scores(log_posteriors)
     if not scores.shape[1]:
         raise errors.bad_setting("log_posteriors", "no rows", "rows × classes, with one row at least")
+    if scores.shape[0] > 1 and _are_probabilities(np.asarray(log_posteriors)):
+        raise errors.bad_setting("log_posteriors", "probabilities", "their logarithms: np.log of them")
     classes, weighed = _truth(truth, *scores.shape), _weights(weights, scores.shape[1])
     used = weighed > 0
     if not used.all():
         scores, classes, weighed = scores[:, used], classes[used], weighed[used]
     return METHODS[method].fit(scores, classes, weighed)
+
+
+def _are_probabilities(given: NDArray[Any]) -> bool:
+    """Logarithms of probabilities are below zero."""
+    return bool((given >= 0).all() and (np.abs(given.sum(axis=1) - 1.0) <= 1e-6).all())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

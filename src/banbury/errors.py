@@ -43,6 +43,10 @@ class UnknownValue(BanburyError):
     """A value was met that the schema's declaration rules out."""
 
 
+class UnknownKeyword(BanburyError, TypeError):
+    """A keyword that no part of the call knows."""
+
+
 class EmptyData(BanburyError):
     """There is nothing to count."""
 
@@ -98,6 +102,24 @@ def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     """`` Did you mean 'length'?``, or nothing when no known name is near."""
     close = difflib.get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=0.6)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+# What other libraries call our keywords.
+SAID_ELSEWHERE = {
+    "alphas": "alpha",
+    "cv": "folds",
+    "k": "folds",
+    "n_folds": "folds",
+    "n_splits": "folds",
+    "n_jobs": "threads",
+    "n_repeats": "repeats",
+    "random_state": "seed",
+    "sample_weight": "weights",
+    "sep": "delimiter",
+    "train_sizes": "sizes",
+    "top": "most",
+    "y": "target",
+}
 
 
 def where(source: str | None) -> str:
@@ -246,6 +268,26 @@ def not_a_tally(other: Any, sign: str) -> NotATally:
     return NotATally(
         f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
         "or tally - tally.count(rows) to forget them."
+    )
+
+
+def tested_what_it_learned() -> BanburyWarning:
+    return BanburyWarning(
+        "some split tests rows that it also learns from, so its answers are not those of a model that has not seen them."
+    )
+
+
+def unknown_keyword(name: str, known: Iterable[str]) -> UnknownKeyword:
+    meant = SAID_ELSEWHERE.get(name)
+    hint = f" Did you mean {meant!r}?" if meant else did_you_mean(name, known)
+    return UnknownKeyword(
+        f"there is no keyword {name!r}.{hint or f' How a table is read: {listed(known)}.'}", name=name
+    )
+
+
+def tested_nothing() -> EmptyData:
+    return EmptyData(
+        "every row that is tested has a weight of zero, so there is nothing to measure. Give some a weight."
     )
 
 

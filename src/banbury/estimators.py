@@ -16,7 +16,7 @@ from banbury import errors
 from banbury.calibration import Calibration, calibrate
 from banbury.distributions.family import HOWS, check_positive
 from banbury.explain import Explanation
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, check_seed, estimate
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.schema import Schema, infer
 from banbury.selection import Tuning, held, left_out, tune
@@ -129,9 +129,10 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 known, classes_ = self._growing.classes, self.classes_
                 if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
                     classes_ = _named(declared.union(known, part.tally.classes), dtype)
+                self._warn_of_calibration("partial_fit")
                 self._changed(self._growing.add(part), known)  # all that can fail has been done
                 self.classes_, self._dtype, self._declared = classes_, dtype, declared
-                self._drop_calibration("partial_fit")
+                self._drop_calibration()
             else:
                 growing = self._first(batch, labels, sample_weight, more_to_come=True)
                 self._keep(growing, labels.dtype, declared)
@@ -152,9 +153,10 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             batch, labels = self._checked(X, y)
             part = self._more(batch, labels, sample_weight)
             known = self._growing.classes
+            self._warn_of_calibration("forget")
             self._changed(self._growing.forget(part), known)
             self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
-            self._drop_calibration("forget")
+            self._drop_calibration()
             return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -257,12 +259,16 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             if isinstance(given, str) and given == value:
                 raise errors.cannot_choose(name, value)
 
-    def _drop_calibration(self, what: str) -> None:
+    def _warn_of_calibration(self, what: str) -> None:
+        """Before anything is changed: a warning may be an error."""
+        if self.calibration_ is not None:
+            warnings.warn(errors.not_calibrated(what), stacklevel=3)
+
+    def _drop_calibration(self) -> None:
         """What was learned of other rows does not hold for these."""
         if self.calibration_ is not None:
             self.calibration_ = None
             self._model = None if self._model is None else self._model.calibrated(None)
-            warnings.warn(errors.not_calibrated(what), stacklevel=3)
 
     @property
     def _chooses(self) -> bool:
@@ -310,7 +316,8 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return _Learned(Growing.of(tally), float(alpha), tuning, found)
 
     def _check_settings(self, alpha: Any) -> None:
-        if self.how not in HOWS:
+        check_seed(self.seed)
+        if not isinstance(self.how, str) or self.how not in HOWS:
             raise errors.unknown_choice("how", self.how, HOWS)
         check_positive("alpha", alpha, zero=True)
 

@@ -56,7 +56,7 @@ def estimate(
         raise errors.bad_setting("the tally", type(tally).__name__, "a Tally, as bb.count makes it")
     if features is not None and not isinstance(features, Mapping):
         raise errors.bad_setting("features", features, "a mapping from column to family")
-    if how not in HOWS:
+    if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
     if not tally.classes:
@@ -151,6 +151,8 @@ class Model:
 
     def calibrated(self, calibration: Calibrates | None) -> Model:
         """The same model with posteriors that this calibration makes honest; None takes one away."""
+        if calibration is not None and not hasattr(calibration, "log_apply"):
+            raise errors.bad_setting("calibration", calibration, "what bb.calibrate makes, or None")
         if calibration is not None and calibration.n_classes != len(self.classes):
             raise errors.bad_setting(
                 "calibration",

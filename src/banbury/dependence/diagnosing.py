@@ -38,6 +38,7 @@ from banbury.tally import Growing, Label, Labels, Part, Tally, aligned, parts
 Real = NDArray[np.float64]
 
 FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
+LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
 
 
 def diagnose(
@@ -241,6 +242,8 @@ def _rows_per_weight(assigned: Sequence[Assigned]) -> float:
     if all(a.whole for a in assigned) or not weights:
         return 1.0
     largest = max(float(w.max(initial=0.0)) for w in weights)
+    if largest < LIGHTEST:
+        raise errors.bad_setting("weights", f"{largest:g} at most", f"weights of which one is {LIGHTEST:g} at least")
     relative = [w / largest for w in weights]
     return sum(float(w.sum()) for w in relative) / sum(float(w @ w) for w in relative) / largest
 

@@ -136,7 +136,8 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
 def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
     """Raises unless ``value`` is a number above zero (or zero, if allowed) that no sum makes infinite."""
-    number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    number: Any = (value if isinstance(value, int) else float(value)) if real else np.nan
     if not 0 <= number <= LARGEST_SETTING or (number == 0 and not zero):
         wanted = "a finite number from 0 up" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf

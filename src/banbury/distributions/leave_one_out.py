@@ -137,7 +137,7 @@ class _Shares:
         parts = np.maximum(self.cells + pseudo[:, None], 0.0)
         whole = np.broadcast_to(parts.sum(axis=0), counts.shape).copy()
         mine = np.maximum(counts[at, labels] - weights, 0.0)
-        mine[mine <= 1e-12 * weights] = 0.0
+        mine[mine <= _rounding(self.cells, weights)] = 0.0
         part = parts[keys]
         left = np.maximum(mine + pseudo[keys], 0.0)
         whole[at, labels] += left - part[at, labels]
@@ -164,6 +164,12 @@ class _Shares:
         rows = every + (strength * size)[:, None]
         skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
         return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
+
+
+def _rounding(cells: Real, weights: Real) -> Real:
+    """What may be left of a cell for no other reason than that sums are rounded; those of whole numbers are not."""
+    whole = bool((weights == np.rint(weights)).all()) and bool((cells == np.rint(cells)).all())
+    return 0.0 * weights if whole else 1e-12 * weights
 
 
 def _pseudo_counts(alpha: Real, how: How) -> Real:
@@ -222,7 +228,7 @@ def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weigh
     counts = np.broadcast_to(cells[:, c], (len(z), len(cells))).copy()
     at = np.arange(len(z))
     counts[at, bins] = np.maximum(counts[at, bins] - weights, 0.0)
-    counts[at, bins] *= counts[at, bins] > 1e-12 * weights
+    counts[at, bins] *= counts[at, bins] > _rounding(counts, weights)
     alone = ~counts.any(axis=1)
     if alone.any():  # a class without rows: all classes together
         together = np.broadcast_to(cells.sum(axis=1), (int(alone.sum()), len(cells))).copy()
@@ -315,8 +321,8 @@ class _OneLess:
         precision = normals.precision[:, c]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             left = n - weight
-            gap = x / normals.unit
-            gap -= normals.origin / normals.unit + normals.mean[:, c]
+            gap = (x - normals.origin) / normals.unit
+            gap -= normals.mean[:, c]
             gap *= gap
             rest = gap * (-weight * n / (left * spread))
             rest += 1.0

@@ -41,6 +41,7 @@ __all__ = [
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
+READING = ("names", "delimiter", "missing_values", "batch_rows", "format", "headers")
 STREAMED = 4096  # texts of a stream that are looked at together
 
 
@@ -54,6 +55,7 @@ def read(
     batch_rows: int | None = None,
     format: Format = "auto",
     headers: Headers = SUBJECT,
+    **unknown: Any,
 ) -> Source:
     """The table as batches of columns.
 
@@ -76,6 +78,8 @@ def read(
     >>> batch.names, batch.texts("text")
     (('text',), ['a text', 'and another'])
     """
+    for name in unknown:
+        raise errors.unknown_keyword(name, READING)
     if type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, names, batch_rows)
     if type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text") and batch_rows is None:

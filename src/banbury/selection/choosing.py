@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
+from banbury import _core, errors
 from banbury.distributions import Gaussian, Histogram, KernelDensity, Poisson
 from banbury.distributions.family import Family, Feature, How
 from banbury.distributions.gaussian import Normals
@@ -25,6 +25,7 @@ from banbury.selection.groups import Groups
 Real = NDArray[np.float64]
 CANDIDATES: tuple[Family, ...] = (Gaussian(), Histogram(), KernelDensity(), Poisson())
 BEYOND = 64  # bins beyond the outer ones of a histogram: what lies farther is next to nothing
+WIDE = 100.0  # a kernel this wide is the same all over a cell, to four parts in a million
 LEAST = 1e-300  # a probability below this counts as this
 
 
@@ -67,13 +68,27 @@ def choose(rows: Dataset, each: Round, how: How, seed: int) -> Choice:
         names = [f.name for f in numeric if f.name in counts or not isinstance(candidate, Poisson)]
         if not names:
             continue
-        part = _counted_as(rows, names, candidate)
-        for name, score in _likelihoods(part, each, how, seed, whole).items():
+        for name, (score, part) in _tried(rows, names, candidate, each, how, seed, whole).items():
             if not scores[name] or score > max(scores[name].values()):
                 features[name] = replace(part.schema[name], why="chosen by held-out likelihood")
             scores[name][candidate.name] = score
     chosen = tuple(features.get(f.name, f) for f in rows.schema.features)
     return Choice(replace(rows.schema, features=chosen), scores)
+
+
+def _tried(
+    rows: Dataset, names: list[str], candidate: Family, each: Round, how: How, seed: int, whole: set[str]
+) -> dict[str, tuple[float, Dataset]]:
+    """The score of a candidate in each column, and as what it was counted; without columns that it cannot count."""
+    try:
+        part = _counted_as(rows, names, candidate)
+        return {name: (score, part) for name, score in _likelihoods(part, each, how, seed, whole).items()}
+    except errors.BadValue:
+        if isinstance(candidate, Gaussian):
+            raise
+    halves = [names[: len(names) // 2], names[len(names) // 2 :]] if len(names) > 1 else []
+    found = [_tried(rows, half, candidate, each, how, seed, whole) for half in halves]
+    return {name: score for half in found for name, score in half.items()}
 
 
 def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
@@ -109,7 +124,8 @@ def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: set[str
                 total[f] += weight @ np.maximum(likely, np.log(LEAST))
                 n[f] += weight.sum()
     names = [feature.name for feature in features]
-    return dict(zip(names, (total / np.maximum(n, 1.0)).tolist(), strict=True))
+    means = total / np.where(n > 0, n, 1.0)
+    return dict(zip(names, means.tolist(), strict=True))
 
 
 # Whole numbers -------------------------------------------------------------------------------------------------------
@@ -159,11 +175,8 @@ def _cell_table(group: object, f: int, values: Real) -> Real:
         assert isinstance(group, Kernels)
         bump, feature = group.bumps[f], group.features[f]
         z = (edges - feature.origin) / feature.unit
-        below = np.stack(
-            [
-                ndtr((z[..., None] - bump.centres) / bump.bandwidth[c]) @ bump.weights[:, c]
-                for c in range(bump.weights.shape[1])
-            ],
-            axis=-1,
-        )
+        below = np.full((2, len(values), bump.weights.shape[1]), np.nan)
+        for c, bandwidth in enumerate(bump.bandwidth.tolist()):
+            if bandwidth * feature.unit < WIDE:  # else the density says it
+                below[..., c] = ndtr((z[..., None] - bump.centres) / bandwidth) @ bump.weights[:, c]
     return np.asarray(below[1] - below[0])

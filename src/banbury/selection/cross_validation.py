@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions.bag import Bag
-from banbury.distributions.family import Choice, How
+from banbury.distributions.family import Choice, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate, score_each
 from banbury.readers import Remembering
 from banbury.schema import Features, Missing, Schema
@@ -77,22 +77,34 @@ def cross_validate(
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    tuned = chooses(features) or isinstance(alpha, Iterable)
+    tuned = chooses(features) or several(alpha)
     if isinstance(folds, str) and folds == "loo":
         if tuned:
             raise errors.bad_setting("folds", folds, "a number of folds, where settings are chosen within each")
         refuse_groups(groups)
         return _left_one_out(rows, settings)
     splits = rounds(folds, rows.labels, seed, rows.groups)
-    what = f"{sum(len(each.splits) for each in splits)}-fold cross-validation"
+    what = f"{_told(splits)}-fold cross-validation"
     if tuned:
         settings |= {"features": "choose" if chooses(features) else "auto"}
         what += ", tuned within each fold"
     return _validated(rows, splits, settings, what, 3)
 
 
+def several(alpha: Any) -> bool:
+    """Whether a setting is to be chosen: from those given, or "auto"."""
+    return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
+
+
+def _told(splits: Sequence[Round]) -> str:
+    """How many folds, and how many times."""
+    each = [len(one.splits) for one in splits]
+    return f"{len(each)} × {each[0]}" if len(each) > 1 and len(set(each)) == 1 else str(sum(each))
+
+
 def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation:
     """By formula where every family has one, and row by row otherwise."""
+    check_positive("alpha", settings["alpha"], zero=True)
     choice = Choice(settings["how"], float(settings["alpha"]), int(settings["seed"]))
     if not leave_one_out.supported(rows, choice):
         n_rows = int(np.count_nonzero(rows.labels >= 0))
@@ -163,6 +175,8 @@ def _validated(
         start = stop
     told.warn(settings["how"], stacklevel + 1)
     weights = None if rows.weights is None else rows.weights[tested]
+    if weights is not None and not weights.any():
+        raise errors.tested_nothing()
     return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what)
 
 
@@ -294,7 +308,15 @@ def fitting_prior(settings: Mapping[str, Any], classes: Sequence[Label], known: 
     except (KeyError, TypeError, ValueError):
         return settings  # estimating says what is wrong with it
     total = sum(kept.values())
-    return settings if not total > 0 else {**settings, "class_prior": {name: p / total for name, p in kept.items()}}
+    if not abs(sum(float(p) for p in given.values()) - 1.0) <= 1e-9:
+        return settings
+    if not total > 0:
+        raise errors.bad_setting(
+            "class_prior",
+            prior,
+            f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned",
+        )
+    return {**settings, "class_prior": {name: p / total for name, p in kept.items()}}
 
 
 def learned(rows: Dataset, split: Split, groups: Groups, number: int, keep: bool = False) -> Tally:

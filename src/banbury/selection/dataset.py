@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source, Widened, from_texts, is_texts, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import in_order
-from banbury.tally import Growing, Label, Labels, Tally, aligned, dense_numbers, numbered, parts
+from banbury.tally import Growing, Label, Labels, Tally, aligned, dense_numbers, numbered, parts, refuse_continuous
 
 Int = NDArray[np.int64]
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
@@ -81,9 +82,14 @@ class Dataset:
 
     def only(self, rows: Int) -> Dataset:
         """Some rows, in the order of their numbers."""
-        batches = tuple(self.take(rows))
+        batches, first = [], 0
+        for batch in self.take(rows):
+            part = copy(batch)  # labels and weights are found by the number of a batch's first row
+            part.first_row = first
+            batches.append(part)
+            first += part.n_rows
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, batches=batches, labels=self.labels[rows], weights=weights, groups=None)
+        return replace(self, batches=tuple(batches), labels=self.labels[rows], weights=weights, groups=None)
 
     def encoded(self, tables: Mapping[str, _core.Words]) -> Dataset:
         """The same rows, with the words of these columns of text looked up in tables."""
@@ -168,6 +174,8 @@ def held(
             features = {name: given for name, given in features.items() if name != aside}
         schema = infer(batches[0], reserved, labels.name, features, missing)
     found = [numbered(batch, schema, labels) for batch in batches]
+    for codes, names, _ in found:
+        refuse_continuous(names, len(codes))
     fitting = tuple(_fitting(batch, schema, labels, aside) for batch in batches)
     weighed = None if found[0][2] is None else np.concatenate([w for _, _, w in found if w is not None])
     counted = [codes if w is None else np.where(w > 0, codes, -1) for codes, _, w in found]

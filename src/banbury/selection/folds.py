@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -81,21 +82,57 @@ def _is_split(part: Any) -> bool:
 def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Iterator[tuple[Int, Int]]:
     """A splitter's splits of the labelled rows, which are all it sees."""
     rows = np.flatnonzero(labels >= 0)
-    if groups is not None and len(groups) != len(labels):
-        raise errors.length_mismatch("groups", len(groups), len(labels))
-    kept = None if groups is None else np.asarray(groups)[rows]
-    for train, test in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
+    kept = None if groups is None else _kept_together(groups, labels)[rows]
+    for split in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
+        if not _is_split(split):
+            raise errors.bad_setting("folds", "a splitter of something else", "one that gives pairs of row numbers")
+        train, test = split
         yield _rows(train, rows), _rows(test, rows)
+
+
+def _kept_together(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
+    """A group for each row, none of them missing."""
+    wanted = "a column, or one number or name for each row, none of them missing"
+    if isinstance(groups, (str, bytes)) or not hasattr(groups, "__len__"):
+        raise errors.bad_setting("groups", groups, wanted)
+    try:
+        given = np.asarray(groups)
+    except ValueError:
+        raise errors.bad_setting("groups", "lists of different lengths", wanted) from None
+    if given.ndim != 1:
+        raise errors.bad_setting("groups", f"an array of {given.ndim} dimensions", wanted)
+    if len(given) != len(labels):
+        raise errors.length_mismatch("groups", len(given), len(labels))
+    values = list(groups) if isinstance(groups, (list, tuple)) else given.tolist()
+    if given.dtype.kind == "O" and not all(isinstance(x, (bool, int, float, str)) for x in values):
+        raise errors.bad_setting("groups", "an array with None, or with what is no number or name", wanted)
+    if given.dtype.kind in "Of" and any(x != x for x in values):
+        raise errors.bad_setting("groups", "an array with NaN", wanted)
+    if given.dtype.kind in "OU" and len({isinstance(x, str) for x in values}) > 1:
+        raise errors.bad_setting("groups", "an array of numbers and names", "an array of one or the other")
+    return given
 
 
 def _rows(chosen: Any, rows: Int) -> Int:
     """The numbers of chosen rows."""
-    given = np.asarray(chosen)
-    if given.dtype.kind not in "biu" or (
-        len(given) and given.dtype.kind != "b" and not 0 <= given.min() <= given.max() < len(rows)
+    given = _numbers(chosen)
+    mask = given.dtype.kind == "b"
+    if (mask and len(given) != len(rows)) or (
+        len(given) and not mask and not 0 <= given.min() <= given.max() < len(rows)
     ):
         raise errors.bad_setting("folds", "a split with other row numbers", f"row numbers from 0 to {len(rows) - 1:,}")
     return np.asarray(rows[given])
+
+
+def _numbers(chosen: Any) -> NDArray[Any]:
+    """An array of whole numbers, or a mask."""
+    try:
+        given = np.asarray(chosen)
+    except ValueError:  # lists of different lengths
+        given = np.empty((0, 0))
+    if given.ndim != 1 or (len(given) and given.dtype.kind not in "biu"):
+        raise errors.bad_setting("folds", "a split of something else than row numbers", WANTED)
+    return given if len(given) else np.zeros(0, dtype=np.int64)
 
 
 WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
@@ -134,6 +171,8 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         raise errors.length_mismatch("folds", len(given), len(labels))
     masked = isinstance(given, np.ma.MaskedArray) and bool(np.ma.getmaskarray(given).any())
     values: list[Any] = [] if masked else np.asarray(given, dtype=object).tolist()
+    if len({isinstance(x, str) for x in values}) > 1:
+        raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other")
     plain = all(isinstance(x, (bool, int, float, str, np.generic)) or hasattr(x, "isoformat") for x in values)
     if masked or not plain or any(x != x for x in values):
         raise errors.bad_setting("folds", "an array with NaN, or with what is no number or name", WANTED)
@@ -163,10 +202,11 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
     """Splits in rounds: a new one begins where a row would be tested twice."""
     pending: list[tuple[Int, Int]] = []
     tested = np.zeros(len(labels), dtype=np.bool_)
-    n_splits = 0
+    n_splits, overlapping = 0, False
     for train, test in splits:
         rows, test = _labelled(train, labels), _labelled(test, labels)
         n_splits += 1
+        overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
         if not len(test) or not len(rows):
             raise errors.bad_setting(
                 "folds", f"split {n_splits}", "one that has labelled rows to learn from and to test"
@@ -176,6 +216,8 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
             pending, tested[:] = [], False
         tested[test] = True
         pending.append((rows, test))
+    if overlapping:
+        warnings.warn(errors.tested_what_it_learned(), stacklevel=5)
     if not n_splits:
         raise errors.bad_setting("folds", "no split at all", WANTED)
     yield _round(pending, labels)
@@ -183,11 +225,9 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
 
 def _labelled(rows: Any, labels: NDArray[np.int32]) -> Int:
     """Row numbers in order, without those that have no label."""
-    given = np.asarray(rows)
-    if given.dtype == np.bool_ and given.shape == labels.shape:
-        given = np.flatnonzero(given)
-    if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
-        raise errors.bad_setting("folds", "a split of something else than row numbers", WANTED)
+    given = _numbers(rows)
+    if given.dtype == np.bool_:
+        given = np.flatnonzero(given) if len(given) == len(labels) else np.array([len(labels)])
     if len(given) and not (given.min() >= 0 and given.max() < len(labels)):
         raise errors.bad_setting(
             "folds", "a split with other row numbers", f"row numbers from 0 to {len(labels) - 1:,}"

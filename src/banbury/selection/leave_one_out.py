@@ -80,8 +80,9 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
 def _log_prior(model: Model, own: Own) -> Real:
     """The class prior without each row; −inf where its class has no other."""
     rows, at = model.tally.rows.value, np.arange(len(own.labels))
-    left = rows[own.labels] - own.weight
-    gone = left <= 1e-12 * rows[own.labels]
+    counted, whole = model.tally.rows.rows, model.tally.rows.weights is None
+    gone = counted[own.labels] <= (own.weight if whole else 1.0)
+    left = np.maximum(rows[own.labels] - own.weight, np.finfo(float).tiny)
     result = np.broadcast_to(model.log_prior, (len(at), len(rows))).copy()
     prior = model.class_prior
     if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):

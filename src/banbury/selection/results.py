@@ -28,7 +28,7 @@ class Mean(NamedTuple):
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.value:.4f} ± {self.error:.4f}"
+        return f"{self.value:.4f}" + ("" if np.isnan(self.error) else f" ± {self.error:.4f}")
 
     def __repr__(self) -> str:
         return str(self)
@@ -190,7 +190,7 @@ class CrossValidation:
         }
 
     def __str__(self) -> str:
-        head = f"{self.what}: {many(len(self.truth), 'row')}, {many(len(self.classes), 'class')}"
+        head = f"{self.what}: {many(len(np.unique(self.rows)), 'row')}, {many(len(self.classes), 'class')}"
         lines = [head, f"  accuracy           {self._accuracy_text()}"]
         lines += [f"  log loss           {self.log_loss:.4f}", f"  Brier score        {self.brier:.4f}"]
         lines += [f"  macro F1           {self.macro_f1:.4f}"]
@@ -210,7 +210,8 @@ class CrossValidation:
         shown = range(min(len(self.classes), SHOWN))
         names = [repr(self.classes[c]) for c in shown]
         width = max(len("class"), *map(len, names))
-        lines = [f"  {'class':{width}}  precision  recall      F1        rows  most often taken for"]
+        measure = "rows" if self.weights is None else "weight"
+        lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often taken for"]
         each = self.per_class
         for c, name in zip(shown, names, strict=True):
             others = self.confusion[c].astype(np.float64)

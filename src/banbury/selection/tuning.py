@@ -19,7 +19,7 @@ from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import Choice, choose
-from banbury.selection.cross_validation import answers, fitting_prior, learned
+from banbury.selection.cross_validation import answers, fitting_prior, learned, several
 from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
@@ -175,11 +175,11 @@ def _described(settings: Mapping[str, Any]) -> str:
 
 
 def _alphas(alpha: Any) -> list[float]:
-    if isinstance(alpha, str):
+    if isinstance(alpha, (str, bytes)):
         if alpha != "auto":
-            raise errors.unknown_choice("alpha", alpha, ["auto"])
+            raise errors.bad_setting("alpha", alpha, "a number, several of them, or 'auto'")
         return list(AUTO)
-    given = list(alpha) if isinstance(alpha, Iterable) else [alpha]
+    given = list(alpha) if several(alpha) else [alpha]
     if not given:
         raise errors.bad_setting("alpha", alpha, "one number at least, or 'auto'")
     for number in given:
@@ -190,7 +190,7 @@ def _alphas(alpha: Any) -> list[float]:
 def _hows(how: Any) -> list[How]:
     given: list[Any] = [how] if isinstance(how, str) else list(how) if isinstance(how, Iterable) else [how]
     for one in given:
-        if one not in HOWS:
+        if not isinstance(one, str) or one not in HOWS:
             raise errors.unknown_choice("how", one, HOWS)
     if not given:
         raise errors.bad_setting("how", how, f"one at least of {errors.listed(HOWS)}")
@@ -273,6 +273,8 @@ class _Comparison:
                 start += len(each.splits)
         tests = [split.test for each in self.splits for split in each.splits]
         weight = sum(float(len(test) if self.rows.weights is None else self.rows.weights[test].sum()) for test in tests)
+        if not weight > 0:
+            raise errors.tested_nothing()
         accuracies = self.right.sum(axis=1) / weight
         if self.scoring == "macro_f1":
             return _macro_f1(self.confusion.sum(axis=1)), accuracies
@@ -288,7 +290,7 @@ class _Comparison:
             tally = learned(rows, split, groups, number, keep=True)
             truth = rows.labels[split.test]
             weights = None if rows.weights is None else rows.weights[split.test]
-            taken = encoded.only(split.test)
+            taken = (rows if split.learned is None else encoded).only(split.test)  # rows counted anew have other words
             everything = np.arange(len(split.test))
             for i in members:
                 settings = self.grid[i]

@@ -1,6 +1,6 @@
 """Tally: the sums of a data set; and counting, which makes one of a table."""
 
-from banbury.tally.counting import Labels, aligned, count, dense_numbers, named, numbered, parts
+from banbury.tally.counting import Labels, aligned, count, dense_numbers, named, numbered, parts, refuse_continuous
 from banbury.tally.growing import Growing, Part, Touched
 from banbury.tally.tally import Label, Tally, many
 
@@ -18,4 +18,5 @@ __all__ = [
     "named",
     "numbered",
     "parts",
+    "refuse_continuous",
 ]

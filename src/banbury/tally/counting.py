@@ -291,13 +291,18 @@ def dense_numbers(codes: Codes, threads: int) -> tuple[NDArray[np.int32], Sequen
     return _class_numbers(dense), dense.values
 
 
+def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
+    """Labels that are nearly all different and fractional are no classes."""
+    if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
+        raise errors.continuous_target(len(values), n_rows)
+
+
 def _count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int) -> Part:
     if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
     labels = _dense(labels, threads)
-    if len(labels.values) > max(100, batch.n_rows // 2) and all(isinstance(v, float) and v % 1 for v in labels.values):
-        raise errors.continuous_target(len(labels.values), batch.n_rows)
+    refuse_continuous(labels.values, batch.n_rows)
     classes = _class_numbers(labels)
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     whole = True
