@@ -200,6 +200,14 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         errors.BadSetting,
         ["folds='loo' has no formula", "there are 1 rows", "Give a number of folds"],
     ),
+    (
+        "tested_nothing",
+        lambda _: bb.cross_validate(XY, "y", folds=[([0, 1], [2])], weights=[1, 1, 0]),
+        errors.EmptyData,
+        ["tested has a weight of zero", "Give some a weight"],
+    ),
+    ("unknown_keyword", lambda _: counted(cv=5), errors.UnknownKeyword, ["no keyword 'cv'", "Did you mean 'folds'"]),
+    ("unknown_keyword", lambda _: counted(zz=5), errors.UnknownKeyword, ["no keyword 'zz'", "missing_values"]),
     ("length_mismatch", lambda _: counted(weights=[1, 2]), errors.LengthMismatch, ["3 rows but 2 weights", "per row"]),
     ("length_mismatch", lambda _: counted(target=["a"]), errors.LengthMismatch, ["3 rows but 1 labels"]),
     ("length_mismatch", lambda _: counted([XY, XY], target=["a"] * 7), errors.LengthMismatch, ["6 rows but 7 labels"]),
@@ -473,6 +481,11 @@ def test_errors_name_the_value_the_place_and_the_next_step(
 
 TWO_WORDS = {"x": ["u", "v", "u"], "z": ["s", "t", "t"], "y": ["a", "b", "b"]}
 WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
+    (
+        "tested_what_it_learned",
+        lambda _: bb.cross_validate(XY, "y", folds=[([0, 1], [1, 2])]),
+        ["tests rows that it also learns from"],
+    ),
     (
         "all_impossible",
         lambda _: bb.estimate(counted({"x": ["u", "v"], "z": ["s", "t"], "y": ["a", "b"]}), how="mle").predict(

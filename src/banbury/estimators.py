@@ -153,8 +153,12 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             batch, labels = self._checked(X, y)
             part = self._more(batch, labels, sample_weight)
             known = self._growing.classes
-            self._warn_of_calibration("forget")
             self._changed(self._growing.forget(part), known)
+            try:
+                self._warn_of_calibration("forget")
+            except errors.BanburyWarning:  # a warning may be an error: then nothing was forgotten
+                self._changed(self._growing.add(part), self._growing.classes)
+                raise
             self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
             self._drop_calibration()
             return self
