@@ -21,7 +21,7 @@ from banbury.distributions import (
     Text,
 )
 from banbury.errors import BanburyError, BanburyWarning
-from banbury.explain import Explanation
+from banbury.explain import Explanation, Informative
 from banbury.files import load, save
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
@@ -44,6 +44,7 @@ __all__ = [
     "Explanation",
     "Gaussian",
     "Histogram",
+    "Informative",
     "KernelDensity",
     "LearningCurve",
     "Model",

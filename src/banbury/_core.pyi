@@ -187,6 +187,9 @@ class Tokeniser:
     def tokens(self, text: str | list[str]) -> list[str]:
         """Of one text (of a list of tokens for 'given'): 1-grams in order, then 2-grams, and so on."""
 
+    def places(self, text: str | list[str]) -> tuple[Int, Int]:
+        """Where these tokens start and end, in characters of the text (for 'given' in tokens of the list)."""
+
 class Words:
     """Sums of one column of text: per (word, class) occurrences and documents, per class texts.
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 from banbury import errors
 from banbury.calibration import Calibration, calibrate
 from banbury.distributions.family import HOWS, check_positive
-from banbury.explain import Explanation
+from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, estimate
 from banbury.readers import Batch, from_texts, is_texts, n_threads, read
 from banbury.schema import Schema, infer
@@ -200,6 +200,11 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
         with self._lock:
             return self._current().explain(row, against)
+
+    def informative(self, n: int = 10, classes: Any = None) -> Informative:
+        """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
+        with self._lock:
+            return self._current().informative(n, classes)
 
     @property
     def tally_(self) -> Tally:

@@ -17,7 +17,7 @@ from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
 from banbury.distributions.text import Bag
-from banbury.explain import Explanation, Term, explained
+from banbury.explain import Explanation, Informative, Term, explained, informative
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read, read_row
 from banbury.schema import Schema
@@ -218,23 +218,68 @@ class Model:
             )
         batch, parameters = self._fitting(self._one_row(row), set(), stacklevel=4)
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
-        other = None if against is None else self._class(against)
-        if other is not None and other == int(posterior.argmax()):
+        winner, ranked, calibrated = self._answer(batch, parameters)
+        other = next(c for c in ranked if c != winner) if against is None else self._class(against)
+        if other == winner:
             raise errors.bad_setting("against", against, "another class than the most probable one")
         likelihoods = iter(self._kernel(batch, parameters, "parts")[0][0])
         terms = [
             term for group in parameters for f in group.features for term in self._terms(group, f, batch, likelihoods)
         ]
         terms.sort(key=lambda term: self.schema.index[term.feature])
-        unknown = [word for group in parameters if isinstance(group, Bag) for word in group.unknown(batch)]
-        return explained(self.classes, self.log_prior, terms, posterior, other, unknown)
+        bags = [group for group in parameters if isinstance(group, Bag)]
+        texts = {bag.features[0].name: text for bag in bags if (text := bag.text(batch)) is not None}
+        unknown = [word for bag in bags for word in bag.unknown(texts.get(bag.features[0].name, ""))]
+        return explained(self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, calibrated)
+
+    def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], float | None]:
+        """Of one row the class that predict gives it, all classes from the most probable down, and its calibrated probability.
+
+        Where calibrated posteriors are equal, and there may be many zeros, the model's own tell the classes apart.
+        """
+        scores = self._kernel(batch, parameters, "log_posterior")[0]
+        winner = int(self._best(self._kernel(batch, parameters, self._wanted)[0])[0])
+        if self.calibration is None:
+            return winner, np.argsort(-scores[0], kind="stable").tolist(), None
+        honest = self.calibration.apply(scores)[0]
+        return winner, np.lexsort((-scores[0], -honest)).tolist(), float(honest[winner])
 
     def _terms(self, group: Parameters, feature: Feature, batch: Batch, likelihoods: Iterator[Real]) -> list[Term]:
         """What a feature of the row says of each class: one term, or one for each of a text's words."""
-        likelihood, value = next(likelihoods), next(iter(batch.head(feature.name, 1)), None)
-        if isinstance(group, Bag) and value is not None:
-            return [Term(feature.name, *word) for word in group.evidence(str(value))]
+        likelihood = next(likelihoods)
+        if isinstance(group, Bag) and (text := group.text(batch)) is not None:
+            places = group.family.places(text)
+            return [
+                Term(
+                    feature.name,
+                    word.word,
+                    word.log_likelihood,
+                    times=max(len(word.numbers), 1),
+                    positions=tuple(places[i] for i in word.numbers),
+                )
+                for word in group.evidence(text)
+            ]
+        value = next(iter(batch.head(feature.name, 1)), None)
         return [Term(feature.name, value, likelihood, self._is_seen(feature.name, batch))]
+
+    def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
+        """The ``n`` values that best tell each class from the rest, as likelihood ratios; ``classes``: of these alone.
+
+        The rest are all other classes, mixed by their prior. The first is the one with the highest product of two things: how
+        much more of the class's rows than of the rest's have the value, and the logarithm of its ratio. So a word must be
+        common in its class as well as rare elsewhere. A number speaks by the stretch of its values that tells most.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+        >>> model.informative(2)
+        'no'
+          humidity = high     no : rest = 2.0 : 1
+          outlook = sunny     no : rest = 2.0 : 1
+        'yes'
+          outlook = overcast  yes : rest = 3.3 : 1
+          humidity = normal   yes : rest = 2.2 : 1
+        """
+        return informative(self.classes, self.parameters, self.log_prior, n, classes)
 
     def _one_row(self, row: Any) -> Batch:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""

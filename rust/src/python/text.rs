@@ -4,6 +4,7 @@ use super::malformed;
 use crate::error::Error;
 use crate::text::characters::{self, Source};
 use crate::text::{self, LONGEST, Pattern, Settings, Tokens};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -154,23 +155,59 @@ impl Tokeniser {
     /// The tokens of one text: a str, or for 'given' a list of str.
     fn tokens<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = text.py();
-        let mut tokens = Tokens::default();
-        if let Ok(text) = text.cast::<PyString>() {
-            let text = bytes_of(text)?;
-            py.detach(|| self.0.read(&text, &mut tokens))?;
-        } else if let Ok(words) = text.extract::<Vec<Bound<'py, PyString>>>() {
-            let words: Vec<_> = words.iter().map(bytes_of).collect::<PyResult<_>>()?;
-            let words = words.iter().map(|word| word.as_ref());
-            self.0.gather(words, &mut tokens)?;
-        } else {
-            return Err(PyTypeError::new_err(
-                "a text must be a str, or a list of str if its tokens are given",
-            ));
-        }
+        let tokens = of_one(
+            text,
+            |text, tokens| py.detach(|| self.0.read(text, tokens)),
+            |words, tokens| {
+                self.0
+                    .gather(words.iter().map(|word| word.as_ref()), tokens)
+            },
+        )?;
         let list = PyList::empty(py);
         for token in tokens.iter() {
             list.append(string_of(py, token)?)?;
         }
         Ok(list)
     }
+
+    /// Where the same tokens stand: starts and ends, in characters of the text, or for 'given' in words of the list.
+    fn places<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<(Places<'py>, Places<'py>)> {
+        let py = text.py();
+        let tokens = of_one(
+            text,
+            |text, tokens| py.detach(|| self.0.places(text, tokens)),
+            |words, tokens| {
+                self.0
+                    .numbers(words.iter().map(|word| word.as_ref()), tokens)
+            },
+        )?;
+        let starts = tokens.spans.iter().map(|span| i64::from(span.start));
+        let ends = tokens.spans.iter().map(|span| i64::from(span.end));
+        Ok((
+            starts.collect::<Vec<_>>().into_pyarray(py),
+            ends.collect::<Vec<_>>().into_pyarray(py),
+        ))
+    }
+}
+
+type Places<'py> = Bound<'py, PyArray1<i64>>;
+
+/// Reads one text, or one list of words.
+fn of_one(
+    text: &Bound<'_, PyAny>,
+    read: impl FnOnce(&[u8], &mut Tokens) -> Result<(), Error>,
+    gather: impl FnOnce(&[Cow<'_, [u8]>], &mut Tokens) -> Result<(), Error>,
+) -> PyResult<Tokens> {
+    let mut tokens = Tokens::default();
+    if let Ok(text) = text.cast::<PyString>() {
+        read(&bytes_of(text)?, &mut tokens)?;
+    } else if let Ok(words) = text.extract::<Vec<Bound<'_, PyString>>>() {
+        let words: Vec<_> = words.iter().map(bytes_of).collect::<PyResult<_>>()?;
+        gather(&words, &mut tokens)?;
+    } else {
+        return Err(PyTypeError::new_err(
+            "a text must be a str, or a list of str if its tokens are given",
+        ));
+    }
+    Ok(tokens)
 }

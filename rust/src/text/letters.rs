@@ -31,7 +31,7 @@ const BLOCK: usize = 32;
 
 /// What `str.isspace` holds for, the four separators included.
 #[inline(always)]
-fn is_space(byte: u8) -> bool {
+pub fn is_space(byte: u8) -> bool {
     byte.wrapping_sub(b'\t') < 5 || byte.wrapping_sub(0x1C) < 5
 }
 

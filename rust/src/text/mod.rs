@@ -11,6 +11,7 @@
 mod blocks;
 pub mod characters;
 mod letters;
+mod places;
 mod runs;
 mod stop_words;
 mod tokens;
@@ -97,33 +98,53 @@ impl Tokeniser {
     ///
     /// Refuses a text of 4 GB or more, and, for [`Pattern::Given`], every text.
     pub fn read(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
+        self.units(text, tokens)?;
+        if !self.settings.characters && self.settings.longest > 1 {
+            tokens.join();
+        }
+        tokens.grams(self.settings.shortest, self.settings.longest);
+        tokens.pad();
+        Ok(())
+    }
+
+    /// The words (or characters) of one text, before n-grams are made of them.
+    #[inline(always)]
+    fn units(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         let Settings {
             pattern,
+            lowercase,
+            characters,
+            ..
+        } = self.settings;
+        tokens.clear();
+        demand(text.len() < u32::MAX as usize, TOO_LONG)?;
+        if characters {
+            return letters::read(text, lowercase, tokens);
+        }
+        demand(
+            pattern != Pattern::Given,
+            "this tokeniser takes tokens that come ready, not texts",
+        )?;
+        runs::read(text, pattern, lowercase, tokens)?;
+        if !self.stop_words.is_empty() {
+            tokens.retain(|token| !self.stop_words.contains(token));
+        }
+        Ok(())
+    }
+
+    /// Where the tokens that [`Tokeniser::read`] finds stand in the text, in characters; an n-gram from its first word to
+    /// the end of its last. Only the spans of `tokens` are of use then.
+    pub fn places(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
+        self.units(text, tokens)?;
+        let Settings {
             lowercase,
             characters,
             shortest,
             longest,
             ..
         } = self.settings;
-        tokens.clear();
-        demand(text.len() < u32::MAX as usize, TOO_LONG)?;
-        if characters {
-            letters::read(text, lowercase, tokens)?;
-        } else {
-            demand(
-                pattern != Pattern::Given,
-                "this tokeniser takes tokens that come ready, not texts",
-            )?;
-            runs::read(text, pattern, lowercase, tokens)?;
-            if !self.stop_words.is_empty() {
-                tokens.retain(|token| !self.stop_words.contains(token));
-            }
-            if longest > 1 {
-                tokens.join();
-            }
-        }
+        places::replace(text, lowercase, characters, tokens)?;
         tokens.grams(shortest, longest);
-        tokens.pad();
         Ok(())
     }
 
@@ -146,6 +167,28 @@ impl Tokeniser {
         }
         tokens.grams(self.settings.shortest, self.settings.longest);
         tokens.pad();
+        Ok(())
+    }
+
+    /// The same for [`Tokeniser::gather`], in numbers of the words that are given.
+    pub fn numbers<'t>(
+        &self,
+        given: impl Iterator<Item = &'t [u8]>,
+        tokens: &mut Tokens,
+    ) -> Result<(), Error> {
+        tokens.clear();
+        demand(
+            self.settings.pattern == Pattern::Given,
+            "this tokeniser takes texts, not tokens that come ready",
+        )?;
+        let kept = (0..)
+            .zip(given)
+            .filter(|(_, word)| !self.stop_words.contains(word));
+        tokens.spans.extend(kept.map(|(number, _)| Span {
+            start: number,
+            end: number + 1,
+        }));
+        tokens.grams(self.settings.shortest, self.settings.longest);
         Ok(())
     }
 

@@ -323,3 +323,33 @@ fn any_bytes_give_the_words_of_the_naive_way() {
             .unwrap();
     }
 }
+
+fn places(settings: Settings, text: &str) -> Vec<(u32, u32)> {
+    let mut tokens = Tokens::default();
+    let tokeniser = Tokeniser::new(settings).unwrap();
+    tokeniser.places(text.as_bytes(), &mut tokens).unwrap();
+    let spans = tokens.spans.iter();
+    spans.map(|span| (span.start, span.end)).collect()
+}
+
+#[test]
+fn places_are_those_of_characters_as_written() {
+    let words = Settings {
+        longest: 2,
+        stop_words: vec![b"the".to_vec()],
+        ..settings(Pattern::Word)
+    };
+    assert_eq!(
+        places(words, "Été, THE xİ a İSTANBUL"),
+        [(0, 3), (9, 11), (15, 22), (0, 11), (9, 22)]
+    );
+    let letters = Settings {
+        characters: true,
+        longest: 2,
+        ..settings(Pattern::Word)
+    };
+    assert_eq!(
+        places(letters, "İ \u{2003}\tb"),
+        [(0, 1), (0, 1), (1, 4), (4, 5), (0, 1), (0, 4), (1, 5)]
+    );
+}

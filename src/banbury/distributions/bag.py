@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.distributions import event_models
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, Scores
-from banbury.distributions.family import Choice, Columns, Feature, by_class
+from banbury.distributions.family import Choice, Columns, Feature, How, by_class
 from banbury.distributions.vocabulary import CELLS, Vocabulary, every_word, pairs_of
 from banbury.sums import Rows, Words, value
 
@@ -35,8 +35,7 @@ class WordEvidence(NamedTuple):
 
     word: str
     log_likelihood: Real  # (classes,)
-    seen: bool
-    times: int
+    numbers: list[int]  # of the text's tokens, those that are the word; none of the absent words
 
 
 @dataclass(frozen=True)
@@ -143,27 +142,28 @@ class Bag:
 
     # Looking
 
-    def _words_of(self, text: str) -> tuple[list[str], Int, Real, Real, Real]:
-        """The words of a text that are in the vocabulary, in order: their names, numbers, counts x, rows and scales."""
+    def _words_of(self, text: str) -> tuple[list[tuple[str, list[int]]], Real, Real, Real]:
+        """The words of a text that are in the vocabulary, in order: with their tokens, counts x, rows and scales."""
         family = self.family
         texts, tokens = family.one(text)
         _, ids = self.table.encode(family.tokeniser, texts, 1)
-        known: dict[int, tuple[str, int]] = {}
-        for token, number in zip(tokens, ids.tolist(), strict=True):
+        known: dict[int, tuple[str, list[int]]] = {}
+        for i, (token, number) in enumerate(zip(tokens, ids.tolist(), strict=True)):
             if number >= 0:
-                name, n = known.get(number, (token, 0))
-                known[number] = name, n + 1
-        times = np.array([n for _, n in known.values()], dtype=np.int64)
+                known.setdefault(number, (token, []))[1].append(i)
+        times = np.array([len(numbers) for _, numbers in known.values()], dtype=np.int64)
         x = family.damped(times, self._every(texts) if family.length else times)
         there, rows, scale = self.scores.weights.rows(np.array(list(known), dtype=np.uint32))
-        names = [name for (name, _), inside in zip(known.values(), there.tolist(), strict=True) if inside]
-        return names, times[there], x[there], rows[there], scale[there]
+        words = [word for word, inside in zip(known.values(), there.tolist(), strict=True) if inside]
+        return words, x[there], rows[there], scale[there]
 
-    def unknown(self, rows: Columns) -> list[str]:
-        """The words of the first text that are outside the vocabulary, each once, in order."""
+    def text(self, rows: Columns) -> str | None:
+        """The first text as it is read: decoded, and a number written out; None where it is missing."""
         text = next(iter(self.family.strings(rows, self.features[0].name)), None)
-        if not isinstance(text, str):
-            return []
+        return text if isinstance(text, str) else None
+
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that are outside the vocabulary, each once, in order."""
         texts, tokens = self.family.one(text)
         _, ids = self.table.encode(self.family.tokeniser, texts, 1)
         there, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
@@ -180,9 +180,9 @@ class Bag:
         """What each of a text's known words says of every class, in the order they first occur; the sum is the likelihood.
 
         Under a Bernoulli model the last entry is what all the absent words say together. Under Pólya's urn each token takes an
-        equal part in what the text's length says.
+        equal part in what the text's length says. Hashed words that share a bucket speak together, in the name of the first.
         """
-        names, times, x, rows, scale = self._words_of(text)
+        words, x, rows, scale = self._words_of(text)
         scores = self.scores
         rest = scores.constant
         if scores.polya is not None:
@@ -193,8 +193,8 @@ class Bag:
             rest = np.where(sure.sum(axis=0) < scores.certain, -np.inf, rest)
         else:
             each = (x * scale)[:, None] * (rows + scores.base)
-        found = [WordEvidence(*word) for word in zip(names, each, [True] * len(names), times.tolist(), strict=True)]
-        return [*found, WordEvidence(OTHERS, rest, True, 1)] if rest.any() else found
+        found = [WordEvidence(name, says, numbers) for (name, numbers), says in zip(words, each, strict=True)]
+        return [*found, WordEvidence(OTHERS, rest, [])] if rest.any() else found
 
     def log_likelihood(self, text: str) -> Real:
         """log P(the text's words | class), in any order: with the multinomial coefficient, that of the bag of words."""
@@ -206,7 +206,7 @@ class Bag:
             total = total + word.log_likelihood
         if family.model == "bernoulli":
             return total
-        times = [1 if family.once else word.times for word in evidence]
+        times = [1 if family.once else len(word.numbers) for word in evidence]
         return total + math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
 
     def log_likelihoods(self, rows: Columns) -> Real:
@@ -239,6 +239,31 @@ class Bag:
         names = self.table.words(self.kept)
         order = sorted(range(len(names)), key=names.__getitem__)
         return Vocabulary(self.table, self.kept[order], False)
+
+    def values(self) -> Iterator[tuple[Ids, Real, Real]]:
+        """Some words at a time: their ids, P(word | class), and the share of a class's texts that have them, (words, classes).
+
+        Under Bernoulli the probability is that of a text's having the word. Complement weighs and gives no probabilities: those
+        of the multinomial model stand in. Words that weigh nothing are left out.
+        """
+        family, words, scores = self.family, self._vocabulary, self.scores
+        if family.model == "complement":
+            how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
+            weighed = event_models.Weighed(words, False, bool(family.idf))
+            scores = event_models.multinomial(weighed, how, family.prior(self.choice), urn=False)
+        texts = np.where(words.texts > 0, words.texts, 1.0)
+        for pairs in words:
+            there, rows, scale = scores.weights.rows(pairs.ids)
+            kept = pairs.only(there & (scale > 0))
+            share = self._share(rows[there & (scale > 0)], scores)
+            yield kept.ids, share, kept.cells(kept.documents, words.n_classes) / texts
+
+    def _share(self, rows: Real, scores: Scores) -> Real:
+        """The probabilities that rows stand for."""
+        if self.family.model == "bernoulli":
+            with np.errstate(over="ignore"):
+                return 1.0 / (1.0 + np.exp(-rows))  # CERTAIN is 1, −inf is 0
+        return rows / scores.polya if scores.polya is not None else np.exp(rows + scores.base)
 
     # Drawing
 
@@ -281,8 +306,7 @@ class Bag:
     def _drawn(self, c: int, rows: Real, length: float, n: int, rng: np.random.Generator) -> Iterable[Int]:
         """The numbers of the words of n texts of class c."""
         if self.family.model == "bernoulli":
-            with np.errstate(over="ignore"):
-                share = 1.0 / (1.0 + np.exp(-rows))  # CERTAIN is 1, −inf is 0
+            share = self._share(rows, self.scores)
             return (np.flatnonzero(rng.random(len(share)) < share) for _ in range(n))
         share = rows if self.scores.polya is not None else np.exp(rows - max(float(rows.max()), -1e300))
         share = share / share.sum() if share.any() else np.full(len(rows), 1.0 / len(rows))

@@ -126,6 +126,11 @@ class Flags:
         at = np.asarray(index, dtype=np.int64)
         return Flags(tuple(self.features[f] for f in index), self.no[at], self.yes[at])
 
+    def values(self) -> tuple[Real, list[tuple[int, Any]]]:
+        """P(value | class) of no and yes of every feature, (values, classes), and the feature's number and value of each."""
+        table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
+        return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
+
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         share = np.exp(self.yes)
         drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]

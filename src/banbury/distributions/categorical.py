@@ -205,6 +205,11 @@ class Tables:
             tuple(self.features[f] for f in index), keys, offsets, self.table[np.concatenate([*rows, unseen])]
         )
 
+    def values(self) -> tuple[Real, list[tuple[int, Any]]]:
+        """P(value | class) of all keys, (values, classes), and the feature's number and key of each."""
+        names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
+        return np.exp(self.table[: len(names)]), names
+
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for f, keys in enumerate(self.keys):

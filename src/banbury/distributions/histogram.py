@@ -149,3 +149,44 @@ class Histograms:
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
         return columns
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""
+        share = self._masses(f)
+        share[[0, -1]] *= 2.0
+        centres = self._edges(f)[:-1] + 0.5 * self.widths[f]
+        mean = centres @ share
+        return mean, np.sqrt(((centres[:, None] - mean) ** 2 * share).sum(axis=0))
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
+        edges, masses = self._edges(f), self._masses(f)
+        below = _below(edges, masses, self.widths[f], cuts)
+        return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
+
+    def nearest_edges(self, f: int, cuts: Real) -> Real:
+        """The edges of bins that lie nearest to these numbers, each once."""
+        edges = self._edges(f)
+        at = np.round((cuts - edges[0]) / self.widths[f])
+        return np.asarray(edges[np.unique(np.clip(at, 0, len(edges) - 1).astype(np.int64))])
+
+    def _edges(self, f: int) -> Real:
+        bins = self.firsts[f] + np.arange(len(self.tables[f]) + 1)
+        return np.asarray(self.features[f].origin + self.widths[f] * bins, dtype=np.float64)
+
+    def _masses(self, f: int) -> Real:
+        """The shares of the bins, (bins, classes); beyond each outer bin lies as much again."""
+        return np.asarray(np.exp(self.tables[f]) * self.widths[f])
+
+
+def _below(edges: Real, masses: Real, width: float, cuts: Real) -> Real:
+    """The mass below each cut, (cuts, classes): even within a bin; of what lies beyond the first, half in each next one."""
+    sums = np.cumsum(np.concatenate([masses[:1], masses]), axis=0)
+    within = np.stack([np.interp(cuts, edges, each) for each in sums.T], axis=1)
+    far = np.maximum(edges[0] - cuts, 0.0) / width
+    whole = np.floor(far)
+    left = masses[0] * (2.0**-whole * (1.0 - (far - whole) / 2.0))[:, None]
+    far = np.maximum(cuts - edges[-1], 0.0) / width
+    whole = np.floor(far)
+    right = masses[-1] * (1.0 - 2.0**-whole * (1.0 - (far - whole) / 2.0))[:, None]
+    return np.asarray(np.where((cuts < edges[0])[:, None], left, within + right))

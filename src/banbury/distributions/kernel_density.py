@@ -199,6 +199,50 @@ class Kernels:
             columns.append(feature.origin + feature.unit * z)
         return columns
 
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a feature: its mean and deviation in each class."""
+        bump, feature = self.bumps[f], self.features[f]
+        mean = bump.centres @ bump.weights
+        variance = ((bump.centres[:, None] - mean) ** 2 * bump.weights).sum(axis=0)
+        deviation = np.sqrt(variance + (bump.bandwidth * DEVIATION[bump.kernel]) ** 2)
+        return feature.origin + feature.unit * mean, feature.unit * deviation
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
+        from scipy.special import ndtr  # a third of a second to import; few need it
+
+        bump, z = self.bumps[f], (cuts - self.features[f].origin) / self.features[f].unit
+        apart = z[:, None] - bump.centres
+        found = []
+        for sign in (1.0, -1.0):
+            bumps = zip(bump.bandwidth, bump.weights.T, strict=True)
+            mass = np.stack([kernel_area(bump.kernel, sign * apart / h) @ weights for h, weights in bumps], axis=1)
+            if bump.kernel != "normal":
+                floor = ndtr(sign * (z - bump.floor[0]) / bump.floor[1])
+                mass = (1.0 - MIXED_IN) * mass + MIXED_IN * floor[:, None]
+            found.append(mass)
+        return found[0], found[1]
+
+
+def kernel_area(kernel: str, u: Real) -> Real:
+    """The integral of K up to u."""
+    if kernel == "normal":
+        from scipy.special import ndtr  # a third of a second to import; few need it
+
+        return np.asarray(ndtr(u))
+    if kernel == "box":
+        return np.clip(u + 0.5, 0.0, 1.0)
+    u = np.clip(u, -1.0, 1.0)
+    if kernel == "triangle":
+        return 0.5 + u - 0.5 * u * np.abs(u)
+    if kernel == "cosine":
+        return 0.5 + 0.5 * np.sin(np.pi / 2.0 * u)
+    if kernel == "epanechnikov":
+        return 0.5 + 0.75 * (u - u**3 / 3.0)
+    if kernel == "biweight":
+        return 0.5 + 15.0 / 16.0 * (u - 2.0 * u**3 / 3.0 + u**5 / 5.0)
+    return 0.5 + 35.0 / 32.0 * (u - u**3 + 3.0 * u**5 / 5.0 - u**7 / 7.0)
+
 
 def _noise(kernel: str, n: int, rng: np.random.Generator) -> Real:
     """Draws from the kernel itself."""

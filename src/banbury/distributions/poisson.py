@@ -132,6 +132,23 @@ class Rates:
             columns.append(rng.poisson(drawn))
         return columns
 
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a feature: its mean and deviation in each class."""
+        if self.rate is None:
+            return self.mean[f], np.sqrt(self.mean[f])
+        mean = self.mean[f] / self.rate[f]
+        return mean, np.sqrt(mean * (1.0 + 1.0 / self.rate[f]))
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """P(x < cut | class) and P(x ≥ cut | class) for whole numbers from 1 up, (cuts, classes)."""
+        from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
+
+        k, mean = cuts[:, None], self.mean[f]
+        if self.rate is None:
+            return gammaincc(k, mean), gammainc(k, mean)
+        p = self.rate[f] / (self.rate[f] + 1.0)
+        return betainc(mean, k, p), betainc(k, mean, 1.0 - p)
+
 
 def check_counts(rows: Columns, name: str, threads: int = 1) -> None:
     """Raises unless the column holds whole numbers from 0 up."""

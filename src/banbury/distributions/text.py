@@ -206,6 +206,20 @@ class Text(Family):
         given = self.found([text])
         return given, self.tokeniser.tokens(given[0])
 
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Where each of these tokens stands: text[start:end]; an n-gram reaches from its first word to its last."""
+        if self.split is None:
+            starts, ends = self.tokeniser.places(text)
+            return list(zip(starts.tolist(), ends.tolist(), strict=True))
+        lowered, group = text.lower() if self.lowercase else text, self.split.groups
+        matches = [match for match in self.split.finditer(lowered) if match.group(group)]
+        written = [i for i, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)]
+        first, last = self.tokeniser.places([match.group(group) for match in matches])
+        return [
+            (written[matches[a].start(group)], written[matches[b - 1].end(group) - 1] + 1)
+            for a, b in zip(first.tolist(), last.tolist(), strict=True)
+        ]
+
     # Estimating
 
     @property

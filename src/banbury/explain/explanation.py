@@ -5,16 +5,19 @@ A deciban is ten times the base-10 logarithm of a likelihood ratio: +10 makes th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury.explain import page
+
 Real = NDArray[np.float64]
 
 DECIBANS = 10.0 / np.log(10.0)
+MOST = 30  # features and words that are printed
 
 
 @dataclass(frozen=True)
@@ -26,24 +29,31 @@ class Term:
     log_likelihood: Real  # (classes,)
     seen: bool = True  # whether any counted row has the value
     times: int = 1  # how often a word occurs
+    positions: tuple[tuple[int, int], ...] = ()  # where a word stands in its text
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one feature or word says: its value, and for how many decibans it speaks (against, if negative)."""
+    """What one feature or word says: its value, and for how many decibans it speaks (against, if negative).
+
+    ``positions`` are a word's occurrences as (start, end), each ``text[start:end]`` of the feature's text in
+    ``Explanation.texts``; an n-gram reaches from its first word to its last.
+    """
 
     feature: str
     value: Any
     decibans: float
     seen: bool = True  # whether any counted row has the value
     times: int = 1  # how often a word occurs in the text
+    positions: tuple[tuple[int, int], ...] = ()  # where it does
 
 
 @dataclass(frozen=True)
 class Explanation:
     """The winner, the class it is weighed against, and the evidence that decides between them, strongest first.
 
-    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``.
+    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``. These, and
+    the two probabilities, are those of the model before any calibration; ``calibrated`` is the winner's probability after it.
     """
 
     winner: Any
@@ -53,6 +63,8 @@ class Explanation:
     prior: float
     evidence: tuple[Evidence, ...]
     unknown: tuple[str, ...] = ()  # words of the row's texts that are outside the vocabulary
+    texts: Mapping[str, str] = field(default_factory=dict, hash=False)  # the row's own, by feature
+    calibrated: float | None = None  # None: the model is not
 
     @property
     def decibans(self) -> float:
@@ -72,50 +84,57 @@ class Explanation:
             "against": self.against,
             "probability": self.probability,
             "probability_against": self.probability_against,
+            "calibrated": self.calibrated,
             "decibans": self.decibans,
             "prior": self.prior,
             "evidence": [
-                {"feature": e.feature, "value": e.value, "decibans": e.decibans, "seen": e.seen, "times": e.times}
-                for e in self.evidence
+                {**asdict(e), "positions": [list(position) for position in e.positions]} for e in self.evidence
             ],
             "unknown": list(self.unknown),
+            "texts": dict(self.texts),
         }
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be said, a sentence each."""
+        found = []
+        if np.isnan(self.prior + sum(e.decibans for e in self.evidence)):
+            found.append("impossible in both classes, so the prior answers")
+        if self.unknown:
+            words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
+            found.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
+        if self.calibrated is not None:
+            found.append(f"calibrated, {self.winner!r} has {self.calibrated:.1%}; the evidence above is uncalibrated")
+        return found
 
     def __str__(self) -> str:
         sides = f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"
-        lines = [f"{sides}, in decibans:"]
-        rows = [("prior", "", self.prior)] + [(e.feature, _shown(e), e.decibans) for e in self.evidence[:30]]
+        lines = [f"{sides}{'' if self.calibrated is None else ' (uncalibrated)'}, in decibans:"]
+        rows = [("prior", "", self.prior)] + [(e.feature, _shown(e), e.decibans) for e in self.evidence[:MOST]]
         names, values = max(len(name) for name, _, _ in rows), max(len(value) for _, value, _ in rows)
         digits = _digits([weight for _, _, weight in rows])
         lines += [
             f"  {name:{names}}  {value:{values}}  {weight:+8.{digits}f}  {_bar(weight)}".rstrip()
             for name, value, weight in rows
         ]
-        if len(self.evidence) > 30:
-            rest = sum(e.decibans for e in self.evidence[30:])
-            lines.append(f"  {f'and {len(self.evidence) - 30:,} more':{names + 2 + values}}  {rest:+8.{digits}f}")
-        if np.isnan(self.prior + sum(e.decibans for e in self.evidence)):
-            lines.append("  impossible in both classes, so the prior answers")
+        if len(self.evidence) > MOST:
+            rest = sum(e.decibans for e in self.evidence[MOST:])
+            lines.append(f"  {f'and {len(self.evidence) - MOST:,} more':{names + 2 + values}}  {rest:+8.{digits}f}")
         lines.append(f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.{digits}f}")
-        if self.unknown:
-            words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
-            lines.append(
-                f"  {len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}"
-            )
-        return "\n".join(lines)
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """The same for notebooks: the texts with their words shaded by what they say, and a bar for each feature and word."""
+        return page.explanation(self)
+
 
 def _shown(evidence: Evidence) -> str:
-    value = evidence.value
-    if value is None:
+    if evidence.value is None:
         return "missing"
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    if text != text.strip() or not text.isprintable():
-        text = repr(text)
     often = f" × {evidence.times}" if evidence.times > 1 else ""
-    return f"= {text if len(text) <= 40 else text[:39] + '…'}{often}{'' if evidence.seen else ' (never seen)'}"
+    return f"= {page.printable(evidence.value)}{often}{'' if evidence.seen else ' (never seen)'}"
 
 
 def _digits(weights: Sequence[float]) -> int:
@@ -136,33 +155,34 @@ def explained(
     log_prior: Real,
     terms: Sequence[Term],
     posterior: Real,
-    against: int | None,
+    winner: int,
+    against: int,
     unknown: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
+    calibrated: float | None = None,
 ) -> Explanation:
     """The explanation of one row from what its features say.
 
     Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
     """
-    ranked = np.argsort(-posterior, kind="stable")
-    winner = int(ranked[0])
-    other = int(ranked[1]) if against is None else against
     likelihoods = np.array([term.log_likelihood for term in terms]).reshape(len(terms), len(classes))
-    difference = _difference(likelihoods[:, winner], likelihoods[:, other]) * DECIBANS
+    difference = _difference(likelihoods[:, winner], likelihoods[:, against]) * DECIBANS
     evidence = [
-        Evidence(term.feature, term.value, float(weight), term.seen, term.times)
+        Evidence(term.feature, term.value, float(weight), term.seen, term.times, term.positions)
         for term, weight in zip(terms, difference, strict=True)
         if term.value is not None or weight != 0
     ]
     evidence.sort(key=lambda e: -abs(e.decibans))
-    prior = float(_difference(log_prior[winner], log_prior[other])) * DECIBANS
     return Explanation(
         classes[winner],
-        classes[other],
+        classes[against],
         float(posterior[winner]),
-        float(posterior[other]),
-        prior,
+        float(posterior[against]),
+        float(_difference(log_prior[winner], log_prior[against])) * DECIBANS,
         tuple(evidence),
         tuple(unknown),
+        texts or {},
+        calibrated,
     )
 
 

@@ -1,0 +1,224 @@
+"""Explanations and likelihood ratios as HTML for notebooks: no script, and nothing from elsewhere.
+
+What speaks for the winner is blue and what speaks against it orange, which no common colour blindness confuses, and the latter
+is underlined too. Colours are see-through and letters have the page's own, so that light and dark pages both suit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from banbury.explain.explanation import Evidence, Explanation
+    from banbury.explain.ratios import Informative
+
+ROWS = 20  # features and words that have a bar
+CHARACTERS = 20_000  # of a text that are shown
+LONGEST = 40  # characters of a value
+NAMED = 5  # words that a place in a text names, where n-grams overlap
+FOR, AGAINST = "59, 130, 246", "234, 120, 20"
+DEEPEST, BAR = 0.6, 0.75  # how dense the strongest colours are
+UNDERLINED = 0.15  # of full colour: what speaks against the winner less than that is not underlined
+STRONG = (
+    0.98  # of the places in a text have less evidence than one of full colour, so that one word cannot pale all others
+)
+
+STYLE = f"""<style>
+.banbury {{ font: 14px/1.5 system-ui, sans-serif; color: inherit; max-width: 62em; text-align: left; }}
+.banbury p {{ margin: .4em 0; }}
+.banbury .head {{ font-size: 1.15em; }}
+.banbury .note {{ opacity: .75; font-size: .92em; }}
+.banbury .text {{ white-space: pre-wrap; overflow-wrap: anywhere; overflow-y: auto; max-height: 22em; line-height: 1.7;
+  padding: .6em .9em; margin: .5em 0; border: 1px solid rgba(128, 128, 128, .35); border-radius: 6px; }}
+.banbury .text span {{ border-radius: 3px; padding: .08em 0; }}
+.banbury .key {{ padding: .05em .5em; border-radius: 3px; }}
+.banbury .against {{ text-decoration: underline dotted; text-underline-offset: .22em; }}
+.banbury table {{ border-collapse: collapse; margin: .5em 0; width: 100%; font: inherit; color: inherit; background: none; }}
+.banbury tr, .banbury td, .banbury th {{ background: none; border: 0; }}
+.banbury td, .banbury th {{ padding: .12em .8em .12em 0; text-align: left; vertical-align: top; font-weight: normal; }}
+.banbury td.number {{ text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }}
+.banbury td.value {{ overflow-wrap: break-word; }}
+.banbury tr.name {{ opacity: .75; }}
+.banbury td.bar {{ width: 45%; padding: .12em 0; vertical-align: middle; }}
+.banbury .track {{ display: flex; height: .95em; }}
+.banbury .half {{ flex: 1; display: flex; }}
+.banbury .left {{ justify-content: flex-end; border-right: 1px solid rgba(128, 128, 128, .6); }}
+.banbury .left i {{ background: rgba({AGAINST}, {BAR}); border-radius: 3px 0 0 3px; }}
+.banbury .right i {{ background: rgba({FOR}, {BAR}); border-radius: 0 3px 3px 0; }}
+.banbury tr.sum td {{ border-top: 1px solid rgba(128, 128, 128, .5); font-weight: 600; }}
+.banbury .classes {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(16em, 1fr)); align-items: start;
+  gap: .4em 2.2em; }}
+.banbury caption {{ text-align: left; font-weight: 600; color: inherit; padding: .2em 0; }}
+@media (max-width: 36em) {{ .banbury td.bar {{ width: 28%; }} .banbury td, .banbury th {{ padding-right: .5em; }} }}
+</style>"""
+
+
+# An explanation ------------------------------------------------------------------------------------------------------
+
+
+def explanation(told: Explanation) -> str:
+    """The two classes, the texts with their words shaded, and a bar for each feature and word."""
+    head = (
+        f'<p class="head"><b>{_safe(told.winner)}</b> {told.probability:.1%} against <b>{_safe(told.against)}</b> '
+        f"{told.probability_against:.1%}{'' if told.calibrated is None else ' (uncalibrated)'}</p>"
+    )
+    texts = "".join(_text(told, feature, text) for feature, text in told.texts.items())
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told.notes)
+    return f'{STYLE}<div class="banbury">{head}{_key(told)}{texts}{_bars(told)}{notes}</div>'
+
+
+def _key(told: Explanation) -> str:
+    colours = [(FOR, "", told.winner), (AGAINST, " against", told.against)]
+    keys = [
+        f'<span class="key{kind}" style="background:rgba({colour}, .4)">for {_safe(label)}</span>'
+        for colour, kind, label in colours
+    ]
+    return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
+
+
+def _text(told: Explanation, feature: str, text: str) -> str:
+    """A text whose words are shaded by what each of their occurrences says."""
+    places = list(_places(told.evidence, feature, min(len(text), CHARACTERS)))
+    full = _full([sum(weight for _, weight in words) for _, _, words in places])
+    shaded, at = [], 0
+    for start, end, words in places:
+        shaded.append(escape(text[at:start]) + _shaded(text[start:end], words, full))
+        at = end
+    rest = len(text) - CHARACTERS
+    shaded.append(escape(text[at:CHARACTERS]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
+    name = f'<p class="note">{escape(feature)}</p>' if len(told.texts) > 1 else ""
+    return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
+
+
+def _places(
+    evidence: Sequence[Evidence], feature: str, size: int
+) -> Iterator[tuple[int, int, list[tuple[Evidence, float]]]]:
+    """Stretches of a text, in order, with the words that cover each and what one occurrence of them says."""
+    starts: dict[int, list[tuple[Evidence, float]]] = {}
+    ends: dict[int, list[tuple[Evidence, float]]] = {}
+    for word in evidence:
+        if word.feature == feature:
+            each = word, word.decibans / max(word.times, 1)
+            for start, end in word.positions:
+                starts.setdefault(start, []).append(each)
+                ends.setdefault(end, []).append(each)
+    open_: list[tuple[Evidence, float]] = []
+    at = 0
+    for cut in sorted({*starts, *ends}):
+        if open_ and at < size:
+            yield at, min(cut, size), list(open_)
+        for each in ends.get(cut, ()):
+            open_.remove(each)
+        open_ += starts.get(cut, [])
+        at = cut
+
+
+def _full(weights: Sequence[float]) -> float:
+    """The evidence that gets the full colour."""
+    sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
+    return max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0
+
+
+def _shaded(text: str, words: list[tuple[Evidence, float]], full: float) -> str:
+    weight = sum(each for _, each in words)
+    strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
+    colour = FOR if weight > 0 else AGAINST
+    kind = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
+    strongest = sorted(words, key=lambda each: -abs(each[1]))
+    said = "\n".join(_said(word, each) for word, each in strongest[:NAMED])
+    more = f"\nand {len(words) - NAMED} more" if len(words) > NAMED else ""
+    shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
+    return f'<span{kind} style="{shade}" title="{_safe(said + more)}">{escape(text)}</span>'
+
+
+def _said(word: Evidence, each: float) -> str:
+    times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
+    return f"{printable(word.value)}: {_decibans(each)} decibans{times}"
+
+
+def _bars(told: Explanation) -> str:
+    """A row for the prior, each of the strongest pieces of evidence, all others together, and the sum."""
+    rows = [("prior", "", told.prior)]
+    rows += [(e.feature, _value(e), e.decibans) for e in told.evidence[:ROWS]]
+    if {e.feature for e in told.evidence} == set(told.texts):  # words of one text need not say so
+        rows = [(value or name, "", weight) for name, value, weight in rows] if len(told.texts) == 1 else rows
+    longest = max((abs(weight) for _, _, weight in rows if isfinite(weight)), default=0.0) or 1.0
+    cells = "".join(f"<tr>{_cells(name, value, weight)}{_bar(weight, longest)}</tr>" for name, value, weight in rows)
+    rest = told.evidence[ROWS:]
+    if rest:
+        more = _cells(f"and {len(rest):,} more", "", sum(e.decibans for e in rest))
+        cells += f'<tr class="name">{more}<td></td></tr>'
+    total = f'<tr class="sum">{_cells("sum", "", told.decibans)}<td></td></tr>'
+    return f"<table>{cells}{total}</table>"
+
+
+def _value(evidence: Evidence) -> str:
+    often = f" × {evidence.times}" if evidence.times > 1 else ""
+    return printable(evidence.value) + often + ("" if evidence.seen else " (never seen)")
+
+
+def _cells(name: str, value: str, weight: float) -> str:
+    value = f'<td class="value">{_safe(value)}</td>'
+    return f'<td>{_safe(name)}</td>{value}<td class="number">{_decibans(weight)}</td>'
+
+
+def _bar(weight: float, longest: float) -> str:
+    share = 100.0 if not isfinite(weight) else 100.0 * min(abs(weight) / longest, 1.0)
+    bar = f'<i style="width:{share:.1f}%"></i>'
+    left, right = ("", bar) if weight > 0 else (bar, "")
+    return (
+        f'<td class="bar"><div class="track"><div class="half left">{left}</div>'
+        f'<div class="half right">{right}</div></div></td>'
+    )
+
+
+def _decibans(weight: float) -> str:
+    return f"{weight:+.2f}".replace("-", "−").replace("inf", "∞")
+
+
+def _safe(value: Any) -> str:
+    """A value as HTML: escaped, and what no page can hold replaced."""
+    return escape(str(value).encode("utf-8", "replace").decode(), quote=True)
+
+
+# Likelihood ratios ---------------------------------------------------------------------------------------------------
+
+
+def informative(found: Informative) -> str:
+    """A table for each class, side by side where there is room."""
+    tables = "".join(
+        f"<table><caption>{_safe(label)}</caption>"
+        + "".join(
+            f'<tr><td class="value">{_safe(found.shown(ratio))}</td><td class="number">{stated(ratio.ratio)} : 1</td></tr>'
+            for ratio in ratios
+        )
+        + "</table>"
+        for label, ratios in found.ratios.items()
+    )
+    note = "How many times as probable a value is in the class as in all others together"
+    return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'
+
+
+# Values and figures --------------------------------------------------------------------------------------------------
+
+
+def printable(value: Any) -> str:
+    """A value on one line, cut where it is long; in quotes where it could not be seen otherwise."""
+    if value is None:
+        return "missing"
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    if text != text.strip() or not text.isprintable():
+        text = repr(text)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def stated(ratio: float) -> str:
+    """A ratio with as many digits as it deserves."""
+    if not isfinite(ratio):
+        return "∞"
+    if ratio >= 1e6:
+        return f"{ratio:.0e}".replace("e+0", "e").replace("e+", "e")
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"

@@ -1,0 +1,285 @@
+"""What tells each class from the rest: the values, words and stretches of numbers that speak for it, as likelihood ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions.bag import Bag
+from banbury.distributions.bernoulli import Flags
+from banbury.distributions.categorical import Tables
+from banbury.distributions.family import Feature, Parameters
+from banbury.distributions.histogram import Histograms
+from banbury.distributions.poisson import Rates
+from banbury.explain import page
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+LARGEST = 1e6  # a ratio above this, as without smoothing, ranks as this
+SIMPLER = 0.95  # a stretch that ends on both sides must tell so much more than one that ends on one
+FARTHEST, STEPS = 3.0, 13  # deviations from the mean at which a stretch may end, and how many places there are
+NAMED = 12  # digits of where it ends
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio:
+    """A value that speaks for a class: it is ``ratio`` times as probable there as in the rest, all other classes together.
+
+    ``value`` is a word, a category, True or False, or of a number where it lies, as in "< 2.1".
+    """
+
+    label: Any
+    feature: str
+    value: Any
+    ratio: float
+    probability: float
+    probability_rest: float
+
+
+@dataclass(frozen=True)
+class Informative:
+    """What tells each class from the rest, the most telling first: likelihood ratios by class."""
+
+    ratios: dict[Any, tuple[LikelihoodRatio, ...]]
+    words: frozenset[str] = frozenset()  # the features that are text
+    alone: bool = False  # whether a text is the only feature there is
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON can hold it: a list, since a class need not be a text."""
+        return {
+            "classes": [{"class": label, "ratios": [self._row(r) for r in rows]} for label, rows in self.ratios.items()]
+        }
+
+    @staticmethod
+    def _row(ratio: LikelihoodRatio) -> dict[str, Any]:
+        return {name: value for name, value in asdict(ratio).items() if name != "label"}
+
+    def shown(self, ratio: LikelihoodRatio) -> str:
+        """The value with its feature, or the word alone where there is nothing but a text."""
+        value = page.printable(ratio.value)
+        if ratio.feature in self.words:
+            return value if self.alone else f"{ratio.feature}: {value}"
+        stretch = isinstance(ratio, Stretch)
+        return f"{ratio.feature} {'' if stretch else '= '}{value}"
+
+    def __str__(self) -> str:
+        names = {id(r): self.shown(r) for rows in self.ratios.values() for r in rows}
+        width = max(map(len, names.values()), default=0)
+        lines = []
+        for label, rows in self.ratios.items():
+            against = f"{label} : rest ="
+            lines.append(f"{label!r}" + ("" if rows else ": nothing tells it from the rest"))
+            figures = [page.stated(r.ratio) for r in rows]
+            most = max(map(len, figures), default=0)
+            lines += [
+                f"  {names[id(r)]:{width}}  {against} {figure:>{most}} : 1"
+                for r, figure in zip(rows, figures, strict=True)
+            ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return page.informative(self)
+
+
+class Stretch(LikelihoodRatio):
+    """The stretch of a number's values that speaks for a class."""
+
+
+# Finding them --------------------------------------------------------------------------------------------------------
+
+
+class Values(NamedTuple):
+    """Some values of which each may speak for each class."""
+
+    share: Real  # P(value | class), (values, classes)
+    had: Real  # the share of the rows of each class that have it
+    allowed: NDArray[np.bool_] | None  # (values, classes); None: all
+    name: Callable[[int], tuple[type[LikelihoodRatio], str, Any]]  # the feature and value of number i
+
+
+class Numbers(Protocol):
+    """Parameters of columns of numbers."""
+
+    @property
+    def features(self) -> tuple[Feature, ...]: ...
+    def spread(self, f: int) -> tuple[Real, Real]: ...
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]: ...
+
+
+def informative(
+    labels: Sequence[Any],
+    parameters: Sequence[Parameters],
+    log_prior: Real,
+    n: int = 10,
+    classes: Sequence[Any] | None = None,
+) -> Informative:
+    """The ``n`` most telling values of each class, by ``Model.informative``'s rule."""
+    chosen = _chosen(labels, classes)
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise errors.bad_setting("n", n, "a whole number from 1 up")
+    if len(labels) < 2:
+        raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
+    rest = _rest(np.exp(log_prior))
+    best: list[list[tuple[float, LikelihoodRatio]]] = [[] for _ in labels]
+    for values in _every(parameters, rest, chosen):
+        _take(values, rest, chosen, labels, int(n), best)
+    texts = frozenset(f.name for group in parameters if isinstance(group, Bag) for f in group.features)
+    alone = len(texts) == sum(len(group.features) for group in parameters) == 1
+    return Informative({labels[c]: tuple(ratio for _, ratio in best[c]) for c in chosen}, texts, alone)
+
+
+def _chosen(labels: Sequence[Any], classes: Any) -> list[int]:
+    """The numbers of the classes that are asked for."""
+    if classes is None:
+        return list(range(len(labels)))
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
+        raise errors.bad_setting("classes", classes, "None or a list of classes")
+    known = {label: c for c, label in enumerate(labels)}
+    chosen = dict.fromkeys(classes)
+    for label in chosen:
+        if label not in known:
+            raise errors.unknown_class(label, labels)
+    return [known[label] for label in chosen]
+
+
+def _rest(prior: Real) -> Real:
+    """How the other classes are mixed: column c has their shares without class c; equal where their prior is 0."""
+    weights = np.repeat(prior[:, None], len(prior), axis=1)
+    np.fill_diagonal(weights, 0.0)
+    total = weights.sum(axis=0)
+    equal = (1.0 - np.eye(len(prior))) / (len(prior) - 1)
+    return np.where(total > 0, weights / np.where(total > 0, total, 1.0), equal)
+
+
+def _take(
+    values: Values,
+    rest: Real,
+    chosen: list[int],
+    labels: Sequence[Any],
+    n: int,
+    best: list[list[tuple[float, LikelihoodRatio]]],
+) -> None:
+    """Keeps of what each class had and of these values the n that tell most."""
+    elsewhere, ratio, telling = _telling(values.share, values.had, rest, chosen)
+    for k, c in enumerate(chosen):
+        score = telling[:, k] if values.allowed is None else np.where(values.allowed[:, c], telling[:, k], 0.0)
+        for i in _highest(score, n):
+            kind, feature, value = values.name(i)
+            found = kind(
+                labels[c], feature, value, float(ratio[i, k]), float(values.share[i, c]), float(elsewhere[i, k])
+            )
+            best[c].append((float(score[i]), found))
+        best[c].sort(key=lambda each: (-each[0], each[1].feature, str(each[1].value)))
+        del best[c][n:]
+
+
+def _highest(score: Real, n: int) -> list[int]:
+    """The places of the n highest above 0; of equals the first."""
+    least = np.partition(score, -n)[-n] if len(score) > n else 0.0
+    places = np.flatnonzero((score >= least) & (score > 0))
+    return [int(i) for i in places[np.argsort(-score[places], kind="stable")][:n]]
+
+
+def _telling(share: Real, had: Real, rest: Real, chosen: list[int]) -> tuple[Real, Real, Real]:
+    """For the chosen classes P(value | rest), the ratio, and how telling it is: how much more of the class's rows than of the
+    rest's have the value, times the ratio's logarithm. Nothing where it does not speak for the class."""
+    elsewhere, own = share @ rest[:, chosen], share[:, chosen]
+    more = had[:, chosen] - had @ rest[:, chosen]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(own > 0, own / elsewhere, 0.0)
+        telling = np.where((ratio > 1) & (more > 0), more * np.log(np.minimum(ratio, LARGEST)), 0.0)
+    return elsewhere, ratio, telling
+
+
+def _every(parameters: Sequence[Parameters], rest: Real, chosen: list[int]) -> Iterator[Values]:
+    for group in parameters:
+        if isinstance(group, Bag):
+            yield from _words(group)
+        elif isinstance(group, (Flags, Tables)):
+            share, names = group.values()
+            yield Values(share, share, None, _namer(group.features, names))
+        else:
+            yield from _stretches(cast("Numbers", group), rest, chosen)
+
+
+def _namer(
+    features: Sequence[Feature], names: list[tuple[int, Any]]
+) -> Callable[[int], tuple[type[LikelihoodRatio], str, Any]]:
+    return lambda i: (LikelihoodRatio, features[names[i][0]].name, names[i][1])
+
+
+def _words(bag: Bag) -> Iterator[Values]:
+    feature = bag.features[0].name
+    for ids, share, had in bag.values():
+
+        def name(i: int, ids: Any = ids) -> tuple[type[LikelihoodRatio], str, Any]:
+            return LikelihoodRatio, feature, bag.table.words(ids[i : i + 1])[0]
+
+        yield Values(share, had, None, name)
+
+
+def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values]:
+    """Of each number and class the stretch of values that tells most: below a cut, from one up, or between two."""
+    whole, n_classes = isinstance(group, Rates), len(rest)
+    shares, names = [], []
+    for f, feature in enumerate(group.features):
+        centre, deviation = group.spread(f)
+        for c in chosen:
+            cuts = _cuts(float(centre[c]), float(deviation[c]), whole)
+            if isinstance(group, Histograms):
+                cuts = group.nearest_edges(f, cuts)
+            if not len(cuts):
+                continue
+            share, ends = _between(group, f, cuts)
+            telling = _telling(share, share, rest, [c])[2][:, 0]
+            i = int(np.argmax(telling * np.where(np.isfinite(ends).all(axis=1), SIMPLER, 1.0)))
+            shares.append(share[i])
+            names.append((c, feature.name, _stretch(*ends[i].tolist())))
+    if shares:
+        share = np.array(shares).reshape(-1, n_classes)
+        allowed = np.array([c for c, _, _ in names])[:, None] == np.arange(n_classes)
+        yield Values(share, share, allowed, lambda i: (Stretch, *names[i][1:]))
+
+
+def _cuts(centre: float, deviation: float, whole: bool) -> Real:
+    """Round numbers within some deviations of the mean."""
+    wanted = centre + deviation * np.linspace(-FARTHEST, FARTHEST, STEPS)
+    if not (np.isfinite(wanted).all() and deviation > 0):
+        return np.array([])
+    step = _round_step(deviation / 2.0)
+    step = max(step, 1.0) if whole else step
+    cuts = np.unique(np.round(wanted / step)) * step
+    return cuts[cuts >= 1.0] if whole else cuts
+
+
+def _round_step(step: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above it."""
+    power = 10.0 ** np.floor(np.log10(step))
+    return float(power * (5.0 if step >= 5 * power else 2.0 if step >= 2 * power else 1.0))
+
+
+def _between(group: Numbers, f: int, cuts: Real) -> tuple[Real, Real]:
+    """P(stretch | class) of all stretches that end at these cuts, and both their ends."""
+    below, above = group.tails(f, cuts)
+    low, high = np.triu_indices(len(cuts), 1)
+    inside = np.where(below[low] < 0.5, below[high] - below[low], above[low] - above[high])
+    open_ = np.full(len(cuts), np.inf)
+    ends = np.concatenate(
+        [np.stack([-open_, cuts], 1), np.stack([cuts, open_], 1), np.stack([cuts[low], cuts[high]], 1)]
+    )
+    return np.concatenate([below, above, np.maximum(inside, 0.0)]), ends
+
+
+def _stretch(low: float, high: float) -> str:
+    if np.isneginf(low):
+        return f"< {high:.{NAMED}g}"
+    return f"≥ {low:.{NAMED}g}" if np.isposinf(high) else f"from {low:.{NAMED}g} to {high:.{NAMED}g}"
