@@ -1,16 +1,24 @@
-"""Explanations: the weight of evidence in decibans, feature by feature."""
+"""Explanations: the weight of evidence in decibans, feature by feature and word by word; and what tells classes apart."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import banbury as bb
+from banbury.distributions.bag import OTHERS
+from banbury.distributions.kernel_density import DEVIATION
 from banbury.errors import BadSetting, BanburyError, UnknownClass
+from banbury.explain import LikelihoodRatio
 
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
 
@@ -167,3 +175,492 @@ def test_a_long_explanation_is_abridged_but_its_sum_is_whole() -> None:
     assert any("and 70 more" in line for line in lines)
     shown: Any = sum(float(line.split()[-2 if line.split()[-1].strip("+-") == "" else -1]) for line in lines[1:-1])
     assert shown == pytest.approx(told.decibans, abs=0.5)
+
+
+def test_the_runner_up_is_found_where_posteriors_are_too_small_to_tell() -> None:
+    table = {"x": [0.0, 0.1, 500.0, 500.1, 100.0, 100.1], "y": list("ppqqrr")}
+    model = bb.estimate(bb.count(table, "y"))
+    assert model.posterior({"x": 0.05})[0].tolist() == [1.0, 0.0, 0.0]
+    assert model.explain({"x": 0.05}).against == "r"
+
+
+# Words and where they stand ------------------------------------------------------------------------------------------
+
+MAILS = ["free money, click now", "cheap pills: free offer", "lunch at noon?", "notes of the meeting at noon"]
+KINDS = ["spam", "spam", "ham", "ham"]
+
+
+def mail_model(**settings: Any) -> bb.Model:
+    return bb.estimate(bb.count(MAILS, target=KINDS, features=bb.Text(**settings)))
+
+
+def positions(told: bb.Explanation) -> dict[str, tuple[tuple[int, int], ...]]:
+    return {e.value: e.positions for e in told.evidence}
+
+
+def test_words_have_their_positions() -> None:
+    told = mail_model().explain("Free lunch? FREE money!")
+    assert positions(told) == {"free": ((0, 4), (12, 16)), "lunch": ((5, 10),), "money": ((17, 22),)}
+    assert told.texts == {"text": "Free lunch? FREE money!"}
+    assert [e.times for e in told.evidence if e.value == "free"] == [2]
+
+
+def test_an_n_gram_reaches_from_its_first_word_to_its_last() -> None:
+    told = mail_model(ngrams=(2, 2), stop_words=["the"]).explain("The notes of\n THE Meeting")
+    assert positions(told) == {"notes of": ((4, 12),), "of meeting": ((10, 25),)}
+
+
+def test_characters_have_positions_too() -> None:
+    told = mail_model(unit="characters", ngrams=(2, 2)).explain("CK  n")
+    assert positions(told)["ck"] == ((0, 2),)
+    assert positions(told)["k "] == ((1, 4),)  # white space in a row is one space
+
+
+def test_a_regular_expressions_words_have_positions() -> None:
+    told = mail_model(tokens=r"(\w+)[ ,?:]?", ngrams=2).explain("İ at noon, FREE")
+    assert positions(told) == {"at": ((2, 4),), "noon": ((5, 9),), "at noon": ((2, 9),), "free": ((11, 15),)}
+
+
+def test_hashed_words_have_positions() -> None:
+    told = mail_model(buckets=2**20).explain("free lunch, free")
+    assert positions(told) == {"free": ((0, 4), (12, 16)), "lunch": ((5, 10),)}
+    told = mail_model(buckets=2).explain("free lunch")  # words that share a bucket speak together
+    assert sorted(place for e in told.evidence for place in e.positions) == [(0, 4), (5, 10)]
+
+
+def test_absent_words_speak_and_stand_nowhere() -> None:
+    told = mail_model(model="bernoulli").explain("free lunch")
+    assert positions(told)[OTHERS] == ()
+    assert positions(told)["free"] == ((0, 4),)
+
+
+def test_every_column_of_text_has_its_own_positions() -> None:
+    table = {"subject": MAILS, "body": MAILS[::-1], "n": [1.0, 2.0, 1.5, 2.5], "kind": KINDS}
+    model = bb.estimate(bb.count(table, "kind", features={"subject": "text", "body": "text"}))
+    told = model.explain({"subject": "free", "body": "at free", "n": 1.0})
+    found = {(e.feature, e.value): e.positions for e in told.evidence}
+    assert found[("subject", "free")] == ((0, 4),)
+    assert found[("body", "free")] == ((3, 7),)
+    assert found[("n", 1.0)] == ()
+    assert told.texts == {"subject": "free", "body": "at free"}
+    missing = model.explain({"subject": None, "body": "free", "n": 1.0})
+    assert missing.texts == {"body": "free"}
+
+
+def test_a_text_is_shown_as_it_was_read() -> None:
+    table = {"text": ["year 1984 ended", "year 2001 began"], "y": ["a", "b"]}
+    model = bb.estimate(bb.count(table, "y", features={"text": "text"}))
+    assert model.explain({"text": 1984}).texts == {"text": "1984"}
+    assert positions(model.explain({"text": 1984})) == {"1984": ((0, 4),)}
+    told = model.explain(
+        {"text": ["é 1984".encode("latin-1")]}
+    )  # bytes are decoded, and the positions are of characters
+    assert told.texts == {"text": "é 1984"}
+    assert positions(told) == {"1984": ((2, 6),)}
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["free", "FREE", "lunch", "İlunch", "at", "é", "<b>", "&amp;", "\n", "中文", "new", '"', "\ud800", ", "]
+    ),
+    max_size=9,
+).map(" ".join)
+BAGS: dict[str, dict[str, Any]] = {
+    "words": {},
+    "pairs": {"ngrams": 2},
+    "characters": {"unit": "characters", "ngrams": (1, 3)},
+    "bernoulli": {"model": "bernoulli"},
+    "complement": {"model": "complement", "damping": "log", "length": True, "idf": True},
+    "regular expression": {"tokens": r"\w+"},
+}
+every_bag = pytest.mark.parametrize("settings", BAGS.values(), ids=BAGS)
+
+
+@every_bag
+@given(text=TEXTS)
+def test_what_stands_at_a_position_is_the_word(text: str, settings: dict[str, Any]) -> None:
+    model = mail_model(**settings)
+    family = model.schema["text"].family
+    assert isinstance(family, bb.Text)
+    told = model.explain({"text": text})
+    for e in told.evidence:
+        assert len(e.positions) == (0 if e.value == OTHERS else e.times)
+        for start, end in e.positions:
+            assert e.value in family.one(text[start:end])[1]
+
+
+# Calibrated models ---------------------------------------------------------------------------------------------------
+
+
+class Upside:
+    """A calibration that turns all posteriors round."""
+
+    n_classes = 2
+    keeps_order = False
+
+    def apply(self, log_posteriors: Any) -> Any:
+        return np.exp(log_posteriors)[:, ::-1]
+
+    def log_apply(self, log_posteriors: Any) -> Any:
+        return np.asarray(log_posteriors)[:, ::-1]
+
+
+def test_the_winner_is_what_a_calibrated_model_predicts(model: bb.Model) -> None:
+    turned = model.calibrated(Upside())
+    told, plain = turned.explain(ROW), model.explain(ROW)
+    assert (told.winner, told.against) == (turned.predict(ROW)[0], "no") == ("yes", "no")
+    assert told.calibrated == turned.posterior(ROW)[0, 1]
+    assert (told.probability, told.probability_against) == (plain.probability_against, plain.probability)
+    assert told.decibans == pytest.approx(-plain.decibans, rel=1e-12)
+    assert told.decibans == pytest.approx(decibans(told.probability / told.probability_against), rel=1e-12)
+
+
+def test_a_calibrated_model_says_what_is_uncalibrated(model: bb.Model) -> None:
+    told = model.calibrated(Upside()).explain(ROW)
+    lines = str(told).splitlines()
+    assert lines[0] == "'yes' 28.0% against 'no' 72.0% (uncalibrated), in decibans:"
+    assert lines[-1] == "  calibrated, 'yes' has 72.0%; the evidence above is uncalibrated"
+    assert told.to_dict()["calibrated"] == told.calibrated
+    assert "the evidence above is uncalibrated" in told._repr_html_()
+    assert model.explain(ROW).calibrated is None
+    assert "calibrated" not in str(model.explain(ROW)) + model.explain(ROW)._repr_html_()
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_explanations_agree_with_calibrated_predictions(method: str) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 200)
+    X = np.repeat(rng.normal(y, 1.5)[:, None], 3, axis=1) + rng.normal(0, 0.1, (200, 3))
+    clf = bb.NaiveBayesClassifier(calibrate=method).fit(X, y)
+    plain = clf.model_.calibrated(None)
+    for row in X[:40]:
+        told = clf.explain(row)
+        honest = clf.predict_proba([row])[0]
+        assert told.winner == clf.predict([row])[0]
+        assert told.calibrated == pytest.approx(honest[told.winner], abs=1e-12)
+        assert told.probability == pytest.approx(plain.posterior([row])[0, told.winner], abs=1e-12)
+        others = [c for c in range(3) if c != told.winner]
+        assert honest[told.against] == max(honest[others])
+        joint = plain.log_joint([row])[0]
+        assert told.log_odds == pytest.approx(joint[told.winner] - joint[told.against], rel=1e-11, abs=1e-11)
+
+
+# JSON and HTML -------------------------------------------------------------------------------------------------------
+
+
+def test_positions_and_texts_are_json() -> None:
+    told = mail_model().explain("free free pills")
+    found = told.to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert found["texts"] == {"text": "free free pills"}
+    assert found["evidence"][0]["positions"] == [[0, 4], [5, 9]]
+
+
+class Page(HTMLParser):
+    """A page's elements with their attributes, the letters in each, and whether all that was opened was closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[dict[str, Any]] = []
+        self.all: list[dict[str, Any]] = []
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        element = {"tag": tag, "letters": "", **dict(attrs)}
+        self.all.append(element)
+        self.open.append(element)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop()["tag"] == tag
+
+    def handle_data(self, data: str) -> None:
+        for element in self.open:
+            element["letters"] += data
+
+    def of(self, **wanted: Any) -> Iterator[dict[str, Any]]:
+        return (e for e in self.all if all(e.get(name) == value for name, value in wanted.items()))
+
+
+def shades(told: bb.Explanation) -> dict[str, tuple[str, float]]:
+    """The colour of each shaded stretch of text, and how dense it is."""
+    spans = [e for e in Page(told._repr_html_()).of(tag="span") if "title" in e]
+    found = [(e["letters"], re.fullmatch(r"background:rgba\((.*), ([\d.]+)\)", e["style"])) for e in spans]
+    return {letters: (match[1], float(match[2])) for letters, match in found if match}
+
+
+def test_words_are_shaded_by_their_evidence() -> None:
+    told = mail_model().explain("Free lunch, money back")
+    shaded = shades(told)
+    assert list(shaded) == ["Free", "lunch", "money"]
+    assert shaded["Free"][0] == shaded["money"][0] != shaded["lunch"][0]
+    weights = {e.value: e.decibans for e in told.evidence}
+    assert shaded["lunch"][1] / shaded["money"][1] == pytest.approx(-weights["lunch"] / weights["money"], rel=0.01)
+    titles = [e["title"] for e in Page(told._repr_html_()).of(tag="span", letters="Free")]
+    assert titles == [f"free: +{weights['free']:.2f} decibans"]
+
+
+def test_each_of_several_occurrences_has_its_part_of_the_evidence() -> None:
+    told = mail_model().explain("free free pills")
+    (first, _) = (e["title"] for e in Page(told._repr_html_()).of(tag="span", letters="free"))
+    weight = told.evidence[0].decibans
+    assert first == f"free: +{weight / 2:.2f} decibans, 2 times: +{weight:.2f}"
+
+
+@every_bag
+@given(text=TEXTS)
+def test_the_page_has_the_text_as_it_was(text: str, settings: dict[str, Any]) -> None:
+    page = Page(mail_model(**settings).explain({"text": text})._repr_html_())
+    (shown,) = page.of(**{"class": "text"})
+    assert shown["letters"] == text.encode("utf-8", "replace").decode()
+
+
+def test_a_long_text_is_cut() -> None:
+    page = Page(mail_model(ngrams=2).explain("free lunch " * 5_000)._repr_html_())
+    (shown,) = page.of(**{"class": "text"})
+    assert shown["letters"] == ("free lunch " * 5_000)[:20_000] + "… and 35,000 characters more"
+
+
+EVIL = "<script>alert(1)</script>\" onload='x' &amp;"
+
+
+def test_nothing_that_is_shown_is_markup() -> None:
+    table = {
+        EVIL: ["a", EVIL, "b", EVIL],
+        "text": [EVIL, "script alert", "b c d e f g", "b"],
+        "kind": [EVIL, "p", "p", "q"],
+    }
+    model = bb.estimate(bb.count(table, "kind", features={EVIL: "categorical", "text": "text"}))
+    for page in (
+        model.explain({EVIL: EVIL, "text": EVIL})._repr_html_(),
+        mail_model(unit="characters").explain(EVIL)._repr_html_(),
+        model.informative()._repr_html_(),
+    ):
+        tags = {e["tag"] for e in Page(page).all}
+        assert tags <= {"style", "div", "p", "b", "span", "table", "tr", "td", "i", "caption"}
+        assert not any("onload" in e for e in Page(page).all)
+        assert "http" not in page and "<script" not in page
+
+
+def test_a_page_can_be_written_to_a_file() -> None:
+    told = mail_model(unit="characters").explain({"text": "free \ud800 lunch"})
+    assert "\ud800" not in told._repr_html_()
+    told._repr_html_().encode("utf-8")
+
+
+def test_infinite_evidence_has_a_bar() -> None:
+    table = {"x": ["a", "a", "b"], "w": ["u", "v", "v"], "y": ["p", "p", "q"]}
+    page = bb.estimate(bb.count(table, "y"), how="mle").explain({"x": "a", "w": "v"})._repr_html_()
+    assert "+∞" in page and "width:100.0%" in page
+
+
+# Informative values --------------------------------------------------------------------------------------------------
+
+
+def ratios(found: bb.Informative, label: Any) -> dict[Any, float]:
+    return {(r.feature, r.value): r.ratio for r in found.ratios[label]}
+
+
+def test_ratios_are_those_of_the_class_and_the_rest(model: bb.Model) -> None:
+    found = model.informative()
+    assert ratios(found, "no") == pytest.approx(
+        {
+            ("humidity", "high"): (5 / 7) / (4 / 11),
+            ("outlook", "sunny"): (4 / 8) / (3 / 12),
+            ("wind", "strong"): (4 / 7) / (4 / 11),
+            ("temperature", "hot"): (3 / 8) / (3 / 12),
+            ("outlook", "rain"): (3 / 8) / (4 / 12),
+        }
+    )
+    assert list(found.ratios) == ["no", "yes"]
+
+
+def test_the_rest_are_the_other_classes_mixed_by_their_prior() -> None:
+    table = {"x": list("aabababbbb"), "y": list("pppqqqqqrr")}
+    model = bb.estimate(bb.count(table, "y", features="categorical"), class_prior={"p": 0.5, "q": 0.1, "r": 0.4})
+    (first,) = model.informative(1, classes=["p"]).ratios["p"]
+    in_q, in_r = (model.likelihood("x", "a")[c] for c in "qr")
+    assert (first.feature, first.value) == ("x", "a")
+    assert first.probability == model.likelihood("x", "a")["p"]
+    assert first.probability_rest == pytest.approx((0.1 * in_q + 0.4 * in_r) / 0.5)
+    assert first.ratio == pytest.approx(first.probability / first.probability_rest)
+
+
+def test_a_class_that_is_all_there_is_has_a_rest_too() -> None:
+    table = {"x": list("aabb"), "y": list("ppqq")}
+    model = bb.estimate(bb.count(table, "y", features="categorical"), class_prior={"p": 1.0, "q": 0.0})
+    assert ratios(model.informative(), "p") == pytest.approx({("x", "a"): 3.0})
+
+
+SPACE = ["orbit of the moon", "the orbit", "orbit and launch of the zebra", "orbit of mars and moon"]
+GOD = ["the church of the saints", "faith and the church", "the church of faith", "of the church and the bell"]
+
+
+def test_a_word_must_be_common_in_its_class_as_well_as_rare_elsewhere() -> None:
+    found = bb.estimate(bb.count(SPACE + GOD, target=["space"] * 4 + ["god"] * 4)).informative(2)
+    assert [r.value for r in found.ratios["space"]] == ["orbit", "moon"]  # neither 'zebra' nor 'of'
+    assert [r.value for r in found.ratios["god"]] == ["church", "faith"]
+    assert found.ratios["space"][0].ratio == pytest.approx((5 / (17 + 12)) / (1 / (19 + 12)))
+
+
+@pytest.mark.parametrize("how", ["mle", "map", "mean", "predictive", "gibbs"])
+@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement"])
+def test_every_model_of_text_names_its_words(model: str, how: Any) -> None:
+    tally = bb.count(
+        SPACE + GOD, target=["space"] * 4 + ["god"] * 4, features=bb.Text(model=model, idf=model == "presence")
+    )  # type: ignore[arg-type]
+    found = bb.estimate(tally, how=how, alpha=2.0).informative(3)
+    assert found.ratios["space"][0].value == "orbit"
+    assert found.ratios["god"][0].value == "church"
+    for rows in found.ratios.values():
+        assert all(r.ratio > 1 and 0 < r.probability <= 1 and 0 <= r.probability_rest < r.probability for r in rows)
+    if how == "mle":
+        assert found.ratios["space"][0].ratio == math.inf
+        assert "space : rest = ∞ : 1" in str(found)
+
+
+def test_hashed_words_have_the_names_of_their_buckets() -> None:
+    tally = bb.count(SPACE + GOD, target=["space"] * 4 + ["god"] * 4, features=bb.Text(buckets=2**16))
+    (first,) = bb.estimate(tally).informative(1, classes=["god"]).ratios["god"]
+    assert re.fullmatch(r"#\d+", first.value)
+
+
+def test_yes_and_no_are_values() -> None:
+    table = {"flag": [True, True, True, False, False, False], "y": list("aaabbb")}
+    found = bb.estimate(bb.count(table, "y")).informative()
+    assert ratios(found, "a") == pytest.approx({("flag", True): 4.0})
+    assert ratios(found, "b") == pytest.approx({("flag", False): 4.0})
+
+
+NUMBERS: dict[str, Any] = {
+    "gaussian": bb.Gaussian(),
+    "poisson": bb.Poisson(),
+    "histogram": bb.Histogram(),
+    "histogram, bins": bb.Histogram(start=-1, width=3),
+} | {kernel: bb.KernelDensity(kernel) for kernel in DEVIATION}  # type: ignore[arg-type]
+
+
+def number_model(family: Any, how: Any) -> bb.Model:
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1, 2], 60)
+    x = rng.poisson(np.array([3.0, 12.0, 30.0])[y])
+    return bb.estimate(bb.count({"x": x}, target=y, features=family), how=how)
+
+
+@pytest.mark.parametrize("how", ["mean", "predictive"])
+@pytest.mark.parametrize("family", NUMBERS.values(), ids=NUMBERS)
+def test_shares_of_stretches_are_the_integrals_of_densities(family: Any, how: Any) -> None:
+    model = number_model(family, how)
+    (group,) = model.parameters
+    cuts = np.array([-90.0, -3.0, 0.0, 2.0, 7.0, 13.0, 41.0, 90.0])
+    cuts = cuts[cuts > 0] if isinstance(family, bb.Poisson) else cuts
+    below, above = group.tails(0, cuts)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(below + above, 1.0, atol=1e-9)
+    for i in range(len(cuts) - 1):
+        if isinstance(family, bb.Poisson):
+            wanted = np.exp(model.log_likelihood({"x": np.arange(cuts[i], cuts[i + 1], dtype=int)})).sum(axis=0)
+        else:
+            step = (cuts[i + 1] - cuts[i]) / 20_000
+            middles = cuts[i] + step * (np.arange(20_000) + 0.5)
+            wanted = np.exp(model.log_likelihood({"x": middles})).sum(axis=0) * step
+        np.testing.assert_allclose(below[i + 1] - below[i], wanted, atol=1e-4)
+
+
+@pytest.mark.parametrize("how", ["mean", "predictive", "gibbs"])
+@pytest.mark.parametrize("family", NUMBERS.values(), ids=NUMBERS)
+def test_a_number_speaks_by_the_stretch_that_tells_most(family: Any, how: Any) -> None:
+    found = number_model(family, how).informative()
+    (low,), (middle,), (high,) = (found.ratios[c] for c in range(3))
+    assert re.fullmatch(r"(<|from \S+ to) [4-9]", low.value)
+    assert re.fullmatch(r"from \S+ to \S+", middle.value)
+    assert high.value.startswith("≥ ") or high.value.startswith("from ")
+    for row in (low, middle, high):
+        assert row.ratio == pytest.approx(row.probability / row.probability_rest)
+        assert row.ratio > 3 and row.probability > 0.3
+
+
+def test_a_stretch_has_round_ends() -> None:
+    rng = np.random.default_rng(0)
+    table = {"petal_length": np.concatenate([rng.normal(1.46, 0.17, 500), rng.normal(4.9, 0.8, 500)])}
+    found = bb.estimate(bb.count(table, target=["setosa"] * 500 + ["other"] * 500)).informative()
+    assert [r.value for r in found.ratios["setosa"]] == ["< 1.95"]
+    assert "petal_length < 1.95  setosa : rest =" in str(found)
+
+
+def test_a_column_that_says_nothing_is_not_mentioned() -> None:
+    found = bb.estimate(bb.count({"x": ["a", "b", "a", "b"], "y": list("ppqq")}, "y")).informative()
+    assert found.ratios == {"p": (), "q": ()}
+    assert str(found) == "'p': nothing tells it from the rest\n'q': nothing tells it from the rest"
+    assert "banbury" in found._repr_html_()
+
+
+def test_informative_values_read_as_tables(model: bb.Model) -> None:
+    found = model.informative(1)
+    assert str(found) == repr(found) == INFORMATIVE
+    alone = bb.estimate(bb.count(SPACE + GOD, target=["sci.space"] * 4 + ["god"] * 4)).informative(1)
+    assert "  orbit   sci.space : rest = 5.3 : 1" in str(alone).splitlines()
+    table = {"subject": SPACE + GOD, "n": list(range(8))}
+    mixed = bb.estimate(bb.count(table, target=["space"] * 4 + ["god"] * 4)).informative(3)
+    assert "  subject: orbit " in str(mixed)
+
+
+INFORMATIVE = """\
+'no'
+  humidity = high     no : rest = 2.0 : 1
+'yes'
+  outlook = overcast  yes : rest = 3.3 : 1"""
+
+
+def test_informative_values_are_json(model: bb.Model) -> None:
+    found = model.informative(2, classes=["yes"]).to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert [each["class"] for each in found["classes"]] == ["yes"]
+    first = found["classes"][0]["ratios"][0]
+    assert (first["feature"], first["value"]) == ("outlook", "overcast")
+    assert first["ratio"] == pytest.approx(first["probability"] / first["probability_rest"])
+
+
+def test_a_missing_value_that_is_a_category_tells() -> None:
+    table = {"x": ["a", "a", "a", None, None, None], "y": list("pppqqq")}
+    found = bb.estimate(bb.count(table, "y", features=bb.Categorical(missing="category"))).informative()
+    assert found.ratios["q"][0] == LikelihoodRatio("q", "x", None, pytest.approx(4.0), 0.8, pytest.approx(0.2))
+    assert "x = missing" in str(found)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, "ten", None])
+def test_n_is_a_number_of_values(model: bb.Model, n: Any) -> None:
+    with pytest.raises(BadSetting, match="n must be a whole number from 1 up"):
+        model.informative(n)
+
+
+def test_classes_are_those_of_the_model(model: bb.Model) -> None:
+    assert list(model.informative(classes=["yes", "no", "yes"]).ratios) == ["yes", "no"]
+    with pytest.raises(UnknownClass, match="no class 'maybe'"):
+        model.informative(classes=["maybe"])
+    with pytest.raises(BadSetting, match="classes must be None or a list of classes"):
+        model.informative(classes="yes")
+    alone = bb.estimate(bb.count({"x": [1.0, 2.0], "y": ["a", "a"]}, "y"))
+    with pytest.raises(BadSetting, match="two classes at least"):
+        alone.informative()
+
+
+def test_the_estimator_explains_and_names_what_tells() -> None:
+    clf = bb.NaiveBayesClassifier().fit(SPACE + GOD, ["space"] * 4 + ["god"] * 4)
+    assert clf.informative(1, classes=["space"]).ratios["space"][0].value == "orbit"
+    clf.partial_fit(["quasar quasar", "quasar", "the quasar", "a quasar", "one quasar"], ["space"] * 5)
+    assert clf.informative(1, classes=["space"]) == clf.model_.informative(1, classes=["space"])
+    assert clf.informative(1).ratios["space"][0].value == "quasar"
+
+
+def test_twenty_newsgroups_are_told_apart_by_their_topics(data_dir: Any, unpacked: Any) -> None:
+    model = bb.estimate(bb.count(unpacked("20news-bydate") / "20news-bydate-train"))
+    found = model.informative(20)
+    for label, topic in {
+        "sci.space": "orbit",
+        "rec.motorcycles": "bike",
+        "sci.crypt": "encryption",
+        "rec.autos": "cars",
+    }.items():
+        assert topic in [r.value for r in found.ratios[label]]
+        assert not {"the", "of", "and", "to"} & {r.value for r in found.ratios[label]}

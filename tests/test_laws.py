@@ -694,11 +694,15 @@ def test_the_evidence_and_the_prior_are_the_log_odds(case: Case, data: st.DataOb
         row = {name: record[name] for name in rows.names}
         joint = model.log_joint({name: [value] for name, value in row.items()})[0]
         best = int(joint.argmax()) if np.isfinite(joint.max()) else int(np.argmax(model.log_prior))
+        with quietly():
+            posterior, answer = model.posterior(row)[0], model.predict(row)[0]
         for c, label in enumerate(model.classes):
             if c == best:
                 continue
             told = model.explain(row, against=label)
-            assert (told.winner, told.against) == (model.classes[best], label)
+            assert (told.winner, told.against) == (model.classes[best], label) == (answer, label)
+            said = told.probability, told.probability_against
+            assert said == pytest.approx((posterior[best], posterior[c]), rel=0, abs=1e-12)
             if np.isfinite(joint[[best, c]]).all():
                 size = abs(told.prior) + sum(abs(e.decibans) for e in told.evidence) + abs(joint[[best, c]]).sum()
                 assert abs(told.log_odds - (joint[best] - joint[c])) <= 1e-12 * max(size, 1.0)

@@ -35,6 +35,7 @@ TELLING = (
     "aAbzZ019__ \t\n\r\x00\x1c\x1f\x7f\x85\xa0\u2003\u2028\u3000-.@'+&,!éÉßẞñ\u00aa\u00b5ΑαΣΣΣσςΆ\u0345ЖжİıſȺⱥKÅΩ"
     "\u0300\u0307\u00ad\u02b0\u2019\u200d\ufeff中文あカ한글ไทย٣۳Ⅷⅷⓐ½²👍🏽🇬🇧𝐀𐐀𐐨אבגعرب\u202e\ud800\udbff\udc00\udfff\U0010ffff"
 )
+EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 STOP_WORDS = ["the", "ab", "aa", "a", "é", "σ", "中文", "a.a", "missing"]
 
 PROSE = (
@@ -94,6 +95,69 @@ def test_given_tokens_are_those_of_the_naive_twin(words: list[str], shortest: in
     assert tokeniser("given", **options).tokens(words) == naive_text.tokens(words, "given", **options)
 
 
+# Places --------------------------------------------------------------------------------------------------------------
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "words": {},
+    "words as written": {"pattern": "word1", "lowercase": False},
+    "words of mail, in pairs": {"pattern": "mail", "longest": 2, "stop_words": STOP_WORDS},
+    "characters": {"characters": True, "longest": 3},
+    "characters as written": {"characters": True, "lowercase": False, "shortest": 2, "longest": 2},
+}
+every_setting = pytest.mark.parametrize("options", SETTINGS.values(), ids=SETTINGS)
+
+
+def places(options: dict[str, Any], text: str | list[str]) -> list[tuple[int, int]]:
+    starts, ends = tokeniser(**options).places(text)
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+@every_setting
+@enough
+@given(text=texts)
+def test_places_are_those_of_the_naive_twin(text: str, options: dict[str, Any]) -> None:
+    assert places(options, text) == naive_text.places(text, **options)
+
+
+@every_setting
+@enough
+@given(text=texts)
+def test_a_token_is_found_where_it_stands(text: str, options: dict[str, Any]) -> None:
+    """Cut out, a word is that word again; but the lower case of a capital sigma depends on what stood around it."""
+    read = tokeniser(**options).tokens
+    for token, (start, end) in zip(read(text), places(options, text), strict=True):
+        again = [each.replace("ς", "σ") for each in read(text[start:end])]
+        assert token.replace("ς", "σ") in again
+        if " " not in token and not options.get("characters"):
+            assert len(again) == 1
+
+
+@given(words=st.lists(st.sampled_from(["The", "the", "a", "", "new york", "é"]), max_size=9))
+def test_places_of_given_tokens_are_their_numbers(words: list[str]) -> None:
+    options: dict[str, Any] = {"pattern": "given", "longest": 3, "stop_words": STOP_WORDS}
+    assert places(options, words) == naive_text.places(words, **options)
+
+
+def test_every_character_has_its_place() -> None:
+    text = "".join(f"{character} x{character}." for character in EVERY)
+    for options in (SETTINGS["words"], {"pattern": "word1"}, {"characters": True}):
+        assert places(options, text) == naive_text.places(text, **options)
+
+
+def test_places_in_facts() -> None:
+    assert places({}, "The cat's hat") == [(0, 3), (4, 7), (10, 13)]
+    assert places({}, "xİ, İSTANBUL") == [(0, 2), (5, 12)]  # a combining dot is no word character
+    assert places({"longest": 2, "stop_words": ["the"]}, "see the sea") == [(0, 3), (8, 11), (0, 11)]
+    assert places({"characters": True}, "a \t\nb") == [(0, 1), (1, 4), (4, 5)]
+    assert places({"pattern": "given", "longest": 2}, ["a", "b"]) == [(0, 1), (1, 2), (0, 2)]
+    with pytest.raises(TypeError, match="must be a str"):
+        tokeniser().places(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="takes texts"):
+        tokeniser().places(["a"])
+    with pytest.raises(ValueError, match="come ready"):
+        tokeniser("given").places("a")
+
+
 @pytest.mark.parametrize(
     "ours, theirs",
     [
@@ -107,9 +171,6 @@ def test_given_tokens_are_those_of_the_naive_twin(words: list[str], shortest: in
 @given(text=texts)
 def test_tokens_are_those_of_scikit_learn(text: str, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     assert tokeniser(**ours).tokens(text) == CountVectorizer(**theirs).build_analyzer()(text)
-
-
-EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

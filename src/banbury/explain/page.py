@@ -66,7 +66,7 @@ def explanation(told: Explanation) -> str:
         f"{told.probability_against:.1%}{'' if told.calibrated is None else ' (uncalibrated)'}</p>"
     )
     texts = "".join(_text(told, feature, text) for feature, text in told.texts.items())
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in told.notes)
+    notes = "".join(f'<p class="note">{_safe(note)}</p>' for note in told.notes)
     return f'{STYLE}<div class="banbury">{head}{_key(told)}{texts}{_bars(told)}{notes}</div>'
 
 
@@ -85,11 +85,11 @@ def _text(told: Explanation, feature: str, text: str) -> str:
     full = _full([sum(weight for _, weight in words) for _, _, words in places])
     shaded, at = [], 0
     for start, end, words in places:
-        shaded.append(escape(text[at:start]) + _shaded(text[start:end], words, full))
+        shaded.append(_safe(text[at:start]) + _shaded(text[start:end], words, full))
         at = end
     rest = len(text) - CHARACTERS
-    shaded.append(escape(text[at:CHARACTERS]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
-    name = f'<p class="note">{escape(feature)}</p>' if len(told.texts) > 1 else ""
+    shaded.append(_safe(text[at:CHARACTERS]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
+    name = f'<p class="note">{_safe(feature)}</p>' if len(told.texts) > 1 else ""
     return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
 
 
@@ -131,7 +131,7 @@ def _shaded(text: str, words: list[tuple[Evidence, float]], full: float) -> str:
     said = "\n".join(_said(word, each) for word, each in strongest[:NAMED])
     more = f"\nand {len(words) - NAMED} more" if len(words) > NAMED else ""
     shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
-    return f'<span{kind} style="{shade}" title="{_safe(said + more)}">{escape(text)}</span>'
+    return f'<span{kind} style="{shade}" title="{_safe(said + more)}">{_safe(text)}</span>'
 
 
 def _said(word: Evidence, each: float) -> str:

@@ -21,7 +21,9 @@ from banbury.explain import page
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-LARGEST = 1e6  # a ratio above this, as without smoothing, ranks as this
+LARGEST = (
+    1e3  # a ratio above this, as where the rest hardly ever has a value, ranks as this: thirty decibans are certainty
+)
 SIMPLER = 0.95  # a stretch that ends on both sides must tell so much more than one that ends on one
 FARTHEST, STEPS = 3.0, 13  # deviations from the mean at which a stretch may end, and how many places there are
 NAMED = 12  # digits of where it ends
@@ -229,12 +231,14 @@ def _words(bag: Bag) -> Iterator[Values]:
 
 def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values]:
     """Of each number and class the stretch of values that tells most: below a cut, from one up, or between two."""
-    whole, n_classes = isinstance(group, Rates), len(rest)
+    n_classes = len(rest)
     shares, names = [], []
     for f, feature in enumerate(group.features):
         centre, deviation = group.spread(f)
         for c in chosen:
-            cuts = _cuts(float(centre[c]), float(deviation[c]), whole)
+            cuts = _cuts(float(centre[c]), float(deviation[c]), feature.kind == "integer")
+            if isinstance(group, Rates):
+                cuts = cuts[cuts >= 1.0]
             if isinstance(group, Histograms):
                 cuts = group.nearest_edges(f, cuts)
             if not len(cuts):
@@ -251,14 +255,13 @@ def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values
 
 
 def _cuts(centre: float, deviation: float, whole: bool) -> Real:
-    """Round numbers within some deviations of the mean."""
+    """Round numbers within some deviations of the mean, whole ones where all are."""
     wanted = centre + deviation * np.linspace(-FARTHEST, FARTHEST, STEPS)
     if not (np.isfinite(wanted).all() and deviation > 0):
         return np.array([])
     step = _round_step(deviation / 2.0)
     step = max(step, 1.0) if whole else step
-    cuts = np.unique(np.round(wanted / step)) * step
-    return cuts[cuts >= 1.0] if whole else cuts
+    return np.unique(np.round(wanted / step)) * step
 
 
 def _round_step(step: float) -> float:
