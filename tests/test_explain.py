@@ -121,6 +121,15 @@ def test_a_row_comes_in_many_forms() -> None:
         assert model.explain(row) == wanted
 
 
+def test_a_file_is_read_as_for_predicting(tmp_path: Any) -> None:
+    model = bb.estimate(bb.count({"agent": ["007", "008", "007", "9"], "y": list("abab")}, "y"))
+    path = tmp_path / "row.csv"
+    path.write_text("agent\n007\n")
+    told = model.explain(path)
+    assert [(e.value, e.seen) for e in told.evidence] == [("007", True)]
+    assert told.probability == pytest.approx(model.posterior(path)[0].max(), abs=1e-12)
+
+
 def test_what_is_impossible_is_infinite_evidence() -> None:
     table = {"x": ["a", "a", "b"], "w": ["u", "v", "v"], "y": ["p", "p", "q"]}
     told = bb.estimate(bb.count(table, "y"), how="mle").explain({"x": "a", "w": "v"})
@@ -572,7 +581,7 @@ def test_shares_of_stretches_are_the_integrals_of_densities(family: Any, how: An
 def test_a_number_speaks_by_the_stretch_that_tells_most(family: Any, how: Any) -> None:
     found = number_model(family, how).informative()
     (low,), (middle,), (high,) = (found.ratios[c] for c in range(3))
-    assert re.fullmatch(r"(<|from \S+ to) [4-9]", low.value)
+    assert re.fullmatch(r"(<|from \S+ to) [4-9](\.5)?", low.value)
     assert re.fullmatch(r"from \S+ to \S+", middle.value)
     assert high.value.startswith("≥ ") or high.value.startswith("from ")
     for row in (low, middle, high):

@@ -291,7 +291,7 @@ class Model:
             if len(row) != len(self.schema.columns):
                 raise errors.wrong_width(len(row), len(self.schema.columns))
             return read_row(row, self.schema.columns, self.schema.named)
-        batches = list(read(row))
+        batches = list(self._read(row, {}))
         if sum(batch.n_rows for batch in batches) != 1:
             raise errors.not_one_row(sum(batch.n_rows for batch in batches))
         return next(batch for batch in batches if batch.n_rows)

@@ -5,6 +5,7 @@ A deciban is ten times the base-10 logarithm of a likelihood ratio: +10 makes th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from banbury.explain import page
 
 Real = NDArray[np.float64]
 
-DECIBANS = 10.0 / np.log(10.0)
+DECIBANS = 10.0 / math.log(10.0)
 MOST = 30  # features and words that are printed
 
 
@@ -75,7 +76,7 @@ class Explanation:
     @property
     def log_odds(self) -> float:
         """Natural logarithm of the odds of the winner against the other class."""
-        return float(self.decibans / DECIBANS)
+        return self.decibans / DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as JSON can hold it."""

@@ -236,9 +236,7 @@ def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values
     for f, feature in enumerate(group.features):
         centre, deviation = group.spread(f)
         for c in chosen:
-            cuts = _cuts(float(centre[c]), float(deviation[c]), feature.kind == "integer")
-            if isinstance(group, Rates):
-                cuts = cuts[cuts >= 1.0]
+            cuts = _cuts(float(centre[c]), float(deviation[c]), isinstance(group, Rates))
             if isinstance(group, Histograms):
                 cuts = group.nearest_edges(f, cuts)
             if not len(cuts):
@@ -255,13 +253,14 @@ def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values
 
 
 def _cuts(centre: float, deviation: float, whole: bool) -> Real:
-    """Round numbers within some deviations of the mean, whole ones where all are."""
+    """Round numbers within some deviations of the mean; of counts whole ones from 1 up."""
     wanted = centre + deviation * np.linspace(-FARTHEST, FARTHEST, STEPS)
     if not (np.isfinite(wanted).all() and deviation > 0):
         return np.array([])
     step = _round_step(deviation / 2.0)
     step = max(step, 1.0) if whole else step
-    return np.unique(np.round(wanted / step)) * step
+    cuts = np.unique(np.round(wanted / step)) * step
+    return cuts[cuts >= 1.0] if whole else cuts
 
 
 def _round_step(step: float) -> float:
