@@ -713,6 +713,25 @@ def test_the_evidence_and_the_prior_are_the_log_odds(case: Case, data: st.DataOb
 @every_family
 @law
 @given(data=st.data())
+def test_what_is_informative_is_likelier_in_its_class_than_in_the_rest(case: Case, data: st.DataObject) -> None:
+    model, _ = data.draw(models(case, min_classes=2))
+    found = model.informative(3)
+    assert list(found.ratios) == list(model.classes)
+    for label, rows in found.ratios.items():
+        assert len(rows) <= 3
+        for row in rows:
+            assert row.label == label
+            assert 0 <= row.probability_rest < row.probability <= 1 + 1e-12
+            assert row.ratio == pytest.approx(
+                np.divide(row.probability, row.probability_rest or np.nan), nan_ok=True
+            ) or (row.ratio == np.inf and row.probability_rest < 1e-300)
+            if case.family.shape == "keys" and not isinstance(row.value, bool):
+                assert row.probability == pytest.approx(model.likelihood(row.feature, row.value)[label])
+
+
+@every_family
+@law
+@given(data=st.data())
 def test_a_loaded_model_answers_as_the_saved_one(
     case: Case, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
