@@ -154,9 +154,10 @@ class Histograms:
         """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""
         share = self._masses(f)
         share[[0, -1]] *= 2.0
-        centres = self._edges(f)[:-1] + 0.5 * self.widths[f]
-        mean = centres @ share
-        return mean, np.sqrt(((centres[:, None] - mean) ** 2 * share).sum(axis=0))
+        bins = np.arange(len(share)) + 0.5
+        mean = bins @ share
+        deviation = np.sqrt(((bins[:, None] - mean) ** 2 * share).sum(axis=0))
+        return self._edges(f)[0] + self.widths[f] * mean, self.widths[f] * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
         """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
@@ -165,10 +166,10 @@ class Histograms:
         return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
 
     def nearest_edges(self, f: int, cuts: Real) -> Real:
-        """The edges of bins that lie nearest to these numbers, each once."""
+        """For each of these numbers the edge of a bin that lies nearest."""
         edges = self._edges(f)
-        at = np.round((cuts - edges[0]) / self.widths[f])
-        return np.asarray(edges[np.unique(np.clip(at, 0, len(edges) - 1).astype(np.int64))])
+        at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1)
+        return np.asarray(edges[at.astype(np.int64)])
 
     def _edges(self, f: int) -> Real:
         bins = self.firsts[f] + np.arange(len(self.tables[f]) + 1)

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from banbury.explain.explanation import Evidence, Explanation
     from banbury.explain.ratios import Informative
 
+    Place = tuple[int, int, list[tuple[Evidence, float]]]  # start, end, and the words there with what one of each says
+
 ROWS = 20  # features and words that have a bar
-CHARACTERS = 20_000  # of a text that are shown
+CHARACTERS = 10_000  # of a text that are shown
 LONGEST = 40  # characters of a value
-NAMED = 5  # words that a place in a text names, where n-grams overlap
+NAMED = 3  # words that a place in a text names, where n-grams overlap
 FOR, AGAINST = "59, 130, 246", "234, 120, 20"
 DEEPEST, BAR = 0.6, 0.75  # how dense the strongest colours are
 UNDERLINED = 0.15  # of full colour: what speaks against the winner less than that is not underlined
@@ -65,7 +67,9 @@ def explanation(told: Explanation) -> str:
         f'<p class="head"><b>{_safe(told.winner)}</b> {told.probability:.1%} against <b>{_safe(told.against)}</b> '
         f"{told.probability_against:.1%}{'' if told.calibrated is None else ' (uncalibrated)'}</p>"
     )
-    texts = "".join(_text(told, feature, text) for feature, text in told.texts.items())
+    places = {name: list(_places(told.evidence, name, min(len(text), CHARACTERS))) for name, text in told.texts.items()}
+    full = _full([sum(weight for _, weight in words) for each in places.values() for _, _, words in each])
+    texts = "".join(_text(told, feature, text, places[feature], full) for feature, text in told.texts.items())
     notes = "".join(f'<p class="note">{_safe(note)}</p>' for note in told.notes)
     return f'{STYLE}<div class="banbury">{head}{_key(told)}{texts}{_bars(told)}{notes}</div>'
 
@@ -79,10 +83,8 @@ def _key(told: Explanation) -> str:
     return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
 
 
-def _text(told: Explanation, feature: str, text: str) -> str:
+def _text(told: Explanation, feature: str, text: str, places: Sequence[Place], full: float) -> str:
     """A text whose words are shaded by what each of their occurrences says."""
-    places = list(_places(told.evidence, feature, min(len(text), CHARACTERS)))
-    full = _full([sum(weight for _, weight in words) for _, _, words in places])
     shaded, at = [], 0
     for start, end, words in places:
         shaded.append(_safe(text[at:start]) + _shaded(text[start:end], words, full))
@@ -93,25 +95,24 @@ def _text(told: Explanation, feature: str, text: str) -> str:
     return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
 
 
-def _places(
-    evidence: Sequence[Evidence], feature: str, size: int
-) -> Iterator[tuple[int, int, list[tuple[Evidence, float]]]]:
+def _places(evidence: Sequence[Evidence], feature: str, size: int) -> Iterator[Place]:
     """Stretches of a text, in order, with the words that cover each and what one occurrence of them says."""
-    starts: dict[int, list[tuple[Evidence, float]]] = {}
-    ends: dict[int, list[tuple[Evidence, float]]] = {}
-    for word in evidence:
-        if word.feature == feature:
-            each = word, word.decibans / max(word.times, 1)
-            for start, end in word.positions:
-                starts.setdefault(start, []).append(each)
-                ends.setdefault(end, []).append(each)
-    open_: list[tuple[Evidence, float]] = []
+    words = [(e, e.decibans / max(e.times, 1)) for e in evidence if e.feature == feature]
+    starts: dict[int, list[int]] = {}
+    ends: dict[int, list[int]] = {}
+    for number, (word, _) in enumerate(words):
+        for start, end in word.positions:
+            starts.setdefault(start, []).append(number)
+            ends.setdefault(end, []).append(number)
+    open_: list[int] = []
     at = 0
     for cut in sorted({*starts, *ends}):
-        if open_ and at < size:
-            yield at, min(cut, size), list(open_)
-        for each in ends.get(cut, ()):
-            open_.remove(each)
+        if at >= size:
+            return
+        if open_:
+            yield at, min(cut, size), [words[number] for number in open_]
+        for number in ends.get(cut, ()):
+            open_.remove(number)
         open_ += starts.get(cut, [])
         at = cut
 

@@ -16,6 +16,7 @@ from banbury.distributions.categorical import Tables
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.histogram import Histograms
 from banbury.distributions.poisson import Rates
+from banbury.distributions.vocabulary import CELLS
 from banbury.explain import page
 
 Real = NDArray[np.float64]
@@ -171,7 +172,9 @@ def _take(
     best: list[list[tuple[float, LikelihoodRatio]]],
 ) -> None:
     """Keeps of what each class had and of these values the n that tell most."""
-    elsewhere, ratio, telling = _telling(values.share, values.had, rest, chosen)
+    elsewhere = values.share @ rest[:, chosen]
+    more = values.had[:, chosen] - (elsewhere if values.had is values.share else values.had @ rest[:, chosen])
+    ratio, telling = _telling(values.share[:, chosen], elsewhere, more)
     for k, c in enumerate(chosen):
         score = telling[:, k] if values.allowed is None else np.where(values.allowed[:, c], telling[:, k], 0.0)
         for i in _highest(score, n):
@@ -191,15 +194,13 @@ def _highest(score: Real, n: int) -> list[int]:
     return [int(i) for i in places[np.argsort(-score[places], kind="stable")][:n]]
 
 
-def _telling(share: Real, had: Real, rest: Real, chosen: list[int]) -> tuple[Real, Real, Real]:
-    """For the chosen classes P(value | rest), the ratio, and how telling it is: how much more of the class's rows than of the
-    rest's have the value, times the ratio's logarithm. Nothing where it does not speak for the class."""
-    elsewhere, own = share @ rest[:, chosen], share[:, chosen]
-    more = had[:, chosen] - had @ rest[:, chosen]
+def _telling(own: Real, elsewhere: Real, more: Real) -> tuple[Real, Real]:
+    """The ratio of P(value | class) to P(value | rest), and how telling it is: its logarithm times how much more of the class's
+    rows than of the rest's have the value. Nothing where it does not speak for the class."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(own > 0, own / elsewhere, 0.0)
         telling = np.where((ratio > 1) & (more > 0), more * np.log(np.minimum(ratio, LARGEST)), 0.0)
-    return elsewhere, ratio, telling
+    return ratio, telling
 
 
 def _every(parameters: Sequence[Parameters], rest: Real, chosen: list[int]) -> Iterator[Values]:
@@ -231,54 +232,54 @@ def _words(bag: Bag) -> Iterator[Values]:
 
 def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values]:
     """Of each number and class the stretch of values that tells most: below a cut, from one up, or between two."""
-    n_classes = len(rest)
-    shares, names = [], []
+    n_classes, step = len(rest), max(1, CELLS // (len(rest) * STEPS**2))
     for f, feature in enumerate(group.features):
         centre, deviation = group.spread(f)
-        for c in chosen:
-            cuts = _cuts(float(centre[c]), float(deviation[c]), isinstance(group, Rates))
+        usable = [c for c in chosen if 0 < deviation[c] < np.inf and abs(centre[c]) < np.inf]
+        for some in (usable[start : start + step] for start in range(0, len(usable), step)):
+            cuts = _cuts(centre[some], deviation[some], isinstance(group, Rates))
             if isinstance(group, Histograms):
                 cuts = group.nearest_edges(f, cuts)
-            if not len(cuts):
-                continue
-            share, ends = _between(group, f, cuts)
-            telling = _telling(share, share, rest, [c])[2][:, 0]
-            i = int(np.argmax(telling * np.where(np.isfinite(ends).all(axis=1), SIMPLER, 1.0)))
-            shares.append(share[i])
-            names.append((c, feature.name, _stretch(*ends[i].tolist())))
-    if shares:
-        share = np.array(shares).reshape(-1, n_classes)
-        allowed = np.array([c for c, _, _ in names])[:, None] == np.arange(n_classes)
-        yield Values(share, share, allowed, lambda i: (Stretch, *names[i][1:]))
+            share, low, high = _between(group, f, cuts)
+            own = np.stack([share[k, :, c] for k, c in enumerate(some)])
+            elsewhere = np.einsum("ksc,ck->ks", share, rest[:, some])
+            telling = _telling(own, elsewhere, own - elsewhere)[1]
+            best = np.argmax(np.where(np.isfinite(low) & np.isfinite(high), SIMPLER, 1.0) * telling, axis=1)
+            at = np.arange(len(some)), best
+            names = [_stretch(*ends) for ends in zip(low[at].tolist(), high[at].tolist(), strict=True)]
+            allowed = np.array(some)[:, None] == np.arange(n_classes)
+            yield Values(share[at], share[at], allowed, _stretch_namer(feature.name, names))
 
 
-def _cuts(centre: float, deviation: float, whole: bool) -> Real:
-    """Round numbers within some deviations of the mean; of counts whole ones from 1 up."""
-    wanted = centre + deviation * np.linspace(-FARTHEST, FARTHEST, STEPS)
-    if not (np.isfinite(wanted).all() and deviation > 0):
-        return np.array([])
-    step = _round_step(deviation / 2.0)
-    step = max(step, 1.0) if whole else step
-    cuts = np.unique(np.round(wanted / step)) * step
-    return cuts[cuts >= 1.0] if whole else cuts
+def _stretch_namer(feature: str, names: list[str]) -> Callable[[int], tuple[type[LikelihoodRatio], str, Any]]:
+    return lambda i: (Stretch, feature, names[i])
 
 
-def _round_step(step: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is not above it."""
-    power = 10.0 ** np.floor(np.log10(step))
-    return float(power * (5.0 if step >= 5 * power else 2.0 if step >= 2 * power else 1.0))
+def _cuts(centre: Real, deviation: Real, whole: bool) -> Real:
+    """Round numbers within some deviations of the mean, (classes, cuts); of counts whole ones from 1 up."""
+    wanted = centre[:, None] + deviation[:, None] * np.linspace(-FARTHEST, FARTHEST, STEPS)
+    step = _round_steps(deviation / 2.0)[:, None]
+    if whole:
+        step = np.maximum(step, 1.0)
+        return np.maximum(np.round(wanted / step), 1.0) * step
+    return np.round(wanted / step) * step
 
 
-def _between(group: Numbers, f: int, cuts: Real) -> tuple[Real, Real]:
-    """P(stretch | class) of all stretches that end at these cuts, and both their ends."""
-    below, above = group.tails(f, cuts)
-    low, high = np.triu_indices(len(cuts), 1)
-    inside = np.where(below[low] < 0.5, below[high] - below[low], above[low] - above[high])
-    open_ = np.full(len(cuts), np.inf)
-    ends = np.concatenate(
-        [np.stack([-open_, cuts], 1), np.stack([cuts, open_], 1), np.stack([cuts[low], cuts[high]], 1)]
-    )
-    return np.concatenate([below, above, np.maximum(inside, 0.0)]), ends
+def _round_steps(steps: Real) -> Real:
+    """The largest of 1, 2 and 5 times a power of ten that are not above them."""
+    power = 10.0 ** np.floor(np.log10(steps))
+    return np.asarray(power * np.select([steps >= 5 * power, steps >= 2 * power], [5.0, 2.0], 1.0))
+
+
+def _between(group: Numbers, f: int, cuts: Real) -> tuple[Real, Real, Real]:
+    """P(stretch | class) of all stretches that end at cuts of one class, (classes, stretches, all classes), and their ends."""
+    below, above = (tail.reshape(*cuts.shape, -1) for tail in group.tails(f, cuts.ravel()))
+    i, j = np.triu_indices(cuts.shape[1], 1)
+    inside = np.where(below[:, i] < 0.5, below[:, j] - below[:, i], above[:, i] - above[:, j])
+    endless = np.full(cuts.shape, np.inf)
+    share = np.concatenate([below, above, np.maximum(inside, 0.0)], axis=1)
+    low = np.concatenate([-endless, cuts, cuts[:, i]], axis=1)
+    return share, low, np.concatenate([cuts, endless, cuts[:, j]], axis=1)
 
 
 def _stretch(low: float, high: float) -> str:
