@@ -20,11 +20,8 @@ from banbury.distributions.vocabulary import CELLS
 from banbury.explain import page
 
 Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
-LARGEST = (
-    1e3  # a ratio above this, as where the rest hardly ever has a value, ranks as this: thirty decibans are certainty
-)
+LARGEST = 1e3  # a ratio above this ranks as this: where the rest hardly ever has a value, its size is mostly chance
 SIMPLER = 0.95  # a stretch that ends on both sides must tell so much more than one that ends on one
 FARTHEST, STEPS = 3.0, 13  # deviations from the mean at which a stretch may end, and how many places there are
 NAMED = 12  # digits of where it ends
