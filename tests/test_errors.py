@@ -471,7 +471,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "missing_library",
         lambda _: plotted_without_matplotlib(),
         errors.MissingLibrary,
-        ["a learning curve is drawn with matplotlib", "pip install matplotlib", "to_dict()"],
+        ["a learning curve is drawn with matplotlib", "pip install 'banbury[plots]'", "to_dict()"],
     ),
 ]
 

@@ -436,7 +436,7 @@ def test_the_picture_is_drawn_by_matplotlib(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install matplotlib\. .*to_dict\(\)"):
+    with pytest.raises(ImportError, match=r"pip install 'banbury\[plots\]'\. .*to_dict\(\)"):
         curve_of().plot()
 
 

@@ -5,6 +5,7 @@ Learning is counting, and tallies add and subtract; everything else follows.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from banbury import datasets
@@ -29,6 +30,7 @@ from banbury.selection import CrossValidation, LearningCurve, Tuning, cross_vali
 from banbury.tally import Tally, count
 
 if TYPE_CHECKING:
+    from banbury import plots
     from banbury.estimators import NaiveBayesClassifier
 
 __version__ = "0.1.0"
@@ -64,6 +66,7 @@ __all__ = [
     "learning_curve",
     "load",
     "mutual_information",
+    "plots",
     "save",
     "tune",
 ]
@@ -74,9 +77,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Estimators on demand: importing scikit-learn takes longer than all the rest."""
+    """Estimators and pictures on demand: importing scikit-learn takes longer than all the rest, and few runs draw."""
     if name == "NaiveBayesClassifier":
         from banbury.estimators import NaiveBayesClassifier
 
         return NaiveBayesClassifier
+    if name == "plots":
+        return import_module("banbury.plots")
     raise AttributeError(f"module 'banbury' has no attribute {name!r}")

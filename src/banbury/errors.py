@@ -327,10 +327,37 @@ def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
     return BadSetting(f"{name} must be {wanted}. Got {value!r} instead.", setting=name, value=value)
 
 
-def missing_library(name: str, what: str, otherwise: str) -> MissingLibrary:
+def missing_library(name: str, what: str, otherwise: str, extra: str = "plots") -> MissingLibrary:
     return MissingLibrary(
-        f"{what} with {name}, which is not installed. Install it with: pip install {name}. Without it, {otherwise}.",
+        f"{what} with {name}, which is not installed. Install it with: pip install 'banbury[{extra}]'. Without it, {otherwise}.",
         library=name,
+    )
+
+
+def not_numeric(column: str, family: str) -> BadSetting:
+    return BadSetting(
+        f"column {column!r} is counted as {family}, and a column of numbers is needed to draw an axis of them. Name a column "
+        "counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as one with features=.",
+        column=column,
+        family=family,
+    )
+
+
+def text_has_no_axis(column: str) -> BadSetting:
+    return BadSetting(
+        f"column {column!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say with "
+        f"bb.plots.EvidenceDisplay, or count without the column: features={{{column!r}: None}}.",
+        column=column,
+    )
+
+
+def evidence_against_the_rest(label: Any, classes: Sequence[Any]) -> BadSetting:
+    others = [name for name in classes if name != label]
+    return BadSetting(
+        f"of {len(classes):,} classes {label!r} cannot be weighed against all others at once: that evidence does not add up "
+        f"feature by feature. Name one of them with against= ({listed(map(repr, others), 6)}), or count with a target of two "
+        f"classes, {label!r} and the rest.",
+        label=label,
     )
 
 

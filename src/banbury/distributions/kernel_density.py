@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -104,12 +104,26 @@ class KernelDensity(Family):
 
     def _leave_one_out(self, centres: Real, rows: Real, rule: float) -> float:
         """The bandwidth under which the rows' likelihood, each without its own kernel, is highest."""
+        tried, likelihoods = self._tried(centres, rows, rule)
+        return float(tried[likelihoods.argmax()]) if len(tried) else rule
+
+    def _tried(self, centres: Real, rows: Real, rule: float) -> tuple[Real, Real]:
+        """Bandwidths, in bins, and the rows' log-likelihood under each; none where there is nothing to leave out."""
         used = rows > 0
         centres, rows = centres[used], rows[used]
         if rows.sum() <= 1 or len(centres) < 2:
-            return rule
-        tried = np.maximum(rule * 2.0 ** (np.arange(-24, 13) / 4.0), 1.0)
-        return float(max(np.unique(tried), key=lambda h: self._likelihood_left_out(centres, rows, h)))
+            return np.empty(0), np.empty(0)
+        tried = np.unique(np.maximum(rule * 2.0 ** (np.arange(-24, 13) / 4.0), 1.0))
+        return tried, np.array([self._likelihood_left_out(centres, rows, h) for h in tried])
+
+    def left_out(self, keys: Any, rows: Any, c: int) -> tuple[Real, Real]:
+        """Bandwidths in bins, and the mean log-likelihood, per bin, of a row of class c under the kernels of the others."""
+        centres, cells = np.array(keys, dtype=np.float64) + 0.5, rows.value
+        if not cells[:, c].any():
+            return np.empty(0), np.empty(0)
+        rule = replace(self, bandwidth="scott")._bandwidths(centres, cells[:, [c]], 1.0)[0]
+        tried, likelihoods = self._tried(centres, cells[:, c], rule)
+        return tried, likelihoods / cells[:, c].sum()
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
         score = 0.0

@@ -1,0 +1,173 @@
+"""Draws the pictures of docs/gallery.md: `python docs/make_pictures.py [name ...]`, into docs/pictures.
+
+BANBURY_DATA names the folder of public data sets; pictures that need one are left as they are without it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+from matplotlib import pyplot
+from PIL import Image
+from sklearn.datasets import load_iris
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import banbury as bb
+from banbury.calibration import calibrate
+from banbury.plots.display import Display
+from benchmarks import datasets
+
+FOLDER = ROOT / "docs" / "pictures"
+COLOURS = 64  # of a picture's palette: files stay small, and nobody sees the difference
+
+
+def iris() -> dict[str, object]:
+    flowers = load_iris()
+    columns = {name.removesuffix(" (cm)") + ", cm": flowers.data[:, j] for j, name in enumerate(flowers.feature_names)}
+    return {**columns, "species": flowers.target_names[flowers.target]}
+
+
+def densities() -> Display:
+    flowers = iris()
+    model = bb.estimate(bb.count(flowers, target="species"))
+    return bb.plots.LikelihoodDisplay.from_model(model, "petal length, cm", flowers)
+
+
+def kernel_densities() -> Display:
+    wines = bb.datasets.wine()
+    model = bb.estimate(bb.count(wines, target="cultivar", features=bb.KernelDensity()))
+    return bb.plots.LikelihoodDisplay.from_model(model, "proline", wines, prior=True)
+
+
+def counts() -> Display:
+    with datasets.adult() as (train, _, reading):
+        features = {"hours_per_week": bb.Histogram(), "education_num": bb.Poisson()}
+        model = bb.estimate(bb.count(train, target=datasets.INCOME, features=features, **reading))
+        return bb.plots.LikelihoodDisplay.from_model(model, "education_num", train, **reading)
+
+
+def bars() -> Display:
+    with datasets.adult() as (train, _, reading):
+        model = bb.estimate(bb.count(train, target=datasets.INCOME, **reading))
+        return bb.plots.LikelihoodDisplay.from_model(model, "occupation")
+
+
+def boundary() -> Display:
+    flowers = iris()
+    model = bb.estimate(bb.count(flowers, target="species"))
+    return bb.plots.DecisionBoundaryDisplay.from_model(model, ["petal length, cm", "petal width, cm"], flowers)
+
+
+def difference() -> Display:
+    flowers = iris()
+    model = bb.estimate(bb.count(flowers, target="species", features=bb.Gaussian(variance="shared")))
+    two = ["petal length, cm", "petal width, cm"]
+    return bb.plots.DecisionBoundaryDisplay.from_model(model, two, flowers, difference=["virginica", "versicolor"])
+
+
+def evidence() -> Display:
+    with datasets.adult() as (train, test, reading):
+        model = bb.estimate(bb.count(train, target=datasets.INCOME, **reading))
+        rows = np.genfromtxt(test, delimiter=",", dtype=str, max_rows=8, autostrip=True)
+        row = dict(zip(datasets.ADULT[:-1], rows[7].tolist(), strict=False))
+        row = {name: float(value) if value.lstrip("-").isdigit() else value for name, value in row.items()}
+        return bb.plots.EvidenceDisplay.from_model(model, row)
+
+
+def newsgroups(train: bool = True) -> tuple[list[str], list[str]]:
+    with datasets.unpacked("20news-bydate") as folder:
+        return datasets.texts(folder / f"20news-bydate-{'train' if train else 'test'}")
+
+
+def words() -> Display:
+    model = bb.estimate(bb.count(*newsgroups()))
+    text = "The shuttle launch was delayed again: a valve in the main engine froze, and NASA wants the orbit checked."
+    return bb.plots.EvidenceDisplay.from_model(model, text, most=12)
+
+
+def nomogram() -> Display:
+    flowers = iris()
+    model = bb.estimate(bb.count(flowers, target="species"))
+    return bb.plots.NomogramDisplay.from_model(model, "virginica", "versicolor", data=flowers)
+
+
+def nomogram_row() -> Display:
+    with datasets.adult() as (train, _, reading):
+        features = {"capital_gain": bb.Bernoulli(threshold=0), "capital_loss": bb.Bernoulli(threshold=0), "fnlwgt": None, "native_country": None}
+        model = bb.estimate(bb.count(train, target=datasets.INCOME, features=features, **reading))
+        row = {"age": 38.0, "workclass": "Private", "education": "Bachelors", "education_num": 13.0, "marital_status": "Married-civ-spouse", "occupation": None, "relationship": "Husband", "race": "White", "sex": "Male", "capital_gain": 0.0, "capital_loss": 0.0, "hours_per_week": 45.0}
+        return bb.plots.NomogramDisplay.from_model(model, ">50K", row=row, most=8)
+
+
+def confusion() -> Display:
+    train, train_groups = newsgroups()
+    test, test_groups = newsgroups(train=False)
+    model = bb.estimate(bb.count(train, train_groups))
+    return bb.plots.ConfusionMatrixDisplay.from_predictions(test_groups, model.predict(test))
+
+
+def learning() -> Display:
+    curve = bb.learning_curve(bb.datasets.wine(), target="cultivar", repeats=20, how="predictive", beside="logistic_regression")
+    return bb.plots.LearningCurveDisplay.from_learning_curve(curve)
+
+
+def calibration() -> Display:
+    with datasets.adult() as (train, test, reading):
+        found = bb.cross_validate(train, target=datasets.INCOME, folds=5, **reading)
+        with np.errstate(divide="ignore"):
+            honest = calibrate("isotonic", np.log(found.posteriors), found.truth)
+        model = bb.estimate(bb.count(train, target=datasets.INCOME, **reading)).calibrated(honest)
+        return bb.plots.CalibrationDisplay.from_model(model, test, **reading)
+
+
+def bandwidth() -> Display:
+    wines = {"proline": bb.datasets.wine()["proline"], "drink": ["wine"] * 178}
+    model = bb.estimate(bb.count(wines, target="drink", features=bb.KernelDensity()))
+    return bb.plots.BandwidthDisplay.from_model(model, "proline")
+
+
+ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, learning, bandwidth)
+WITH_DATA = {
+    counts: "adult",
+    bars: "adult",
+    evidence: "adult",
+    nomogram_row: "adult",
+    calibration: "adult",
+    words: "20news-bydate",
+    confusion: "20news-bydate",
+}
+
+
+def write(picture: Callable[[], Display]) -> None:
+    shown = picture()
+    drawn = io.BytesIO()
+    shown.figure_.savefig(drawn, format="png", dpi=100)
+    path = FOLDER / f"{picture.__name__}.png"
+    Image.open(drawn).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    pyplot.close(shown.figure_)
+    print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1000:.0f} kB")
+
+
+def main(wanted: list[str]) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for picture in (*ALWAYS, *WITH_DATA):
+        if wanted and picture.__name__ not in wanted:
+            continue
+        if picture in WITH_DATA and not datasets.there(WITH_DATA[picture]):
+            print(f"{picture.__name__} needs {WITH_DATA[picture]}; {datasets.UNSET}")
+            continue
+        write(picture)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,25 @@
+"""Pictures of models, explanations and results, drawn with matplotlib: ``pip install 'banbury[plots]'``.
+
+They are used as scikit-learn's displays are: ``from_...`` computes and draws; the numbers stay as attributes; ``plot`` draws them
+again, on ``ax`` if given; ``ax_`` and ``figure_`` are what was drawn on; ``save`` writes a PNG or SVG file.
+"""
+
+from banbury.plots.bandwidth import BandwidthDisplay
+from banbury.plots.boundary import DecisionBoundaryDisplay
+from banbury.plots.calibration import CalibrationDisplay
+from banbury.plots.confusion import ConfusionMatrixDisplay
+from banbury.plots.evidence import EvidenceDisplay
+from banbury.plots.learning import LearningCurveDisplay
+from banbury.plots.likelihood import LikelihoodDisplay
+from banbury.plots.nomogram import NomogramDisplay
+
+__all__ = [
+    "BandwidthDisplay",
+    "CalibrationDisplay",
+    "ConfusionMatrixDisplay",
+    "DecisionBoundaryDisplay",
+    "EvidenceDisplay",
+    "LearningCurveDisplay",
+    "LikelihoodDisplay",
+    "NomogramDisplay",
+]

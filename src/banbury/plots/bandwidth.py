@@ -1,0 +1,125 @@
+"""BandwidthDisplay: a kernel density under, at and over its best bandwidth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import KernelDensity
+from banbury.naive_bayes import Model, estimate
+from banbury.plots.display import COLOURS, FAINT, STYLE, Display, library, name, pyplot
+from banbury.plots.features import check_model, grid, log_likelihood, number_of
+
+Real = NDArray[np.float64]
+CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
+
+
+class BandwidthDisplay(Display):
+    """Left, how likely each row is under the kernels of the others, over bandwidths; right, three of the densities.
+
+    ``bandwidths`` are those tried, in the column's own unit; ``log_likelihood`` is the mean over rows, in nats; ``best`` is the
+    bandwidth of the highest. ``shown`` are the three bandwidths drawn, ``density`` their densities at ``values``.
+
+    >>> import banbury as bb
+    >>> from sklearn.datasets import load_iris
+    >>> widths = {"petal width": load_iris().data[:, 3], "kind": ["iris"] * 150}
+    >>> model = bb.estimate(bb.count(widths, target="kind", features=bb.KernelDensity()))
+    >>> shown = bb.plots.BandwidthDisplay.from_model(model, "petal width")
+    >>> shown.density.shape, bool(shown.best == shown.bandwidths[shown.log_likelihood.argmax()])
+    ((1000, 3), True)
+    """
+
+    def __init__(
+        self,
+        feature: str,
+        label: Any,
+        bandwidths: Real,
+        likelihoods: Real,
+        shown: tuple[float, float, float],
+        values: Real,
+        density: Real,
+    ) -> None:
+        self.feature, self.label = feature, label
+        self.bandwidths, self.log_likelihood = bandwidths, likelihoods
+        self.shown, self.values, self.density = shown, values, density
+
+    @property
+    def best(self) -> float:
+        """The bandwidth under which the rows left out are likeliest."""
+        return float(self.bandwidths[self.log_likelihood.argmax()])
+
+    @classmethod
+    def from_model(
+        cls, model: Model, feature: str, label: Any = None, *, times: float = 8.0, ax: Any = None
+    ) -> Self:
+        """Draws a kernel density of one class, its best bandwidth, and one ``times`` narrower and wider.
+
+        ``label`` may be left out where there is one class. Bandwidths are at least as wide as a bin of the tally.
+        """
+        check_model(model)
+        found = model.schema[feature]
+        if not isinstance(found.family, KernelDensity):
+            raise errors.bad_setting(f"the family of {feature!r}", found.family.name, "'kernel_density' for bandwidths")
+        if label is None and len(model.classes) > 1:
+            raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
+        if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:
+            raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
+        c = 0 if label is None else number_of(model, label)
+        place = [f.name for f in model.schema.keyed].index(feature)
+        bandwidths, scores = found.family.left_out(*model.tally.counts.feature(place), c)
+        if len(bandwidths) < 2:
+            raise errors.bad_setting(
+                f"column {feature!r}", f"too few values in class {model.classes[c]!r}", "one of two different values at least"
+            )
+        bandwidths, scores = bandwidths * found.unit, scores - np.log(found.unit)
+        best = float(bandwidths[scores.argmax()])
+        shown = max(best / times, found.unit), best, best * times
+        values = grid(model, found)
+        each = [_density(model, feature, found.family, h, values)[:, c] for h in shown]
+        return cls(feature, model.classes[c], bandwidths, scores, shown, values, np.stack(each, axis=1)).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draws it, on a pair of axes if given."""
+        if ax is None:
+            with library().rc_context(STYLE):
+                ax = pyplot().subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
+        try:
+            left, right = ax
+        except (TypeError, ValueError):
+            raise errors.bad_setting("ax", ax, "a pair of axes: this picture has two parts") from None
+        self.ax_, self.figure_ = np.array([left, right], dtype=object), left.figure
+        left.plot(self.bandwidths, self.log_likelihood, color="black", marker=".", markersize=4, linewidth=1.0)
+        for (called, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
+            left.axvline(h, color=colour, linestyle=style, linewidth=1.4)
+            right.plot(self.values, density, color=colour, linestyle=style, label=f"{called}: {h:.3g}")
+        left.set_xscale("log")
+        top = self.log_likelihood.max()
+        left.set_ylim(max(self.log_likelihood.min(), top - 3.0) - 0.05, top + 0.15)
+        left.set_xlabel(f"bandwidth, in units of {name(self.feature)}")
+        left.set_ylabel("mean log-likelihood of a row left out (nats)")
+        left.set_title(f"The best bandwidth is {self.best:.3g}")
+        left.grid(axis="y", color=FAINT, linewidth=0.4)
+        right.set_xlim(self.values[0], self.values[-1])
+        right.set_ylim(0.0, None)
+        right.set_xlabel(name(self.feature))
+        right.set_ylabel(f"density given {name(self.label)}")
+        right.set_title("Kernel densities by bandwidth")
+        right.legend()
+        return self
+
+
+def _density(model: Model, feature: str, family: KernelDensity, bandwidth: float, values: Real) -> Real:
+    """The densities of all classes under another bandwidth."""
+    choice = model.choice
+    other = estimate(
+        model.tally,
+        how=choice.how,
+        alpha=choice.alpha,
+        seed=choice.seed,
+        features={feature: replace(family, bandwidth=float(bandwidth))},
+    )
+    return np.exp(log_likelihood(other, feature, values))

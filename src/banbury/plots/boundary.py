@@ -1,0 +1,182 @@
+"""DecisionBoundaryDisplay: which class wins where, over two numeric features; or how far one class is ahead of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.naive_bayes import Model
+from banbury.plots.display import Display, colour, library, mark, name, names
+from banbury.plots.features import Rows, check_model, number_of, numeric, span, table
+
+Real = NDArray[np.float64]
+MOST_POINTS = 2_000
+
+
+class DecisionBoundaryDisplay(Display):
+    """Posteriors over two numeric features; the others are missing, or held at the values of ``fixed``.
+
+    ``xx0`` and ``xx1`` are the grid, ``posterior`` what the model says there, (len(xx1), len(xx0), classes), and ``difference`` the
+    two classes whose posteriors are subtracted, or None.
+
+    >>> import banbury as bb
+    >>> from sklearn.datasets import load_iris
+    >>> flowers, species = load_iris(return_X_y=True)
+    >>> model = bb.estimate(bb.count(flowers, species))
+    >>> shown = bb.plots.DecisionBoundaryDisplay.from_model(model, ["x2", "x3"], steps=50)
+    >>> shown.posterior.shape
+    (50, 50, 3)
+    """
+
+    def __init__(
+        self,
+        features: tuple[str, str],
+        classes: tuple[Any, ...],
+        xx0: Real,
+        xx1: Real,
+        posterior: Real,
+        *,
+        difference: tuple[Any, Any] | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        points: tuple[Real, Real, NDArray[np.int64]] | None = None,
+    ) -> None:
+        self.features, self.classes = features, classes
+        self.xx0, self.xx1, self.posterior = xx0, xx1, posterior
+        self.difference, self.fixed, self.points = difference, dict(fixed or {}), points
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Model,
+        features: Sequence[str],
+        data: Any = None,
+        target: Any = None,
+        *,
+        difference: Sequence[Any] | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        steps: int = 250,
+        ax: Any = None,
+        **reading: Any,
+    ) -> Self:
+        """Draws the regions of two features, and the rows of ``data`` as points (2,000 of them at most).
+
+        ``difference``: two classes; what is drawn is then the posterior of the first minus that of the second. ``fixed``:
+        values of other features, which are missing otherwise.
+        """
+        check_model(model, classes=2)
+        pair = _pair("features", features, "the names of two numeric columns")
+        for feature in pair:
+            numeric(model, feature)
+        held_at = dict(fixed or {})
+        for feature in held_at:
+            if model.schema[feature].name in pair:
+                raise errors.bad_setting("fixed", feature, "another column than the two that are drawn")
+        if difference is not None:
+            difference = _pair("difference", difference, "two of the model's classes")
+            for label in difference:
+                number_of(model, label)
+        if isinstance(steps, bool) or not isinstance(steps, int) or not 2 <= steps <= 2_000:
+            raise errors.bad_setting("steps", steps, "a whole number from 2 to 2,000")
+        points = None if data is None else _points(Rows(model, data, target, reading), pair)
+        xx0, xx1 = (
+            np.linspace(*span(model, feature, None if points is None else points[i]), steps)
+            for i, feature in enumerate(pair)
+        )
+        across, up = np.meshgrid(xx0, xx1)
+        given: dict[str, Any] = {pair[0]: across.ravel(), pair[1]: up.ravel()}
+        given |= {feature: [value] * across.size for feature, value in held_at.items()}
+        posterior = model.posterior(table(model, given)).reshape(steps, steps, -1)
+        two = None if difference is None else (difference[0], difference[1])
+        return cls(pair, model.classes, xx0, xx1, posterior, difference=two, fixed=held_at, points=points).plot(ax)
+
+    @property
+    def response(self) -> Real:
+        """What is drawn: the number of the winning class, or the difference of two posteriors."""
+        if self.difference is None:
+            return np.asarray(self.posterior.argmax(axis=2))
+        a, b = (self.classes.index(label) for label in self.difference)
+        return np.asarray(self.posterior[:, :, a] - self.posterior[:, :, b])
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draws it, on ``ax`` if given."""
+        ax = self._begin(ax, 5.8 if self.difference is None else 6.4, 4.4)
+        if self.difference is None:
+            self._regions(ax)
+        else:
+            self._ahead(ax)
+        self._rows(ax)
+        ax.set_xlim(self.xx0[0], self.xx0[-1])
+        ax.set_ylim(self.xx1[0], self.xx1[-1])
+        ax.set_xlabel(name(self.features[0], 40))
+        ax.set_ylabel(name(self.features[1], 40))
+        ax.set_title(self._title())
+        return self
+
+    def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
+        extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])
+        return ax.imshow(colours, extent=extent, origin="lower", aspect="auto", zorder=0, **style)
+
+    def _regions(self, ax: Any) -> None:
+        """Each class's region in its colour, the paler the less sure; the borders in black."""
+        own = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
+        winner = self.posterior.argmax(axis=2)
+        sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
+        self._image(ax, 1.0 - (0.1 + 0.35 * sure)[:, :, None] * (1.0 - own[winner]))
+        for c in range(len(self.classes)):
+            lead = self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2)
+            self._border(ax, lead)
+
+    def _border(self, ax: Any, lead: Real) -> None:
+        if lead.min() < 0 < lead.max():
+            ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors="black", linewidths=1.0)
+
+    def _ahead(self, ax: Any) -> None:
+        assert self.difference is not None
+        a, b = (self.classes.index(label) for label in self.difference)
+        first, second = (name(label) for label in self.difference)
+        ends = [colour(b), "#FFFFFF", colour(a)]
+        shades = library().colors.LinearSegmentedColormap.from_list("ahead", ends, N=41)
+        image = self._image(ax, self.response, cmap=shades, vmin=-1.0, vmax=1.0)
+        bar = self.figure_.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
+        bar.set_label(f"P({first} | row) − P({second} | row)")
+        bar.outline.set_visible(False)
+        self._border(ax, self.response)
+
+    def _rows(self, ax: Any) -> None:
+        called = names(self.classes)
+        for c, label in enumerate(called):
+            style = {"color": colour(c), "marker": mark(c), "edgecolors": "white", "linewidths": 0.6, "label": label}
+            if self.points is not None:
+                own = self.points[2] == c
+                ax.scatter(self.points[0][own], self.points[1][own], s=24, zorder=3, **style)
+            elif self.difference is None:
+                ax.scatter([], [], s=40, **{**style, "marker": "s"})
+        if self.points is not None or self.difference is None:
+            ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(called) > 8 else 1)
+
+    def _title(self) -> str:
+        what = "Most probable class"
+        if self.difference is not None:
+            what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
+        held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
+        return f"{what}; {held_at}" if held_at else what
+
+
+def _pair(setting: str, given: Any, wanted: str) -> tuple[Any, Any]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2 or given[0] == given[1]:
+        raise errors.bad_setting(setting, given, wanted)
+    return given[0], given[1]
+
+
+def _points(rows: Rows, features: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
+    """The rows that have both values and a class, evenly picked where there are many."""
+    x, y = (rows.numbers(feature) for feature in features)
+    used = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (rows.classes >= 0))
+    if not len(used):
+        raise errors.empty_data(None, f"no row has values of both {features[0]!r} and {features[1]!r}")
+    used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
+    return x[used], y[used], rows.classes[used]

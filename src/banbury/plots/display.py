@@ -1,0 +1,116 @@
+"""Display: what every picture can do, and the colours, marks and names that all of them share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from banbury import errors
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart, the darkest first; yellow is too light for a line.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#888888")
+LINES = ("-", "--", ":", "-.")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+FOR, AGAINST, SUM = COLOURS[0], COLOURS[1], "#444444"
+FAINT = "#BBBBBB"
+FORMATS = (".png", ".svg")
+LONGEST_NAME = 24
+STYLE = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+}
+
+
+class Display:
+    """A picture: ``plot`` draws it, and ``save`` writes it to a file."""
+
+    ax_: Any = None
+    figure_: Any = None
+
+    def plot(self, ax: Any = None) -> Self:
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str], dpi: int = 100) -> Self:
+        """Writes the picture to a file, whose name ends in .png or .svg."""
+        path = Path(path)
+        if path.suffix.lower() not in FORMATS:
+            raise errors.unknown_choice("the ending of a picture's file", path.suffix, FORMATS)
+        if self.figure_ is None:
+            self.plot()
+        svg = path.suffix.lower() == ".svg"
+        with library().rc_context({"svg.hashsalt": "banbury"}):  # the same picture is the same file
+            try:
+                self.figure_.savefig(path, dpi=dpi, metadata={"Date": None} if svg else None)
+            except OSError as problem:
+                raise errors.unwritable_file(path, problem.strerror or str(problem)) from None
+        return self
+
+    def _begin(self, ax: Any, width: float, height: float) -> Any:
+        """The axes to draw on: those given, or new ones of this size in inches."""
+        if ax is None:
+            with library().rc_context(STYLE):
+                ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+def library() -> Any:
+    """matplotlib, or an error that says how to get it."""
+    try:
+        import matplotlib
+        import matplotlib.pyplot  # noqa: F401: a part that is missing shows here
+    except ImportError:
+        raise errors.missing_library(
+            "matplotlib", "pictures are drawn", "models, explanations and results print, and have their numbers"
+        ) from None
+    return matplotlib
+
+
+def pyplot() -> Any:
+    return library().pyplot
+
+
+def colour(c: int) -> str:
+    return COLOURS[c % len(COLOURS)]
+
+
+def line(c: int) -> str:
+    """Beyond eight classes colours come again, with other lines."""
+    return LINES[c // len(COLOURS) % len(LINES)]
+
+
+def mark(c: int) -> str:
+    return MARKS[(c + c // len(COLOURS)) % len(MARKS)]
+
+
+def name(thing: Any, longest: int = LONGEST_NAME) -> str:
+    """A class, feature or value as a short text, none of whose signs matplotlib takes for its own."""
+    text = f"{thing:.4g}" if isinstance(thing, (float, np.floating)) else "missing" if thing is None else str(thing)
+    text = "".join(sign if sign.isprintable() else " " for sign in text)
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def names(things: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
+    """Short names that tell the things apart: where an ending tells more than a beginning, the ending is kept."""
+    short = [name(thing, longest) for thing in things]
+    if len(set(short)) == len(short):
+        return short
+    return [text if len(str(thing)) <= longest else "…" + name(str(thing)[1 - longest :]) for text, thing in zip(short, things, strict=True)]
+
+
+def signed(weight: float) -> str:
+    """A weight of evidence in decibans, with its sign."""
+    return f"{weight:+.1f}".replace("-", "−") if np.isfinite(weight) else "+∞" if weight > 0 else "−∞"

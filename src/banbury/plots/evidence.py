@@ -1,0 +1,98 @@
+"""EvidenceDisplay: why a row got its class, as bars of decibans."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from banbury import errors
+from banbury.explain import Evidence, Explanation
+from banbury.naive_bayes import Model
+from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, name, signed
+from banbury.plots.features import check_model
+
+
+class EvidenceDisplay(Display):
+    """The prior, the evidence of every feature or word, and their sum, in decibans; ``explanation`` has the numbers.
+
+    ``labels`` and ``weights`` are the bars from the top: the prior, the strongest evidence, what the rest says together, the sum.
+
+    >>> import banbury as bb
+    >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+    >>> row = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
+    >>> shown = bb.plots.EvidenceDisplay.from_model(model, row)
+    >>> shown.labels
+    ['prior', 'outlook = sunny', 'humidity = high', 'wind = strong', 'temperature = cool', 'sum']
+    >>> [round(weight, 2) for weight in shown.weights]
+    [-2.55, 3.01, 2.93, 1.96, -1.25, 4.1]
+    """
+
+    def __init__(self, explanation: Explanation, *, most: int = 15) -> None:
+        if not isinstance(explanation, Explanation):
+            raise errors.bad_setting(
+                "the explanation", type(explanation).__name__, "an Explanation, as model.explain makes it"
+            )
+        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+            raise errors.bad_setting("most", most, "a whole number from 1 up")
+        self.explanation = explanation
+        shown, rest = explanation.evidence[:most], explanation.evidence[most:]
+        alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
+        self.labels = ["prior", *(_label(e, alone) for e in shown)]
+        self.weights = [explanation.prior, *(e.decibans for e in shown)]
+        if rest:
+            self.labels.append(f"{len(rest):,} more")
+            self.weights.append(sum(e.decibans for e in rest))
+        self.labels.append("sum")
+        self.weights.append(explanation.decibans)
+
+    @classmethod
+    def from_explanation(cls, explanation: Explanation, *, most: int = 15, ax: Any = None) -> Self:
+        """Draws an explanation: the ``most`` strongest features or words, and all others together."""
+        return cls(explanation, most=most).plot(ax)
+
+    @classmethod
+    def from_model(cls, model: Model, row: Any, against: Any = None, *, most: int = 15, ax: Any = None) -> Self:
+        """Draws what ``model.explain(row, against)`` says."""
+        check_model(model, classes=2)
+        return cls(model.explain(row, against), most=most).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draws it, on ``ax`` if given."""
+        ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
+        told = self.explanation
+        weights = np.array(self.weights)
+        reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
+        lengths = np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach)  # the infinite reach a little farther
+        places = np.arange(len(weights)) + np.where(np.arange(len(weights)) == len(weights) - 1, 0.35, 0.0)
+        colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
+        ax.barh(places, lengths, 0.72, color=[*colours, SUM])
+        for place, length, weight in zip(places, lengths, weights, strict=True):
+            side = 1 if length >= 0 else -1
+            ax.annotate(
+                signed(weight),
+                (length, place),
+                xytext=(3 * side, 0),
+                textcoords="offset points",
+                va="center_baseline",
+                ha="left" if side > 0 else "right",
+                fontsize=8,
+            )
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.axhline(len(weights) - 1.33, color=FAINT, linewidth=0.8)
+        ax.set_yticks(places, self.labels)
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        room = 1.22 * float(np.abs(lengths).max(initial=0.0)) or 1.0
+        ax.set_xlim(min(-0.25 * room, 1.25 * lengths.min()), max(0.25 * room, 1.25 * lengths.max()))
+        ax.set_ylim(places[-1] + 0.6, -0.6)
+        winner, other = name(told.winner), name(told.against)
+        ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
+        ax.set_title(f"{winner} {told.probability:.1%} against {other} {told.probability_against:.1%}: the evidence")
+        return self
+
+
+def _label(evidence: Evidence, alone: bool) -> str:
+    value = name(evidence.value, 28) + (f" × {evidence.times}" if evidence.times > 1 else "")
+    value += "" if evidence.seen else " (never seen)"
+    return value if alone else f"{name(evidence.feature)} = {value}"

@@ -1,0 +1,126 @@
+"""What pictures ask of a model: the values to draw of a feature, what the model says of them, and the rows beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import Bernoulli
+from banbury.distributions.family import Feature
+from banbury.naive_bayes import Model
+from banbury.selection import held
+
+Real = NDArray[np.float64]
+SAMPLED = 4_000  # rows drawn from a model to see where its values lie
+STEPS = 1_000
+
+
+def check_model(model: Any, classes: int = 1) -> None:
+    if not isinstance(model, Model):
+        raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate makes it")
+    if len(model.classes) < classes:
+        raise errors.bad_setting(
+            "the model", f"one class, {model.classes[0]!r}", "one of two classes at least for this picture"
+        )
+
+
+def number_of(model: Model, label: Any) -> int:
+    """The number of a class."""
+    if label not in model.classes:
+        raise errors.unknown_class(label, model.classes)
+    return model.classes.index(label)
+
+
+def is_numeric(feature: Feature) -> bool:
+    return feature.family.shape in ("moments", "bins")
+
+
+def numeric(model: Model, feature: str) -> Feature:
+    """The feature, which must hold numbers."""
+    found = model.schema[feature]
+    if not is_numeric(found):
+        raise errors.not_numeric(found.name, found.family.name)
+    return found
+
+
+def only_missing(model: Model, n_rows: int) -> dict[str, Any]:
+    """Rows of which nothing is known, as the model reads rows."""
+    numbers = {f.name for f in model.schema.features if is_numeric(f)}
+    return {column: [np.nan if column in numbers else None] * n_rows for column in model.schema.columns}
+
+
+def table(model: Model, given: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
+    """Rows of which these columns are known and all others missing."""
+    n_rows = len(next(iter(given.values())))
+    return {**only_missing(model, n_rows), **given}
+
+
+def log_likelihood(model: Model, feature: str, values: Any) -> Real:
+    """log P(value | class), values × classes, as the model scores rows."""
+    return model.log_likelihood(table(model, {feature: values}), feature)
+
+
+def keys(model: Model, feature: Feature) -> tuple[list[Any], list[str]]:
+    """The values of a feature that is no number, as rows have them, and what they are called."""
+    family = feature.family
+    if isinstance(family, Bernoulli):
+        if family.threshold is not None:
+            t = family.threshold
+            return [t, float(np.nextafter(t, np.inf))], [f"at most {t:g}", f"above {t:g}"]
+        if family.yes is not None:
+            other = f"not {family.yes}" if isinstance(family.yes, str) else family.yes + 1
+            return [other, family.yes], [f"not {family.yes}", str(family.yes)]
+        return [False, True], ["no", "yes"]
+    place = [f.name for f in model.schema.keyed].index(feature.name)
+    found = list(model.tally.counts.keys[place])
+    return found, ["missing" if key is None else str(key) for key in found]
+
+
+def rows_with(model: Model, feature: Feature) -> Real:
+    """How many rows counted have each of the values that ``keys`` names."""
+    place = [f.name for f in model.schema.keyed].index(feature.name)
+    return np.asarray(model.tally.counts.feature(place)[1].value.sum(axis=1))
+
+
+def span(model: Model, feature: str, values: Real | None = None) -> tuple[float, float]:
+    """Where to draw: from the lowest to the highest of the values, or of nearly all that the model would draw."""
+    if values is None:
+        drawn = np.asarray(model.sample(SAMPLED)[feature], dtype=np.float64)
+        low, high = np.quantile(drawn[np.isfinite(drawn)], [0.005, 0.995])
+    else:
+        low, high = values.min(), values.max()
+    room = (high - low) * 0.05 or abs(low) * 0.05 or 0.5
+    return float(low - room), float(high + room)
+
+
+def grid(model: Model, feature: Feature, values: Real | None = None, steps: int = STEPS) -> Real:
+    """Values to draw a numeric feature at; of counts the whole numbers."""
+    low, high = span(model, feature.name, values)
+    if feature.family.name != "poisson":
+        return np.linspace(low, high, steps)
+    low, high = max(np.floor(low), 0.0), np.ceil(high)
+    return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
+
+
+class Rows:
+    """Labelled rows beside a model: the number of each one's class, and columns of numbers."""
+
+    def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:
+        target = model.schema.target if target is None else target
+        self._held = held(data, target, schema=model.schema, **reading)
+        for label in self._held.classes:
+            number_of(model, label)
+        lookup = np.array([*(model.classes.index(label) for label in self._held.classes), -1], dtype=np.int64)
+        self.classes: NDArray[np.int64] = lookup[self._held.labels]
+
+    def numbers(self, feature: str) -> Real:
+        parts = [batch.numbers([feature])[0].reshape(-1) for batch in self._held.batches]
+        return np.concatenate(parts).astype(np.float64)
+
+    @property
+    def batches(self) -> tuple[Any, ...]:
+        return self._held.batches
