@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/gallery.md: `python docs/make_pictures.py [name ...]`, into docs/pictures.
+"""Draws the pictures of docs/gallery.md: `python -m docs.make_pictures [name ...]`, into docs/pictures.
 
 BANBURY_DATA names the folder of public data sets; pictures that need one are left as they are without it.
 """
@@ -11,24 +11,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
+from benchmarks import datasets
 from matplotlib import pyplot
 from PIL import Image
 from sklearn.datasets import load_iris
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
 import banbury as bb
 from banbury.calibration import calibrate
 from banbury.plots.display import Display
-from benchmarks import datasets
 
-FOLDER = ROOT / "docs" / "pictures"
-COLOURS = 64  # of a picture's palette: files stay small, and nobody sees the difference
+FOLDER = Path(__file__).parent / "pictures"
+COLOURS = 256  # of a picture's palette: files stay small, and nobody sees the difference
 
 
 def iris() -> dict[str, object]:
@@ -103,10 +97,28 @@ def nomogram() -> Display:
 
 def nomogram_row() -> Display:
     with datasets.adult() as (train, _, reading):
-        features = {"capital_gain": bb.Bernoulli(threshold=0), "capital_loss": bb.Bernoulli(threshold=0), "fnlwgt": None, "native_country": None}
+        features = {
+            "capital_gain": bb.Bernoulli(threshold=0),
+            "capital_loss": bb.Bernoulli(threshold=0),
+            "fnlwgt": None,
+            "native_country": None,
+        }
         model = bb.estimate(bb.count(train, target=datasets.INCOME, features=features, **reading))
-        row = {"age": 38.0, "workclass": "Private", "education": "Bachelors", "education_num": 13.0, "marital_status": "Married-civ-spouse", "occupation": None, "relationship": "Husband", "race": "White", "sex": "Male", "capital_gain": 0.0, "capital_loss": 0.0, "hours_per_week": 45.0}
-        return bb.plots.NomogramDisplay.from_model(model, ">50K", row=row, most=8)
+        row = {
+            "age": 38.0,
+            "workclass": "Private",
+            "education": "Bachelors",
+            "education_num": 13.0,
+            "marital_status": "Married-civ-spouse",
+            "occupation": None,
+            "relationship": "Husband",
+            "race": "White",
+            "sex": "Male",
+            "capital_gain": 0.0,
+            "capital_loss": 0.0,
+            "hours_per_week": 45.0,
+        }
+        return bb.plots.NomogramDisplay.from_model(model, ">50K", data=train, row=row, most=8, **reading)
 
 
 def confusion() -> Display:
@@ -117,7 +129,10 @@ def confusion() -> Display:
 
 
 def learning() -> Display:
-    curve = bb.learning_curve(bb.datasets.wine(), target="cultivar", repeats=20, how="predictive", beside="logistic_regression")
+    with datasets.unpacked("sms-spam") as folder:
+        lines = (folder / "SMSSpamCollection").read_text(encoding="utf-8").splitlines()
+    kinds, messages = zip(*(line.split("\t", 1) for line in lines), strict=True)
+    curve = bb.learning_curve(list(messages), list(kinds), beside="logistic_regression")
     return bb.plots.LearningCurveDisplay.from_learning_curve(curve)
 
 
@@ -136,13 +151,14 @@ def bandwidth() -> Display:
     return bb.plots.BandwidthDisplay.from_model(model, "proline")
 
 
-ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, learning, bandwidth)
+ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, bandwidth)
 WITH_DATA = {
     counts: "adult",
     bars: "adult",
     evidence: "adult",
     nomogram_row: "adult",
     calibration: "adult",
+    learning: "sms-spam",
     words: "20news-bydate",
     confusion: "20news-bydate",
 }
@@ -155,10 +171,11 @@ def write(picture: Callable[[], Display]) -> None:
     path = FOLDER / f"{picture.__name__}.png"
     Image.open(drawn).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
     pyplot.close(shown.figure_)
-    print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1000:.0f} kB")
+    print(f"{path.name}  {path.stat().st_size / 1000:.0f} kB")
 
 
 def main(wanted: list[str]) -> None:
+    matplotlib.use("Agg")
     FOLDER.mkdir(exist_ok=True)
     for picture in (*ALWAYS, *WITH_DATA):
         if wanted and picture.__name__ not in wanted:

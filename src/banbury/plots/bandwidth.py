@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions import KernelDensity
 from banbury.naive_bayes import Model, estimate
-from banbury.plots.display import COLOURS, FAINT, STYLE, Display, library, name, pyplot
+from banbury.plots.display import COLOURS, FAINT, Display, name, pyplot
 from banbury.plots.features import check_model, grid, log_likelihood, number_of
 
 Real = NDArray[np.float64]
@@ -53,9 +53,7 @@ class BandwidthDisplay(Display):
         return float(self.bandwidths[self.log_likelihood.argmax()])
 
     @classmethod
-    def from_model(
-        cls, model: Model, feature: str, label: Any = None, *, times: float = 8.0, ax: Any = None
-    ) -> Self:
+    def from_model(cls, model: Model, feature: str, label: Any = None, *, times: float = 8.0, ax: Any = None) -> Self:
         """Draws a kernel density of one class, its best bandwidth, and one ``times`` narrower and wider.
 
         ``label`` may be left out where there is one class. Bandwidths are at least as wide as a bin of the tally.
@@ -73,7 +71,9 @@ class BandwidthDisplay(Display):
         bandwidths, scores = found.family.left_out(*model.tally.counts.feature(place), c)
         if len(bandwidths) < 2:
             raise errors.bad_setting(
-                f"column {feature!r}", f"too few values in class {model.classes[c]!r}", "one of two different values at least"
+                f"column {feature!r}",
+                f"too few values in class {model.classes[c]!r}",
+                "one of two different values at least",
             )
         bandwidths, scores = bandwidths * found.unit, scores - np.log(found.unit)
         best = float(bandwidths[scores.argmax()])
@@ -82,11 +82,9 @@ class BandwidthDisplay(Display):
         each = [_density(model, feature, found.family, h, values)[:, c] for h in shown]
         return cls(feature, model.classes[c], bandwidths, scores, shown, values, np.stack(each, axis=1)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draws it, on a pair of axes if given."""
+    def _draw(self, ax: Any) -> None:
         if ax is None:
-            with library().rc_context(STYLE):
-                ax = pyplot().subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
+            ax = pyplot().subplots(1, 2, figsize=(8.6, 3.6), layout="constrained")[1]
         try:
             left, right = ax
         except (TypeError, ValueError):
@@ -109,7 +107,6 @@ class BandwidthDisplay(Display):
         right.set_ylabel(f"density given {name(self.label)}")
         right.set_title("Kernel densities by bandwidth")
         right.legend()
-        return self
 
 
 def _density(model: Model, feature: str, family: KernelDensity, bandwidth: float, values: Real) -> Real:

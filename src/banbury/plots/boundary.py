@@ -20,8 +20,8 @@ MOST_POINTS = 2_000
 class DecisionBoundaryDisplay(Display):
     """Posteriors over two numeric features; the others are missing, or held at the values of ``fixed``.
 
-    ``xx0`` and ``xx1`` are the grid, ``posterior`` what the model says there, (len(xx1), len(xx0), classes), and ``difference`` the
-    two classes whose posteriors are subtracted, or None.
+    ``xx0`` and ``xx1`` are the grid, ``posterior`` what the model says there, (len(xx1), len(xx0), classes), and
+    ``difference`` the two classes whose posteriors are subtracted, or None.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -42,11 +42,13 @@ class DecisionBoundaryDisplay(Display):
         *,
         difference: tuple[Any, Any] | None = None,
         fixed: Mapping[str, Any] | None = None,
+        n_features: int = 2,
         points: tuple[Real, Real, NDArray[np.int64]] | None = None,
     ) -> None:
         self.features, self.classes = features, classes
         self.xx0, self.xx1, self.posterior = xx0, xx1, posterior
         self.difference, self.fixed, self.points = difference, dict(fixed or {}), points
+        self.n_features = n_features
 
     @classmethod
     def from_model(
@@ -82,16 +84,20 @@ class DecisionBoundaryDisplay(Display):
         if isinstance(steps, bool) or not isinstance(steps, int) or not 2 <= steps <= 2_000:
             raise errors.bad_setting("steps", steps, "a whole number from 2 to 2,000")
         points = None if data is None else _points(Rows(model, data, target, reading), pair)
-        xx0, xx1 = (
-            np.linspace(*span(model, feature, None if points is None else points[i]), steps)
-            for i, feature in enumerate(pair)
-        )
+        seen: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
+        xx0, xx1 = (np.linspace(*span(model, pair[i], seen[i]), steps) for i in (0, 1))
         across, up = np.meshgrid(xx0, xx1)
         given: dict[str, Any] = {pair[0]: across.ravel(), pair[1]: up.ravel()}
         given |= {feature: [value] * across.size for feature, value in held_at.items()}
         posterior = model.posterior(table(model, given)).reshape(steps, steps, -1)
         two = None if difference is None else (difference[0], difference[1])
-        return cls(pair, model.classes, xx0, xx1, posterior, difference=two, fixed=held_at, points=points).plot(ax)
+        drawn: dict[str, Any] = {
+            "difference": two,
+            "fixed": held_at,
+            "n_features": len(model.schema.features),
+            "points": points,
+        }
+        return cls(pair, model.classes, xx0, xx1, posterior, **drawn).plot(ax)
 
     @property
     def response(self) -> Real:
@@ -101,8 +107,7 @@ class DecisionBoundaryDisplay(Display):
         a, b = (self.classes.index(label) for label in self.difference)
         return np.asarray(self.posterior[:, :, a] - self.posterior[:, :, b])
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draws it, on ``ax`` if given."""
+    def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8 if self.difference is None else 6.4, 4.4)
         if self.difference is None:
             self._regions(ax)
@@ -113,8 +118,7 @@ class DecisionBoundaryDisplay(Display):
         ax.set_ylim(self.xx1[0], self.xx1[-1])
         ax.set_xlabel(name(self.features[0], 40))
         ax.set_ylabel(name(self.features[1], 40))
-        ax.set_title(self._title())
-        return self
+        self._title(self._what())
 
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])
@@ -122,10 +126,10 @@ class DecisionBoundaryDisplay(Display):
 
     def _regions(self, ax: Any) -> None:
         """Each class's region in its colour, the paler the less sure; the borders in black."""
-        own = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
+        own = np.array([_lighter(colour(c)) for c in range(len(self.classes))])
         winner = self.posterior.argmax(axis=2)
         sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
-        self._image(ax, 1.0 - (0.1 + 0.35 * sure)[:, :, None] * (1.0 - own[winner]))
+        self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - own[winner]))
         for c in range(len(self.classes)):
             lead = self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2)
             self._border(ax, lead)
@@ -138,7 +142,7 @@ class DecisionBoundaryDisplay(Display):
         assert self.difference is not None
         a, b = (self.classes.index(label) for label in self.difference)
         first, second = (name(label) for label in self.difference)
-        ends = [colour(b), "#FFFFFF", colour(a)]
+        ends = [_lighter(colour(b)), (1.0, 1.0, 1.0), _lighter(colour(a))]
         shades = library().colors.LinearSegmentedColormap.from_list("ahead", ends, N=41)
         image = self._image(ax, self.response, cmap=shades, vmin=-1.0, vmax=1.0)
         bar = self.figure_.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
@@ -158,12 +162,18 @@ class DecisionBoundaryDisplay(Display):
         if self.points is not None or self.difference is None:
             ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(called) > 8 else 1)
 
-    def _title(self) -> str:
+    def _what(self) -> str:
         what = "Most probable class"
         if self.difference is not None:
             what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
         held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
-        return f"{what}; {held_at}" if held_at else what
+        more = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
+        return "; ".join(filter(None, [what, held_at, more]))
+
+
+def _lighter(colour: str) -> tuple[float, ...]:
+    """So that the points of a class stand out from its region."""
+    return tuple(1.0 - 0.5 * (1.0 - part) for part in library().colors.to_rgb(colour))
 
 
 def _pair(setting: str, given: Any, wanted: str) -> tuple[Any, Any]:

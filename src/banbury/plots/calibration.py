@@ -71,8 +71,7 @@ class CalibrationDisplay(Display):
             return cls({"posteriors": curve(model)}).plot(ax)
         return cls({"before calibration": curve(plain), "after calibration": curve(model)}).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draws it, on ``ax`` if given."""
+    def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.0, 4.6)
         ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="honest probabilities", zorder=1)
         most = max(float(curve.rows.max()) for curve in self.curves.values())
@@ -82,7 +81,16 @@ class CalibrationDisplay(Display):
             label = f"{name(called, 40)}: error {curve.error:.3f}"
             ax.plot(curve.confidence, curve.accuracy, line(8 * c), label=label, zorder=2, **style)
             areas = SMALLEST + (LARGEST - SMALLEST) * curve.rows / most
-            ax.scatter(curve.confidence, curve.accuracy, areas, marker=mark(c), edgecolors="white", linewidths=0.6, zorder=3, **style)
+            ax.scatter(
+                curve.confidence,
+                curve.accuracy,
+                areas,
+                marker=mark(c),
+                edgecolors="white",
+                linewidths=0.6,
+                zorder=3,
+                **style,
+            )
         lowest = min(float(curve.start.min()) for curve in self.curves.values())
         low = min(lowest, min(float(curve.accuracy.min()) for curve in self.curves.values()))
         low = np.floor(10 * low) / 10
@@ -93,5 +101,4 @@ class CalibrationDisplay(Display):
         ax.set_xlabel("confidence: mean posterior of the answer")
         ax.set_ylabel("accuracy: share of answers that are right")
         rows = next(iter(self.curves.values())).rows.sum()
-        ax.set_title(f"Reliability of {rows:,.6g} answers (area of a mark: its rows)")
-        return self
+        self._title(f"Reliability of {rows:,.6g} answers; a mark's area grows with its rows")

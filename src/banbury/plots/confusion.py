@@ -30,7 +30,7 @@ class ConfusionMatrixDisplay(Display):
             raise errors.bad_setting("confusion_matrix", f"the shape {matrix.shape}", "a square table")
         if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all() or (matrix < 0).any():
             raise errors.bad_setting("confusion_matrix", matrix.tolist(), "numbers from 0 up")
-        self.confusion_matrix = matrix
+        self.confusion_matrix, self.values = matrix, "counts"
         self.classes = tuple(range(len(matrix)) if classes is None else classes)
         if len(self.classes) != len(matrix):
             raise errors.bad_setting("classes", self.classes, f"one name for each of the {len(matrix)} classes")
@@ -86,13 +86,18 @@ class ConfusionMatrixDisplay(Display):
         """Draws it, on ``ax`` if given, with numbers of rows or shares of the true class, in %, in its cells."""
         if values not in ("counts", "shares"):
             raise errors.unknown_choice("values", values, ["counts", "shares"])
-        n = len(self.classes)
-        cell = 0.34 if n > 8 else 0.6
-        ax = self._begin(ax, max(2.2 + cell * n, 4.6), max(1.7 + cell * n, 3.4))
+        self.values = values
+        return super().plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        n, called = len(self.classes), names(self.classes)
+        longest = max(map(len, called))
+        tilted = n > 6 or longest > 9
+        cell, label = 0.34 if n > 8 else 0.6, 0.075 * longest
+        ax = self._begin(ax, max(0.7 + label + cell * n, 4.2), max(0.8 + label * tilted + cell * n, 3.2))
         shares = self.shares
         ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-        called = names(self.classes)
-        tilt = {"rotation": 90} if n > 6 or max(map(len, called)) > 9 else {}
+        tilt = {"rotation": 90} if tilted else {}
         ax.set_xticks(np.arange(n), called, **tilt)
         ax.set_yticks(np.arange(n), called)
         ax.tick_params(length=0)
@@ -102,19 +107,18 @@ class ConfusionMatrixDisplay(Display):
         ax.grid(which="minor", color="white", linewidth=1.0)
         ax.tick_params(which="minor", length=0)
         if n <= 40:
-            self._numbers(ax, shares, values, 7 if n > 8 else 9)
+            self._numbers(ax, shares, 7 if n > 8 else 9)
         ax.set_xlabel("class given")
         ax.set_ylabel("true class")
         total = f"{self.confusion_matrix.sum():,.6g} rows, {self.accuracy:.1%} right"
-        unit = " (cells: % of the true class)" if values == "shares" else ""
-        ax.set_title(f"Confusion matrix: {total}{unit}")
-        return self
+        unit = "; cells in % of the true class" if self.values == "shares" else ""
+        self._title(f"Confusion matrix: {total}{unit}")
 
-    def _numbers(self, ax: Any, shares: NDArray[np.float64], values: str, size: int) -> None:
+    def _numbers(self, ax: Any, shares: NDArray[np.float64], size: int) -> None:
         """A number in every cell that has rows: an empty one is easier to see than a zero."""
         for true, given in np.argwhere(self.confusion_matrix > 0).tolist():
             cell, share = self.confusion_matrix[true, given], float(shares[true, given])
-            text = f"{100 * share:.0f}" if values == "shares" else f"{cell:.4g}"
+            text = f"{100 * share:.0f}" if self.values == "shares" else f"{cell:.4g}"
             ax.text(
                 given, true, text, ha="center", va="center", fontsize=size, color="white" if share > 0.55 else "black"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -22,7 +23,7 @@ LONGEST_NAME = 24
 STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlesize": 11,
+    "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "axes.labelsize": 9,
     "xtick.labelsize": 8,
@@ -40,6 +41,12 @@ class Display:
     figure_: Any = None
 
     def plot(self, ax: Any = None) -> Self:
+        """Draws it, on ``ax`` if given."""
+        with library().rc_context(STYLE):
+            self._draw(ax)
+        return self
+
+    def _draw(self, ax: Any) -> None:
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str], dpi: int = 100) -> Self:
@@ -60,17 +67,21 @@ class Display:
     def _begin(self, ax: Any, width: float, height: float) -> Any:
         """The axes to draw on: those given, or new ones of this size in inches."""
         if ax is None:
-            with library().rc_context(STYLE):
-                ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
+            ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.figure
         return ax
+
+    def _title(self, text: str) -> None:
+        """A title over the axes, in as many lines as it needs."""
+        width = self.figure_.get_figwidth() * (self.ax_.get_position().width or 1.0)
+        self.ax_.set_title(textwrap.fill(text, max(int(12.5 * width), 20)))
 
 
 def library() -> Any:
     """matplotlib, or an error that says how to get it."""
     try:
         import matplotlib
-        import matplotlib.pyplot  # noqa: F401: a part that is missing shows here
+        import matplotlib.pyplot
     except ImportError:
         raise errors.missing_library(
             "matplotlib", "pictures are drawn", "models, explanations and results print, and have their numbers"
@@ -97,7 +108,7 @@ def mark(c: int) -> str:
 
 def name(thing: Any, longest: int = LONGEST_NAME) -> str:
     """A class, feature or value as a short text, none of whose signs matplotlib takes for its own."""
-    text = f"{thing:.4g}" if isinstance(thing, (float, np.floating)) else "missing" if thing is None else str(thing)
+    text = f"{thing:,.6g}" if isinstance(thing, (float, np.floating)) else "missing" if thing is None else str(thing)
     text = "".join(sign if sign.isprintable() else " " for sign in text)
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
@@ -108,9 +119,21 @@ def names(things: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
     short = [name(thing, longest) for thing in things]
     if len(set(short)) == len(short):
         return short
-    return [text if len(str(thing)) <= longest else "…" + name(str(thing)[1 - longest :]) for text, thing in zip(short, things, strict=True)]
+    return [
+        text if len(str(thing)) <= longest else "…" + name(str(thing)[1 - longest :])
+        for text, thing in zip(short, things, strict=True)
+    ]
 
 
 def signed(weight: float) -> str:
     """A weight of evidence in decibans, with its sign."""
-    return f"{weight:+.1f}".replace("-", "−") if np.isfinite(weight) else "+∞" if weight > 0 else "−∞"
+    if not np.isfinite(weight):
+        return "∞" if np.isnan(weight) else "+∞" if weight > 0 else "−∞"
+    return f"{weight:+.1f}".replace("-", "−") if abs(weight) >= 0.05 else "0.0"
+
+
+def percent(probability: float) -> str:
+    """A probability; one that is all but certain is not said to be certain."""
+    if 0.0 < probability < 0.0005:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= probability < 1.0 else f"{probability:.1%}"

@@ -9,7 +9,7 @@ import numpy as np
 from banbury import errors
 from banbury.explain import Evidence, Explanation
 from banbury.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, name, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, name, percent, signed
 from banbury.plots.features import check_model
 
 
@@ -57,13 +57,14 @@ class EvidenceDisplay(Display):
         check_model(model, classes=2)
         return cls(model.explain(row, against), most=most).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draws it, on ``ax`` if given."""
+    def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
         told = self.explanation
         weights = np.array(self.weights)
         reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
-        lengths = np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach)  # the infinite reach a little farther
+        lengths = np.clip(
+            np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach
+        )  # the infinite reach a little farther
         places = np.arange(len(weights)) + np.where(np.arange(len(weights)) == len(weights) - 1, 0.35, 0.0)
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
         ax.barh(places, lengths, 0.72, color=[*colours, SUM])
@@ -83,13 +84,14 @@ class EvidenceDisplay(Display):
         ax.set_yticks(places, self.labels)
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
-        room = 1.22 * float(np.abs(lengths).max(initial=0.0)) or 1.0
-        ax.set_xlim(min(-0.25 * room, 1.25 * lengths.min()), max(0.25 * room, 1.25 * lengths.max()))
+        low, high = min(lengths.min(), 0.0), max(lengths.max(), 0.0)
+        room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
+        ax.set_xlim(low - room, high + room)
         ax.set_ylim(places[-1] + 0.6, -0.6)
         winner, other = name(told.winner), name(told.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
-        ax.set_title(f"{winner} {told.probability:.1%} against {other} {told.probability_against:.1%}: the evidence")
-        return self
+        sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
+        self._title(f"Weight of evidence: {sides}")
 
 
 def _label(evidence: Evidence, alone: bool) -> str:

@@ -31,19 +31,17 @@ class LearningCurveDisplay(Display):
         """Draws what ``bb.learning_curve`` found, and the other learner's curve if there is one."""
         return cls(curve).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draws it, on ``ax`` if given."""
+    def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 4.0)
         ax.set_prop_cycle(color=COLOURS)
         self.curve.plot(ax)
         ticker = library().ticker
+        ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: f"{size:,.0f}"))
-        few = self.curve.sizes[-1] < 10 * self.curve.sizes[0]
-        ax.xaxis.set_minor_formatter(ticker.FuncFormatter(lambda size, _: f"{size:,.0f}") if few else ticker.NullFormatter())
+        ax.xaxis.set_minor_locator(ticker.NullLocator())
         ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
         ax.set_axisbelow(True)
         beside = "" if self.curve.beside is None else f" beside {self.curve.beside.name}"
         repeats = len(self.curve.accuracy)
-        bars = f", mean ± standard error of {repeats} repeats" if repeats > 1 else ""
-        ax.set_title(f"Learning curve of {self.curve.name}{beside}{bars}")
-        return self
+        bars = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
+        self._title(f"Learning curve of {self.curve.name}{beside}{bars}")

@@ -16,6 +16,7 @@ from banbury.plots.features import Rows, check_model, grid, is_numeric, keys, lo
 
 Real = NDArray[np.float64]
 MOST_BINS = 50
+FAMILIES = {"gaussian": "Gaussian", "poisson": "Poisson", "histogram": "histogram", "kernel_density": "kernel"}
 
 
 class RowsPerBin(NamedTuple):
@@ -114,7 +115,7 @@ class LikelihoodDisplay(Display):
             if not used.any():
                 raise errors.empty_data(None, f"no row of these classes has a value of {feature.name!r}")
             seen, own = numbers[used], rows.classes[used]
-            total = np.count_nonzero(rows.classes >= 0)
+            total = int(np.count_nonzero(rows.classes >= 0))
             histogram = _histogram(feature, seen, own, at, bins, total if prior else None)
         values = grid(model, feature, seen)
         likelihood = cls._scaled(model, log_likelihood(model, feature.name, values), prior)[:, at]
@@ -124,10 +125,13 @@ class LikelihoodDisplay(Display):
     def _scaled(model: Model, found: Real, prior: bool) -> Real:
         return np.exp(found + model.log_prior if prior else found)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draws it, on ``ax`` if given."""
-        if not is_numeric(self.feature):
-            return self._bars(ax)
+    def _draw(self, ax: Any) -> None:
+        if is_numeric(self.feature):
+            self._lines(ax)
+        else:
+            self._bars(ax)
+
+    def _lines(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 3.8)
         called = names(self.classes)
         self._rows(ax)
@@ -142,11 +146,10 @@ class LikelihoodDisplay(Display):
         what = "probability" if counts else "density"
         ax.set_xlabel(name(self.feature.name))
         ax.set_ylabel(f"P(class) · {what} given the class" if self.prior else f"{what} given the class")
-        over = ", over the rows' histogram" if self.histogram is not None else ""
-        family = self.feature.family.name.replace("_", " ")
-        ax.set_title(f"{name(self.feature.name)}: {family} {'probabilities' if counts else 'densities'} of each class{over}")
+        if counts:
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        self._title(f"{name(self.feature.name)}: {FAMILIES[self.feature.family.name]} {what} of each class")
         ax.legend(ncols=2 if len(called) > 8 else 1)
-        return self
 
     def _rows(self, ax: Any) -> None:
         if self.histogram is None:
@@ -154,37 +157,37 @@ class LikelihoodDisplay(Display):
         for c in range(len(self.classes)):
             fill = {"color": colour(c), "alpha": 0.22 if len(self.classes) < 5 else 0.12, "linewidth": 0}
             ax.stairs(self.histogram.density[:, c], self.histogram.edges, fill=True, **fill)
+        ax.stairs([0.0], self.histogram.edges[:2], fill=True, color="#CCCCCC", label="histogram of the rows")
 
     def _top(self) -> float:
         """Room for all densities, and for bars that are not much higher."""
         finite = self.likelihood[np.isfinite(self.likelihood)]
         top = float(finite.max(initial=0.0))
         if self.histogram is not None:
-            top = max(top, min(float(self.histogram.density.max(initial=0.0)), 2.5 * top))
+            top = max(top, min(float(self.histogram.density.max(initial=0.0)), 4.0 * top))
         return top * 1.08 or 1.0
 
-    def _bars(self, ax: Any) -> Self:
+    def _bars(self, ax: Any) -> None:
         n_values, n_classes = self.likelihood.shape
-        ax = self._begin(ax, 6.4, 1.3 + 0.2 * n_values * min(max(n_classes, 2), 5))
+        ax = self._begin(ax, 6.4, 1.3 + 0.16 * n_values * min(max(n_classes, 2), 5))
         thick = 0.84 / n_classes
         for c, label in enumerate(names(self.classes)):
             places = np.arange(n_values) - 0.42 + thick * (c + 0.5)
             hatch = {"hatch": "//", "edgecolor": "white"} if c >= 8 else {}
             ax.barh(places, self.likelihood[:, c], thick * 0.9, color=colour(c), label=label, **hatch)
         ax.set_yticks(np.arange(n_values), names(self.value_names))
-        ax.invert_yaxis()
+        ax.set_ylim(n_values - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
         ax.set_xlim(0.0, float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0)
         ax.set_xlabel("P(class) · P(value | class)" if self.prior else "P(value | class)")
         more = f" ({n_values} most frequent of {n_values + self.hidden} values)" if self.hidden else ""
-        ax.set_title(f"{name(self.feature.name)}: probability of each value given the class{more}")
+        self._title(f"{name(self.feature.name)}: probability of each value given the class{more}")
         ax.legend()
-        return self
 
 
 def _histogram(feature: Feature, values: Real, classes: Any, at: list[int], bins: Any, total: int | None) -> RowsPerBin:
     """The rows' density in each bin; of each class it integrates to one, or, with a total, to the class's share of the rows."""
-    edges = _edges(feature, values, bins)
+    edges = _edges(feature, values, [values[classes == c] for c in at], bins)
     columns = []
     for c in at:
         own = values[classes == c]
@@ -193,13 +196,19 @@ def _histogram(feature: Feature, values: Real, classes: Any, at: list[int], bins
     return RowsPerBin(edges, np.stack(columns, axis=1))
 
 
-def _edges(feature: Feature, values: Real, bins: Any) -> Real:
+def _edges(feature: Feature, values: Real, each: Sequence[Real], bins: Any) -> Real:
+    """Those given, or bins of the width that Freedman and Diaconis have for the class in the middle; whole numbers stay whole."""
+    if bins is not None:
+        try:
+            return np.asarray(np.histogram_bin_edges(values, bins), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise errors.bad_setting("bins", bins, "a whole number from 1 up, or ascending edges") from None
     low, high = float(values.min()), float(values.max())
-    if feature.family.name == "poisson" and bins is None and high - low < 4 * MOST_BINS:
-        return np.arange(np.floor(low), np.ceil(high) + 2.0) - 0.5
-    if bins is None:
-        bins = int(np.clip(len(np.histogram_bin_edges(values, "auto")) - 1, 10, MOST_BINS)) if high > low else 1
-    try:
-        return np.asarray(np.histogram_bin_edges(values, bins), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise errors.bad_setting("bins", bins, "a whole number from 1 up, or ascending edges") from None
+    widths = [
+        2.0 * float(np.subtract(*np.quantile(own, [0.75, 0.25]))) / len(own) ** (1 / 3) for own in each if len(own)
+    ]
+    width = float(np.clip(np.median(widths), (high - low) / MOST_BINS, (high - low) / 10)) or 1.0
+    if not np.array_equal(values, np.floor(values)):
+        return np.asarray(low + width * np.arange(np.floor((high - low) / width) + 2.0))
+    width = max(np.round(width), 1.0)
+    return np.asarray(low - 0.5 + width * np.arange(np.floor((high - low) / width) + 2.0))

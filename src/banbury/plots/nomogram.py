@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.naive_bayes import Model
-from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, percent, signed
 from banbury.plots.features import (
     Rows,
     check_model,
@@ -68,7 +68,15 @@ class NomogramDisplay(Display):
     """
 
     def __init__(
-        self, model: Model, label: Any, against: Any, scales: Sequence[Scale], *, row: Any = None, most: int = 12, limit: float = 50.0
+        self,
+        model: Model,
+        label: Any,
+        against: Any,
+        scales: Sequence[Scale],
+        *,
+        row: Any = None,
+        most: int = 12,
+        limit: float = 50.0,
     ) -> None:
         self.model, self.label, self.against = model, label, against
         self.scales = {scale.feature: scale for scale in scales}
@@ -121,7 +129,8 @@ class NomogramDisplay(Display):
             seen = None if rows is None else rows.numbers(feature.name)
             seen = None if seen is None else seen[np.isfinite(seen)]
             values: Any = grid(self.model, feature, seen if seen is not None and len(seen) else None, STEPS)
-            called, counted = [], np.empty(0)
+            called: list[str] = []
+            counted = np.empty(0)
         else:
             values, called = keys(self.model, feature)
             counted = rows_with(self.model, feature)
@@ -147,7 +156,9 @@ class NomogramDisplay(Display):
 
     def _terms(self, row: Any) -> dict[str, Term]:
         batch = self._read(row)
-        each = {feature: self.model.log_likelihood(batch, feature)[0] for feature in self.scales if feature in batch.names}
+        each = {
+            feature: self.model.log_likelihood(batch, feature)[0] for feature in self.scales if feature in batch.names
+        }
         nothing = np.zeros(len(self.model.classes))
         return {feature: Term(feature, 0, each.get(feature, nothing)) for feature in self.scales}
 
@@ -177,8 +188,7 @@ class NomogramDisplay(Display):
 
     # The picture
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draws it, on ``ax`` if given."""
+    def _draw(self, ax: Any) -> None:
         shown = sorted(self.scales.values(), key=lambda scale: -scale.range)[: self.most]
         heights = [LANE, *(CURVE if scale.numeric else LANE for scale in shown), 1.5 * LANE]
         ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
@@ -191,8 +201,12 @@ class NomogramDisplay(Display):
             self._mark(ax, self.prior, middles[0], low, high)
         labels = ["prior"]
         for scale, middle in zip(shown, middles[1:-1], strict=True):
-            value = None if batch is None or scale.feature not in batch.names else next(iter(batch.head(scale.feature, 1)), None)
-            labels.append(name(scale.feature) if batch is None else f"{name(scale.feature)} = {name(value, 14)}")
+            value = (
+                None
+                if batch is None or scale.feature not in batch.names
+                else next(iter(batch.head(scale.feature, 1)), None)
+            )
+            labels.append(name(scale.feature) if batch is None else f"{name(scale.feature)} = {name(value, 18)}")
             if scale.numeric:
                 self._curve(ax, scale, middle, low, high)
             else:
@@ -201,27 +215,33 @@ class NomogramDisplay(Display):
                 height = self._height(scale, value, middle) if scale.numeric else middle
                 self._mark(ax, points[scale.feature], height, low, high)
         self._sum(ax, middles[-1], low, high, None if batch is None else self.decibans(batch))
-        for edge in -np.cumsum(heights)[:-1]:
+        edges = -np.cumsum(heights)
+        for edge in edges[:-1]:
             ax.axhline(edge, color=FAINT, linewidth=0.5)
-        self._frame(ax, middles, [*labels, "sum"], low, high, -sum(heights))
-        return self
+        ax.plot([0.0, 0.0], [0.0, edges[-2]], color=FAINT, linewidth=1.0, zorder=0)
+        ax.set_ylim(edges[-1], 0.0)
+        self._frame(ax, middles, [*labels, "sum"], low, high)
+        self._title(self._what(shown))
 
-    def _frame(self, ax: Any, middles: Real, labels: list[str], low: float, high: float, bottom: float) -> None:
-        ax.axvline(0.0, color=FAINT, linewidth=1.0, ymin=0.0, zorder=0)
+    def _what(self, shown: Sequence[Scale]) -> str:
+        parts = [f"Nomogram: {name(self.label)} against {name(self.against)}"]
+        if any(scale.numeric for scale in shown):
+            parts.append("of a curve, the height is the value")
+        if len(shown) < len(self.scales):
+            parts.append(f"{len(shown)} features of {len(self.scales)}, those that tell most")
+        return "; ".join(parts)
+
+    def _frame(self, ax: Any, middles: Real, labels: list[str], low: float, high: float) -> None:
         ax.set_yticks(middles, labels)
         ax.tick_params(axis="y", length=0)
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         ax.set_xlim(low, high)
-        ax.set_ylim(bottom, 0.0)
         for side in ("left", "bottom", "right"):
             ax.spines[side].set_visible(False)
         ax.spines["top"].set_visible(True)
         label, other = name(self.label), name(self.against)
-        more = len(self.scales) - len(labels) + 2
-        note = f"; {more} features that tell less are not drawn" if more else ""
-        ax.set_xlabel(f"decibans: to the right for {label}, to the left for {other}{note}")
-        ax.set_title(f"Nomogram: {label} against {other}")
+        ax.set_xlabel(f"decibans: to the right for {label}, to the left for {other}")
 
     def _ends(self, shown: Sequence[Scale], points: Mapping[str, float]) -> tuple[float, float]:
         """Where the picture begins and ends, in decibans."""
@@ -230,7 +250,9 @@ class NomogramDisplay(Display):
         room = 0.06 * float(np.ptp(every)) or 1.0
         return float(every.min()) - room, float(every.max()) + room
 
-    def _points(self, ax: Any, decibans: Real, middle: float, called: Sequence[str], rows: Real, ends: tuple[float, float]) -> None:
+    def _points(
+        self, ax: Any, decibans: Real, middle: float, called: Sequence[str], rows: Real, ends: tuple[float, float]
+    ) -> None:
         """A line with a tick for each value; names above and below, the most frequent first, where there is room."""
         low, high = ends
         places = np.clip(decibans, low, high)
@@ -243,7 +265,9 @@ class NomogramDisplay(Display):
         for k in order:
             half = letter * (len(called[k]) + 1) / 2
             centre = float(np.clip(places[k], low + half, high - half))
-            side = next((s for s in (1, -1) if all(centre + half <= a or b <= centre - half for a, b in taken[s])), None)
+            side = next(
+                (s for s in (1, -1) if all(centre + half <= a or b <= centre - half for a, b in taken[s])), None
+            )
             if side is None:
                 continue
             taken[side].append((centre - half, centre + half))
@@ -262,12 +286,21 @@ class NomogramDisplay(Display):
         ticks = library().ticker.MaxNLocator(4).tick_values(scale.values[0], scale.values[-1])
         ticks = ticks[(ticks >= scale.values[0]) & (ticks <= scale.values[-1])]
         across = np.interp(ticks, scale.values, scale.decibans)
+        step = (scale.values[-1] - scale.values[0]) / STEPS
         for tick, x in zip(ticks, across, strict=True):
             if low <= x <= high:
                 y = float(self._height(scale, tick, middle))
                 ax.plot([x], [y], ".", color=FOR, markersize=4)
-                near = x > high - 0.08 * (high - low)
-                ax.annotate(f"{tick:,.6g}", (x, y), xytext=(-4 if near else 4, 0), textcoords="offset points", va="center", ha="right" if near else "left", fontsize=7)
+                rises = (
+                    np.interp(tick + step, scale.values, scale.decibans) >= x
+                )  # the label goes where the curve does not
+                beside = {
+                    "textcoords": "offset points",
+                    "va": "top" if rises else "bottom",
+                    "ha": "left",
+                    "fontsize": 7,
+                }
+                ax.annotate(f"{tick:,.6g}", (x, y), xytext=(2, -1 if rises else 1), **beside)
 
     def _mark(self, ax: Any, decibans: float, height: float, low: float, high: float) -> None:
         """The row's own value; an arrow where it lies outside."""
@@ -279,17 +312,25 @@ class NomogramDisplay(Display):
         """The sum's own scale: decibans above the line, the probability they mean below."""
         reach = FARTHEST_SUM
         inner = low + 0.03 * (high - low), high - 0.03 * (high - low)
-        place = lambda decibans: np.interp(decibans, [-reach, reach], inner)  # noqa: E731
+
+        def place(decibans: Any) -> Any:
+            return np.interp(decibans, [-reach, reach], inner)
+
         ax.plot(inner, [middle, middle], color="black", linewidth=1.2)
         tick = {"color": "black", "linewidth": 0.8}
         for decibans in np.arange(-reach, reach + 1, 10.0):
             ax.plot([place(decibans)] * 2, [middle, middle + 0.12], **tick)
-            ax.text(place(decibans), middle + 0.16, f"{decibans:+.0f}".replace("-", "−").replace("+0", "0"), ha="center", va="bottom", fontsize=7.5)
+            ax.text(
+                place(decibans),
+                middle + 0.16,
+                f"{decibans:+.0f}".replace("-", "−").replace("+0", "0"),
+                ha="center",
+                va="bottom",
+                fontsize=7.5,
+            )
         sums = np.linspace(-reach, reach, 8_001)
         reached = np.maximum.accumulate(np.asarray(self.probability(sums)))
         last = -np.inf
-        for share in sorted(PROBABILITIES, key=lambda share: abs(share - 0.5)):
-            pass
         for share in PROBABILITIES:
             if not reached[0] - 1e-12 <= share <= reached[-1] + 1e-12:
                 continue
@@ -302,7 +343,7 @@ class NomogramDisplay(Display):
                 last = x + half
         if total is not None:
             self._mark(ax, float(place(np.clip(total, -reach, reach))), middle, low, high)
-            said = f"{signed(total)} decibans: {self._meaning} {float(self.probability(total)):.1%}"
+            said = f"{signed(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
         else:
             said = f"sum in decibans, and below it {self._meaning}"
         ax.text((low + high) / 2, middle - 0.52, said, ha="center", va="top", fontsize=8)
