@@ -468,6 +468,26 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'text' was counted with ngrams=(1, 1), not (1, 2)", "bb.count"],
     ),
     (
+        "not_numeric",
+        lambda _: bb.plots.DecisionBoundaryDisplay.from_model(
+            bb.estimate(counted(WORDS | {"z": [1.0, 2.0, 3.0]})), ["x", "z"]
+        ),
+        errors.BadSetting,
+        ["column 'x' is counted as categorical", "'kernel_density'", "features="],
+    ),
+    (
+        "text_has_no_axis",
+        lambda _: bb.plots.LikelihoodDisplay.from_model(bb.estimate(bb.count(["one text", "two"], ["a", "b"])), "text"),
+        errors.BadSetting,
+        ["column 'text' is text", "bb.plots.EvidenceDisplay", "features={'text': None}"],
+    ),
+    (
+        "evidence_against_the_rest",
+        lambda _: bb.plots.NomogramDisplay.from_model(bb.estimate(bb.count({"x": [1.0, 2.0, 3.0]}, list("abc"))), "a"),
+        errors.BadSetting,
+        ["of 3 classes 'a' cannot be weighed against all others", "against= ('b', 'c')", "'a' and the rest"],
+    ),
+    (
         "missing_library",
         lambda _: plotted_without_matplotlib(),
         errors.MissingLibrary,

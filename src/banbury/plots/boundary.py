@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, colour, library, mark, name, names
-from banbury.plots.features import Rows, check_model, number_of, numeric, span, table
+from banbury.plots.features import Rows, check_model, check_whole, number_of, numeric, span, table
 
 Real = NDArray[np.float64]
 MOST_POINTS = 2_000
@@ -81,8 +81,7 @@ class DecisionBoundaryDisplay(Display):
             difference = _pair("difference", difference, "two of the model's classes")
             for label in difference:
                 number_of(model, label)
-        if isinstance(steps, bool) or not isinstance(steps, int) or not 2 <= steps <= 2_000:
-            raise errors.bad_setting("steps", steps, "a whole number from 2 to 2,000")
+        check_whole("steps", steps, 2, 2_000)
         points = None if data is None else _points(Rows(model, data, target, reading), pair)
         seen: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*span(model, pair[i], seen[i]), steps) for i in (0, 1))

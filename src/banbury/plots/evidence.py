@@ -10,7 +10,7 @@ from banbury import errors
 from banbury.explain import Evidence, Explanation
 from banbury.naive_bayes import Model
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, name, percent, signed
-from banbury.plots.features import check_model
+from banbury.plots.features import check_model, check_whole
 
 
 class EvidenceDisplay(Display):
@@ -33,18 +33,17 @@ class EvidenceDisplay(Display):
             raise errors.bad_setting(
                 "the explanation", type(explanation).__name__, "an Explanation, as model.explain makes it"
             )
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise errors.bad_setting("most", most, "a whole number from 1 up")
+        check_whole("most", most, 1)
         self.explanation = explanation
         shown, rest = explanation.evidence[:most], explanation.evidence[most:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
         self.labels = ["prior", *(_label(e, alone) for e in shown)]
-        self.weights = [explanation.prior, *(e.decibans for e in shown)]
+        self.weights = [float(explanation.prior), *(e.decibans for e in shown)]
         if rest:
             self.labels.append(f"{len(rest):,} more")
             self.weights.append(sum(e.decibans for e in rest))
         self.labels.append("sum")
-        self.weights.append(explanation.decibans)
+        self.weights.append(float(explanation.decibans))
 
     @classmethod
     def from_explanation(cls, explanation: Explanation, *, most: int = 15, ax: Any = None) -> Self:

@@ -28,6 +28,11 @@ def check_model(model: Any, classes: int = 1) -> None:
         )
 
 
+def check_whole(setting: str, value: Any, low: int, high: int = 10**6) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+        raise errors.bad_setting(setting, value, f"a whole number from {low:,} to {high:,}")
+
+
 def number_of(model: Model, label: Any) -> int:
     """The number of a class."""
     if label not in model.classes:

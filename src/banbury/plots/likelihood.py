@@ -12,7 +12,17 @@ from banbury import errors
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, colour, line, name, names
-from banbury.plots.features import Rows, check_model, grid, is_numeric, keys, log_likelihood, number_of, rows_with
+from banbury.plots.features import (
+    Rows,
+    check_model,
+    check_whole,
+    grid,
+    is_numeric,
+    keys,
+    log_likelihood,
+    number_of,
+    rows_with,
+)
 
 Real = NDArray[np.float64]
 MOST_BINS = 50
@@ -79,6 +89,7 @@ class LikelihoodDisplay(Display):
         category with more values the most frequent.
         """
         check_model(model)
+        check_whole("most", most, 1)
         found = model.schema[feature]
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]

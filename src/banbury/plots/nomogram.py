@@ -16,6 +16,7 @@ from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, n
 from banbury.plots.features import (
     Rows,
     check_model,
+    check_whole,
     grid,
     is_numeric,
     keys,
@@ -63,8 +64,8 @@ class NomogramDisplay(Display):
     >>> sheet = bb.plots.NomogramDisplay.from_model(model, "yes", row=row)
     >>> {feature: round(weight, 2) for feature, weight in sheet.points(row).items()}
     {'outlook': -3.01, 'temperature': 0.0, 'humidity': -2.93, 'wind': -1.96}
-    >>> round(float(sheet.probability(sheet.decibans(row))), 4) == round(model.posterior(row)[0, 1], 4)
-    True
+    >>> sheet.probability(sheet.decibans(row)).round(4), model.posterior(row)[0, 1].round(4)
+    (np.float64(0.2477), np.float64(0.2477))
     """
 
     def __init__(
@@ -113,8 +114,7 @@ class NomogramDisplay(Display):
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
-        if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-            raise errors.bad_setting("most", most, "a whole number from 1 up")
+        check_whole("most", most, 1)
         for feature in model.schema.texts:
             raise errors.text_has_no_axis(feature.name)
         rows = None if data is None else Rows(model, data, target, reading)

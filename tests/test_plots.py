@@ -1,0 +1,863 @@
+"""Pictures: every one is drawn, says what it shows, and its numbers are the model's own."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+import banbury as bb
+from banbury import plots
+from banbury.calibration import calibrate, reliability
+from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
+from banbury.plots.display import COLOURS, Display
+
+matplotlib = pytest.importorskip("matplotlib")
+pyplot = import_module("matplotlib.pyplot")
+matplotlib.use("Agg")
+
+ROOT = Path(__file__).parents[1]
+LENGTH, WIDTH = "petal length (cm)", "petal width (cm)"
+PAIR = [LENGTH, WIDTH]
+ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
+NUMERIC = [bb.Gaussian(), bb.Gaussian("shared"), bb.Histogram(), bb.KernelDensity(), bb.KernelDensity("box")]
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    pyplot.close("all")
+
+
+def iris() -> dict[str, Any]:
+    flowers = load_iris()
+    columns = {name: flowers.data[:, j] for j, name in enumerate(flowers.feature_names)}
+    return {**columns, "species": flowers.target_names[flowers.target]}
+
+
+def iris_model(**settings: Any) -> bb.Model:
+    return bb.estimate(bb.count(iris(), target="species", **settings))
+
+
+def tennis(**settings: Any) -> bb.Model:
+    return bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"), **settings)
+
+
+def one_column(values: Any, labels: Any, family: Any = "auto", **settings: Any) -> bb.Model:
+    return bb.estimate(bb.count({"x": values}, target=labels, features=family), **settings)
+
+
+def visits(model: bool = True) -> Any:
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(400) < 0.4, "often", "seldom")
+    return rng.poisson(np.where(labels == "often", 6, 2)), labels
+
+
+def kernels() -> bb.Model:
+    return one_column(iris()[WIDTH], ["iris"] * 150, bb.KernelDensity())
+
+
+def poisson() -> Display:
+    counts, labels = visits()
+    return plots.LikelihoodDisplay.from_model(one_column(counts, labels, "poisson"), "x", {"x": counts}, labels)
+
+
+def groups(n: int) -> list[str]:
+    return [f"a.rather.long.name.of.a.group.{i}" for i in range(n)]
+
+
+EVERY: dict[str, Callable[[], Display]] = {
+    "densities": lambda: plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, iris()),
+    "densities alone": lambda: plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, prior=True),
+    "kernels": lambda: plots.LikelihoodDisplay.from_model(
+        iris_model(features="kernel_density"), WIDTH, iris(), prior=True
+    ),
+    "bins": lambda: plots.LikelihoodDisplay.from_model(iris_model(features="histogram"), WIDTH, iris()),
+    "counts": poisson,
+    "bars": lambda: plots.LikelihoodDisplay.from_model(tennis(), "outlook"),
+    "flags": lambda: plots.LikelihoodDisplay.from_model(one_column([True, False, True], list("aab")), "x"),
+    "regions": lambda: plots.DecisionBoundaryDisplay.from_model(iris_model(), PAIR, iris(), steps=60),
+    "regions alone": lambda: plots.DecisionBoundaryDisplay.from_model(iris_model(), PAIR, steps=60),
+    "difference": lambda: plots.DecisionBoundaryDisplay.from_model(
+        iris_model(), PAIR, iris(), difference=["virginica", "versicolor"], fixed={"sepal width (cm)": 3.0}, steps=60
+    ),
+    "evidence": lambda: plots.EvidenceDisplay.from_model(tennis(), ROW),
+    "words": lambda: plots.EvidenceDisplay.from_model(
+        bb.estimate(bb.count(["cheap pills now", "lunch at noon", "pills for lunch"], ["spam", "ham", "ham"])),
+        "cheap cheap lunch",
+        most=1,
+    ),
+    "nomogram": lambda: plots.NomogramDisplay.from_model(tennis(), "yes"),
+    "nomogram of a row": lambda: plots.NomogramDisplay.from_model(tennis(), "yes", row=dict(ROW, wind=None)),
+    "nomogram of numbers": lambda: plots.NomogramDisplay.from_model(
+        iris_model(), "virginica", "versicolor", data=iris(), row=dict.fromkeys(iris(), 2.0) | {"species": None}, most=3
+    ),
+    "confusion": lambda: plots.ConfusionMatrixDisplay.from_cross_validation(bb.cross_validate(iris(), "species")),
+    "confusion of twenty": lambda: plots.ConfusionMatrixDisplay.from_predictions(
+        groups(20) * 2, groups(20) + groups(20)[::-1], values="shares"
+    ),
+    "learning curve": lambda: plots.LearningCurveDisplay.from_learning_curve(
+        bb.learning_curve(iris(), "species", sizes=[10, 90], repeats=2, beside="logistic_regression")
+    ),
+    "calibration": lambda: plots.CalibrationDisplay.from_model(calibrated(), iris()),
+    "calibration out of fold": lambda: plots.CalibrationDisplay.from_cross_validation(
+        bb.cross_validate(iris(), "species")
+    ),
+    "bandwidths": lambda: plots.BandwidthDisplay.from_model(kernels(), "x"),
+}
+
+
+def calibrated(method: Any = "temperature", **settings: Any) -> bb.Model:
+    found = bb.cross_validate(iris(), "species", folds=5)
+    honest = calibrate(method, np.log(np.maximum(found.posteriors, 1e-300)), found.truth)
+    return iris_model(**settings).calibrated(honest)
+
+
+def pixels(shown: Display) -> np.ndarray:
+    drawn = io.BytesIO()
+    shown.figure_.savefig(drawn, format="png", dpi=100)
+    drawn.seek(0)
+    return np.asarray(pyplot.imread(drawn))[:, :, :3]
+
+
+def nearest(picture: np.ndarray, colour: str) -> float:
+    """How far the colour is from the pixel that is most like it."""
+    return float(np.abs(picture - np.array(matplotlib.colors.to_rgb(colour))).max(axis=2).min())
+
+
+# Every picture
+
+
+@pytest.fixture(scope="module", params=EVERY)
+def shown(request: pytest.FixtureRequest) -> Display:
+    """Each picture in turn, drawn once."""
+    return EVERY[request.param]()
+
+
+def test_a_picture_is_drawn_and_says_what_it_shows(shown: Display) -> None:
+    axes = np.atleast_1d(shown.ax_)
+    for ax in axes:
+        assert ax.figure is shown.figure_
+        assert ax.get_title(loc="left")
+        assert ax.get_xlabel()
+    picture = pixels(shown)
+    drawn = (picture < 0.98).any(axis=2)
+    assert 0.01 < drawn.mean() < 0.99
+    assert drawn[len(drawn) // 4 : -len(drawn) // 4].mean() > 0.01  # the middle too, not the frame alone
+    assert len(np.unique(picture @ [1.0, 1e3, 1e6])) > 20  # colours
+
+
+def test_no_word_is_cut_off(shown: Display) -> None:
+    shown.figure_.canvas.draw()
+    box = shown.figure_.bbox
+    for ax in np.atleast_1d(shown.ax_):
+        legend = ax.get_legend()
+        words = [ax.xaxis.label, ax.yaxis.label, *ax.texts, *(legend.get_texts() if legend else [])]
+        words += [ax.title, ax._left_title]
+        for each in words:
+            found = each.get_window_extent()
+            if each.get_text():
+                assert found.x0 >= box.x0 - 1 and found.x1 <= box.x1 + 1, each.get_text()
+                assert found.y0 >= box.y0 - 1 and found.y1 <= box.y1 + 1, each.get_text()
+
+
+def test_a_picture_is_saved_as_png_and_as_svg(shown: Display, tmp_path: Path) -> None:
+    assert shown.save(tmp_path / "picture.png") is shown
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    shown.save(str(tmp_path / "picture.svg"))
+    assert ElementTree.parse(tmp_path / "picture.svg").getroot().tag.endswith("svg")
+
+
+def test_the_same_picture_is_the_same_file(tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg", "a.png", "b.png"):
+        EVERY["bars"]().save(tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+ONE_OF_EACH = ["densities alone", "regions alone", "evidence", "nomogram", "confusion", "calibration", "bandwidths"]
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH[:-1])
+def test_a_picture_is_drawn_on_the_axes_given(name: str) -> None:
+    ax = pyplot.subplots()[1]
+    shown = EVERY[name]()
+    assert shown.plot(ax) is shown
+    assert shown.ax_ is ax
+    assert shown.figure_ is ax.figure
+
+
+def test_two_parts_are_drawn_on_two_axes() -> None:
+    pair = pyplot.subplots(1, 2)[1]
+    shown = plots.BandwidthDisplay.from_model(kernels(), "x", ax=pair)
+    assert list(shown.ax_) == list(pair)
+    with pytest.raises(BadSetting, match="a pair of axes"):
+        shown.plot(pair[0])
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_without_matplotlib_the_error_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingLibrary, match=r"pip install 'banbury\[plots\]'"):
+        EVERY[name]()
+
+
+def test_the_settings_of_matplotlib_stay_as_they_were() -> None:
+    before = dict(matplotlib.rcParams)
+    EVERY["bars"]().figure_.canvas.draw()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_pictures_are_imported_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, banbury as bb; a = 'banbury.plots' in sys.modules; bb.plots.EvidenceDisplay; "
+        "print(a, 'banbury.plots' in sys.modules, 'matplotlib' in sys.modules, 'plots' in dir(bb))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert answer.stdout.split() == ["False", "True", "False", "True"]
+
+
+def test_only_png_and_svg_are_written(tmp_path: Path) -> None:
+    shown = EVERY["bars"]()
+    with pytest.raises(BadSetting, match=r"one of '.png', '.svg'. Got '.gif'"):
+        shown.save(tmp_path / "picture.gif")
+    with pytest.raises(BadFile, match="cannot write"):
+        shown.save(tmp_path / "no" / "such" / "folder.png")
+
+
+def test_names_that_matplotlib_would_read_as_its_own_are_written_as_they_are() -> None:
+    labels = ["$a_1$ and $", "_hidden", "two\nlines", "ordinary", "a" * 60, "a" * 61]
+    table = {"$x^2$": np.arange(12.0), "_y": list("uvwuvwuvwuvw"), "c": labels * 2}
+    model = bb.estimate(bb.count(table, "c"))
+    for feature in ("$x^2$", "_y"):
+        shown = plots.LikelihoodDisplay.from_model(model, feature)
+        texts = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+        assert len(texts) == 6 and len(set(texts)) >= 5
+        assert any("hidden" in text for text in texts)
+        assert pixels(shown).min() < 0.5
+    row = {"$x^2$": 1.0, "_y": "$$"}
+    plots.EvidenceDisplay.from_model(model, row).figure_.canvas.draw()
+    plots.NomogramDisplay.from_model(model, labels[0], labels[1], row=row).figure_.canvas.draw()
+    plots.ConfusionMatrixDisplay.from_predictions(labels, labels).figure_.canvas.draw()
+
+
+def test_classes_are_told_apart_by_colour_and_beyond_eight_by_the_line_too() -> None:
+    labels = np.repeat(np.arange(20), 3)
+    shown = plots.LikelihoodDisplay.from_model(one_column(labels + np.tile([0.0, 0.3, 0.5], 20), labels), "x")
+    lines = shown.ax_.get_lines()
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 20
+    assert len({line.get_color() for line in lines[:8]}) == 8
+
+
+# Likelihoods
+
+
+@pytest.mark.parametrize("family", [*NUMERIC, bb.Poisson()], ids=str)
+@pytest.mark.parametrize("prior", [False, True])
+def test_densities_are_the_models_own(family: Any, prior: bool) -> None:
+    values = np.array([1, 2, 3, 4, 5, 6, 2, 2, 9, 4] * 3)
+    model = one_column(values, list("aabbbaabba") * 3, {"x": family})
+    shown = plots.LikelihoodDisplay.from_model(model, "x", prior=prior)
+    for k in (0, len(shown.values) // 3, len(shown.values) - 1):
+        expected = model.likelihood("x", float(shown.values[k]))
+        scale = np.exp(model.log_prior) if prior else 1.0
+        np.testing.assert_allclose(shown.likelihood[k], np.array(list(expected.values())) * scale, rtol=1e-12)
+    drawn = shown.ax_.get_lines()[1]
+    np.testing.assert_array_equal(drawn.get_ydata(), shown.likelihood[:, 1])
+    assert shown.classes == ("a", "b")
+
+
+def test_a_histogram_has_the_area_of_its_class() -> None:
+    flowers, model = iris(), iris_model()
+    for prior, area in ((False, 1.0), (True, 1 / 3)):
+        shown = plots.LikelihoodDisplay.from_model(model, LENGTH, flowers, prior=prior)
+        assert shown.histogram is not None
+        edges, density = shown.histogram
+        np.testing.assert_allclose(np.diff(edges) @ density, area)
+        setosa = flowers[LENGTH][flowers["species"] == "setosa"]
+        np.testing.assert_allclose(density[:, 0] / area, np.histogram(setosa, edges, density=True)[0])
+
+
+def test_whole_numbers_have_whole_bins() -> None:
+    counts, labels = visits()
+    model = one_column(counts, labels, "poisson")
+    shown = plots.LikelihoodDisplay.from_model(model, "x", {"x": counts}, labels)
+    assert shown.histogram is not None
+    assert set(np.diff(shown.histogram.edges)) == {1.0}
+    assert shown.histogram.edges[0] == counts.min() - 0.5
+    assert (shown.values == np.round(shown.values)).all()
+
+
+def test_bins_are_as_many_as_asked_for() -> None:
+    for bins, edges in ((7, 8), ([0.0, 2.0, 9.0], 3)):
+        shown = plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, iris(), bins=bins)
+        assert shown.histogram is not None
+        assert len(shown.histogram.edges) == edges
+    with pytest.raises(BadSetting, match="bins must be"):
+        plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, iris(), bins="many")
+
+
+def test_missing_values_and_labels_have_no_place_in_a_histogram() -> None:
+    table = {"x": [1.0, np.nan, 2.0, 3.0, 5.0], "y": ["a", "a", "b", None, "b"]}
+    shown = plots.LikelihoodDisplay.from_model(bb.estimate(bb.count(table, "y")), "x", table, bins=4)
+    assert shown.histogram is not None
+    np.testing.assert_allclose(shown.histogram.density, [[1.0, 0.0], [0.0, 0.5], [0.0, 0.0], [0.0, 0.5]])
+
+
+@pytest.mark.parametrize(
+    "values, family, called",
+    [
+        (["u", "v", "u", "w"], bb.Categorical(), ["u", "v", "w"]),
+        ([1, 2, 1, 7], bb.Categorical(), ["1", "2", "7"]),
+        (["u", None, "u", "w"], bb.Categorical(missing="category"), ["u", "w", "missing"]),
+        ([True, False, True, True], bb.Bernoulli(), ["no", "yes"]),
+        ([0, 1, 1, 0], bb.Bernoulli(), ["no", "yes"]),
+        ([1.0, 2.5, 4.0, 9.0], bb.Bernoulli(threshold=2.5), ["at most 2.5", "above 2.5"]),
+        (["y", "n", "n", "y"], bb.Bernoulli(yes="y"), ["not y", "y"]),
+        ([3, 4, 5, 3], bb.Bernoulli(yes=3), ["not 3", "3"]),
+    ],
+)
+def test_bars_are_the_models_own(values: Any, family: Any, called: list[str]) -> None:
+    model = one_column(values, list("abab"), {"x": family})
+    shown = plots.LikelihoodDisplay.from_model(model, "x")
+    assert shown.value_names == called
+    np.testing.assert_allclose(shown.likelihood.sum(axis=0), 1.0)
+    rows = {"x": values}
+    joint = np.exp(model.log_likelihood(rows, "x"))
+    for row in joint:
+        assert np.isclose(shown.likelihood, row).all(axis=1).any()
+    widths = sorted(bar.get_width() for bar in shown.ax_.patches)
+    np.testing.assert_allclose(widths, np.sort(shown.likelihood.ravel()))
+
+
+def test_of_many_categories_the_most_frequent_are_drawn() -> None:
+    values = [f"v{i:02}" for i in range(30)] + ["v07", "v29"] * 3
+    shown = plots.LikelihoodDisplay.from_model(one_column(values, ["a", "b"] * 18, "categorical"), "x", most=2)
+    assert shown.values == ["v07", "v29"]
+    assert shown.hidden == 28
+    assert "2 most frequent of 30 values" in shown.ax_.get_title(loc="left").replace("\n", " ")
+
+
+def test_some_classes_alone() -> None:
+    shown = plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, iris(), classes=["virginica", "setosa"])
+    assert shown.classes == ("virginica", "setosa")
+    assert shown.likelihood.shape[1] == 2
+    assert shown.values[np.argmax(shown.likelihood[:, 0])] > shown.values[np.argmax(shown.likelihood[:, 1])]
+
+
+def test_what_cannot_be_drawn_of_a_likelihood() -> None:
+    model = iris_model()
+    draw = plots.LikelihoodDisplay.from_model
+    with pytest.raises(UnknownColumn, match=r"no column 'petal lenth \(cm\)'"):
+        draw(model, "petal lenth (cm)")
+    with pytest.raises(UnknownClass, match="no class 'rose'"):
+        draw(model, LENGTH, classes=["rose"])
+    with pytest.raises(BadSetting, match="one of the model's classes"):
+        draw(model, LENGTH, classes=[])
+    with pytest.raises(BadSetting, match=r"a Model, as bb.estimate makes it"):
+        draw(model.tally, LENGTH)  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="column 'text' is text"):
+        draw(bb.estimate(bb.count(["a text", "another"], ["a", "b"])), "text")
+    with pytest.raises(UnknownClass, match="no class 'rose'"):
+        draw(model, LENGTH, {**iris(), "species": ["rose"] * 150})
+    with pytest.raises(EmptyData, match="has a value of"):
+        draw(model, LENGTH, {**iris(), LENGTH: [np.nan] * 150})
+    arrays = bb.estimate(bb.count(load_iris().data, load_iris().target))
+    with pytest.raises(BadSetting, match="target must be"):
+        draw(arrays, "x0", load_iris().data)
+
+
+# Boundaries
+
+
+def test_posteriors_over_two_features_are_the_models_own() -> None:
+    model = iris_model()
+    shown = plots.DecisionBoundaryDisplay.from_model(model, PAIR, iris(), steps=20)
+    for i, j in ((0, 0), (7, 13), (19, 4)):
+        row = dict.fromkeys(model.schema.columns, np.nan) | {LENGTH: shown.xx0[j], WIDTH: shown.xx1[i]}
+        np.testing.assert_allclose(shown.posterior[i, j], model.posterior(row)[0], rtol=1e-12)
+    np.testing.assert_array_equal(shown.response, shown.posterior.argmax(axis=2))
+
+
+def test_other_features_are_held_where_they_are_fixed() -> None:
+    weather = {**bb.datasets.play_tennis(), "a": np.arange(14.0), "b": np.arange(14.0) % 5}
+    model = bb.estimate(bb.count(weather, "play"))
+    shown = plots.DecisionBoundaryDisplay.from_model(model, ["a", "b"], fixed={"outlook": "overcast"}, steps=5)
+    row = dict.fromkeys(model.schema.columns) | {"a": shown.xx0[3], "b": shown.xx1[1], "outlook": "overcast"}
+    np.testing.assert_allclose(shown.posterior[1, 3], model.posterior(row)[0], rtol=1e-12)
+    assert "outlook = overcast; other features missing" in shown.ax_.get_title(loc="left").replace("\n", " ")
+
+
+def test_the_difference_of_two_classes() -> None:
+    shown = plots.DecisionBoundaryDisplay.from_model(iris_model(), PAIR, difference=["virginica", "setosa"], steps=30)
+    np.testing.assert_allclose(shown.response, shown.posterior[:, :, 2] - shown.posterior[:, :, 0])
+    assert shown.response.min() < -0.9 and shown.response.max() > 0.9
+
+
+def test_the_border_is_a_straight_line_where_variances_are_shared() -> None:
+    """Iris, as the lectures draw it: the log-odds of two classes are linear in the features."""
+    for variance, straight in (("shared", True), ("own", False)):
+        family = bb.Gaussian(variance="shared") if variance == "shared" else bb.Gaussian()
+        model = iris_model(features=family)
+        shown = plots.DecisionBoundaryDisplay.from_model(model, PAIR, iris(), steps=40)
+        with np.errstate(divide="ignore"):
+            odds = np.log(shown.posterior[:, :, 2]) - np.log(shown.posterior[:, :, 1])
+        bends = np.abs(np.diff(odds, 2, axis=0)).max() + np.abs(np.diff(odds, 2, axis=1)).max()
+        assert (bends < 1e-6) == straight
+
+
+def test_the_colours_of_regions_are_those_of_the_classes() -> None:
+    picture = pixels(plots.DecisionBoundaryDisplay.from_model(iris_model(), PAIR, iris(), steps=60))
+    assert all(nearest(picture, colour) < 0.02 for colour in COLOURS[:3])
+    assert nearest(picture, COLOURS[3]) > 0.1
+
+
+def test_many_rows_are_drawn_as_some_points() -> None:
+    rng = np.random.default_rng(0)
+    table = {"a": rng.random(9_000), "b": rng.random(9_000), "c": rng.choice(["u", "v"], 9_000)}
+    shown = plots.DecisionBoundaryDisplay.from_model(bb.estimate(bb.count(table, "c")), ["a", "b"], table, steps=9)
+    assert shown.points is not None
+    assert len(shown.points[0]) == 2_000
+
+
+def test_what_cannot_be_drawn_of_a_boundary() -> None:
+    model = iris_model()
+    draw = plots.DecisionBoundaryDisplay.from_model
+    for wrong in ([LENGTH], [*PAIR, "sepal width (cm)"], LENGTH, [LENGTH, LENGTH]):
+        with pytest.raises(BadSetting, match="features must be the names of two numeric columns"):
+            draw(model, wrong)
+    with pytest.raises(UnknownColumn):
+        draw(model, [LENGTH, "height"])
+    with pytest.raises(BadSetting, match="column 'outlook' is counted as categorical"):
+        draw(tennis(), ["outlook", "wind"])
+    with pytest.raises(BadSetting, match="two classes at least"):
+        draw(bb.estimate(bb.count({"a": [1.0, 2.0], "b": [1.0, 2.0]}, ["c", "c"])), ["a", "b"])
+    with pytest.raises(BadSetting, match="difference must be two of the model's classes"):
+        draw(model, PAIR, difference=["setosa"])
+    with pytest.raises(UnknownClass):
+        draw(model, PAIR, difference=["setosa", "rose"])
+    with pytest.raises(BadSetting, match="another column than the two that are drawn"):
+        draw(model, PAIR, fixed={LENGTH: 1.0})
+    with pytest.raises(UnknownColumn):
+        draw(model, PAIR, fixed={"height": 1.0})
+    with pytest.raises(BadSetting, match="steps"):
+        draw(model, PAIR, steps=1)
+    with pytest.raises(EmptyData, match="no row has values of both"):
+        draw(model, PAIR, {**iris(), LENGTH: [np.nan] * 150})
+
+
+# Evidence
+
+
+def test_bars_of_evidence_are_those_of_the_explanation() -> None:
+    model = tennis()
+    told = model.explain(ROW)
+    shown = plots.EvidenceDisplay.from_explanation(told)
+    assert shown.weights == [told.prior, *(e.decibans for e in told.evidence), told.decibans]
+    drawn = [bar.get_width() for bar in shown.ax_.patches]
+    np.testing.assert_allclose(drawn, shown.weights)
+    assert shown.ax_.get_title(loc="left") == "Weight of evidence: no 72.0% against yes 28.0%"
+    assert "decibans" in shown.ax_.get_xlabel()
+    assert plots.EvidenceDisplay.from_model(model, ROW, "yes").weights == shown.weights
+
+
+def test_the_weakest_evidence_is_added_up() -> None:
+    shown = plots.EvidenceDisplay.from_model(tennis(), ROW, most=2)
+    assert shown.labels == ["prior", "outlook = sunny", "humidity = high", "2 more", "sum"]
+    assert sum(shown.weights[:-1]) == pytest.approx(shown.weights[-1])
+
+
+def test_words_are_named_without_their_column() -> None:
+    model = bb.estimate(bb.count(["cheap pills", "noon lunch"], ["spam", "ham"]))
+    shown = plots.EvidenceDisplay.from_model(model, "cheap cheap lunch")
+    assert shown.labels == ["prior", "cheap × 2", "lunch", "sum"]
+
+
+def test_infinite_evidence_is_drawn_and_said_to_be_so() -> None:
+    model = tennis(how="mle")
+    shown = plots.EvidenceDisplay.from_model(model, {**ROW, "outlook": "overcast"})
+    assert np.inf in shown.weights
+    assert "+∞" in [text.get_text() for text in shown.ax_.texts]
+    assert np.isfinite([bar.get_width() for bar in shown.ax_.patches]).all()
+
+
+def test_what_cannot_be_drawn_of_evidence() -> None:
+    with pytest.raises(BadSetting, match=r"an Explanation, as model.explain makes it"):
+        plots.EvidenceDisplay.from_explanation("why")  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="most must be"):
+        plots.EvidenceDisplay.from_model(tennis(), ROW, most=0)
+    with pytest.raises(BadSetting, match="two classes at least"):
+        plots.EvidenceDisplay.from_model(one_column([1.0], ["a"]), {"x": 1.0})
+
+
+# Nomograms
+
+
+def test_points_on_the_sheet_add_up_to_the_posterior() -> None:
+    """Orange's nomogram said 66 % where its prediction said 82 %."""
+    model = tennis()
+    sheet = plots.NomogramDisplay.from_model(model, "yes")
+    weather = bb.datasets.play_tennis()
+    for i in range(14):
+        for missing in (None, "outlook", "wind"):
+            row = {name: weather[name][i] for name in model.schema.columns if name != missing} | (
+                {missing: None} if missing else {}
+            )
+            total = sheet.prior
+            for feature, value in row.items():
+                scale = sheet.scales[feature]
+                total += 0.0 if value is None else scale.decibans[scale.values.index(value)]
+            assert sheet.probability(total) == pytest.approx(model.posterior(row)[0, 1], abs=1e-12)
+
+
+def test_a_curve_on_the_sheet_is_what_explain_says() -> None:
+    model = iris_model()
+    sheet = plots.NomogramDisplay.from_model(model, "virginica", "versicolor", data=iris())
+    scale = sheet.scales[LENGTH]
+    for k in (100, 150, 199):  # where virginica wins, and explain weighs it against versicolor
+        row = dict.fromkeys(model.schema.columns, np.nan) | {LENGTH: scale.values[k]}
+        told = model.explain(row)
+        sign = 1.0 if told.winner == "virginica" else -1.0
+        assert {told.winner, told.against} == {"virginica", "versicolor"}
+        assert scale.decibans[k] == pytest.approx(sign * told.evidence[0].decibans, rel=1e-12)
+
+
+cells = st.fixed_dictionaries(
+    {
+        "gauss": st.none() | st.floats(-5, 5),
+        "kernel": st.none() | st.floats(-5, 5),
+        "bins": st.none() | st.floats(-5, 5),
+        "count": st.none() | st.integers(0, 9),
+        "word": st.none() | st.sampled_from(["u", "v", "w", "never seen"]),
+        "told": st.none() | st.sampled_from(["p", "q"]),
+        "flag": st.none() | st.booleans(),
+    }
+)
+FAMILIES = {
+    "gauss": bb.Gaussian(),
+    "kernel": bb.KernelDensity(),
+    "bins": bb.Histogram(),
+    "count": bb.Poisson(),
+    "word": bb.Categorical(),
+    "told": bb.Categorical(missing="category"),
+    "flag": bb.Bernoulli(),
+}
+
+
+def mixed(n_classes: int, how: Any = "mean") -> bb.Model:
+    rng = np.random.default_rng(n_classes)
+    labels = rng.integers(0, n_classes, 60)
+    table = {
+        "gauss": rng.normal(labels, 1.0),
+        "kernel": rng.normal(-labels, 2.0),
+        "bins": rng.normal(labels, 1.5),
+        "count": rng.poisson(1 + labels),
+        "word": rng.choice(["u", "v", "w"], 60).tolist(),
+        "told": rng.choice(np.array(["p", "q", None], dtype=object), 60).tolist(),
+        "flag": (rng.random(60) < 0.5).tolist(),
+    }
+    names = np.array(["a", "b", "c"])[labels]
+    return bb.estimate(bb.count(table, names, features=FAMILIES), how=how)
+
+
+SHEETS = {
+    n: plots.NomogramDisplay(
+        mixed(n), "b", "a", [plots.nomogram.Scale(f, [], np.zeros(0), [], np.zeros(0), False) for f in FAMILIES]
+    )
+    for n in (2, 3)
+}
+
+
+@given(row=cells, n_classes=st.sampled_from([2, 3]))
+def test_the_sum_of_a_rows_points_is_its_log_odds(row: dict[str, Any], n_classes: int) -> None:
+    sheet = SHEETS[n_classes]
+    total = sheet.prior + sum(sheet.points(row).values())
+    assert total == pytest.approx(sheet.decibans(row), abs=1e-9)
+    posterior = sheet.model.posterior([row])[0]
+    assert sheet.probability(total) == pytest.approx(posterior[1] / (posterior[0] + posterior[1]), abs=1e-12)
+    assert all(weight == 0 for f, weight in sheet.points(row).items() if row[f] is None and f != "told")
+
+
+def test_every_scale_agrees_with_the_points_of_its_values() -> None:
+    model = mixed(2)
+    sheet = plots.NomogramDisplay.from_model(model, "b")
+    assert set(sheet.scales) == set(FAMILIES)
+    for feature, scale in sheet.scales.items():
+        for value, weight in list(zip(scale.values, scale.decibans, strict=True))[::20]:
+            row = dict.fromkeys(FAMILIES) | {feature: value}
+            assert sheet.points(row)[feature] == pytest.approx(weight, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_the_sums_meaning_is_calibrated_where_the_model_is(method: Any) -> None:
+    flowers = {**iris(), "species": np.where(iris()["species"] == "virginica", "virginica", "other")}
+    found = bb.cross_validate(flowers, "species", folds=5)
+    honest = calibrate(method, np.log(np.maximum(found.posteriors, 1e-300)), found.truth)
+    model = bb.estimate(bb.count(flowers, "species")).calibrated(honest)
+    for label, c in (("other", 0), ("virginica", 1)):
+        sheet = plots.NomogramDisplay.from_model(model, label)
+        for i in (0, 70, 77, 106, 133):
+            row = {name: flowers[name][i] for name in model.schema.columns}
+            assert sheet.probability(sheet.decibans(row)) == pytest.approx(model.posterior(row)[0, c], abs=1e-9)
+
+
+def test_among_more_classes_the_sum_speaks_of_two() -> None:
+    model = iris_model()
+    row = {name: iris()[name][70] for name in model.schema.columns}
+    sheet = plots.NomogramDisplay.from_model(model, "virginica", "versicolor", row=row)
+    said = " ".join(text.get_text() for text in sheet.ax_.texts)
+    assert "P(virginica | virginica or versicolor)" in said
+    posterior = model.posterior(row)[0]
+    assert f"{posterior[2] / (posterior[1] + posterior[2]):.1%}" in said
+
+
+def test_rows_may_be_given_by_position() -> None:
+    flowers, species = load_iris(return_X_y=True)
+    model = bb.estimate(bb.count(flowers, species))
+    sheet = plots.NomogramDisplay.from_model(model, 2, 1, row=flowers[70])
+    assert sheet.points(flowers[70]) == sheet.points(flowers[70].tolist()) == sheet.points(flowers[70:71])
+    assert list(sheet.points(flowers[70])) == ["x0", "x1", "x2", "x3"]
+
+
+def test_a_zero_that_stays_zero_is_infinite_evidence_on_the_sheet() -> None:
+    model = tennis(how="mle")
+    sheet = plots.NomogramDisplay.from_model(model, "yes", row={**ROW, "outlook": "overcast"})
+    scale = sheet.scales["outlook"]
+    assert scale.decibans[scale.values.index("overcast")] == np.inf
+    assert "overcast (∞)" in [text.get_text() for text in sheet.ax_.texts]
+    assert sheet.probability(sheet.decibans(sheet.row)) == 1.0
+    assert pixels(sheet).min() < 0.5
+
+
+def test_the_features_that_tell_most_are_drawn_first() -> None:
+    sheet = plots.NomogramDisplay.from_model(tennis(), "yes", most=2)
+    ranges = {feature: np.ptp(scale.decibans) for feature, scale in sheet.scales.items()}
+    best = sorted(ranges, key=lambda feature: -ranges[feature])[:2]
+    labels = [label.get_text() for label in sheet.ax_.get_yticklabels()]
+    assert labels == ["prior", *best, "sum"]
+    assert "2 features of 4" in sheet.ax_.get_title(loc="left").replace("\n", " ")
+
+
+def test_a_sheet_ends_at_its_limit() -> None:
+    model = iris_model()
+    sheet = plots.NomogramDisplay.from_model(
+        model, "setosa", "virginica", limit=20, row=dict.fromkeys(model.schema.columns, 9.0)
+    )
+    low, high = sheet.ax_.get_xlim()
+    assert -25 < low < high < 25
+
+
+def test_what_cannot_be_drawn_of_a_nomogram() -> None:
+    draw = plots.NomogramDisplay.from_model
+    with pytest.raises(
+        BadSetting, match=r"of 3 classes 'setosa' cannot be weighed .*against= \('versicolor', 'virginica'\)"
+    ):
+        draw(iris_model(), "setosa")
+    with pytest.raises(UnknownClass):
+        draw(tennis(), "perhaps")
+    with pytest.raises(UnknownClass):
+        draw(tennis(), "yes", "perhaps")
+    with pytest.raises(BadSetting, match="another class"):
+        draw(tennis(), "yes", "yes")
+    with pytest.raises(BadSetting, match="two classes at least"):
+        draw(one_column([1.0], ["a"]), "a")
+    with pytest.raises(BadSetting, match="column 'text' is text"):
+        draw(bb.estimate(bb.count(["a text", "another"], ["a", "b"])), "a")
+    with pytest.raises(BadSetting, match="limit"):
+        draw(tennis(), "yes", limit=0)
+    with pytest.raises(BadSetting, match="most"):
+        draw(tennis(), "yes", most=0)
+    with pytest.raises(BanburyError, match="one row is needed, and this table has 14"):
+        draw(tennis(), "yes", row=bb.datasets.play_tennis())
+    flowers, species = load_iris(return_X_y=True)
+    with pytest.raises(BanburyError, match="X has 2 features"):
+        draw(bb.estimate(bb.count(flowers, species)), 2, 1, row=[1.0, 2.0])
+
+
+# Results
+
+
+def test_a_confusion_matrix_is_that_of_the_result() -> None:
+    found = bb.cross_validate(bb.datasets.wine(), target="cultivar")
+    shown = plots.ConfusionMatrixDisplay.from_cross_validation(found)
+    np.testing.assert_array_equal(shown.confusion_matrix, found.confusion)
+    assert shown.accuracy == np.mean(found.best == found.truth)
+    np.testing.assert_allclose(shown.shares.sum(axis=1), 1.0)
+    cells = [text.get_text() for text in shown.ax_.texts]
+    assert cells == [str(n) for n in found.confusion.ravel() if n]
+    labels = found.labels
+    again = plots.ConfusionMatrixDisplay.from_predictions(labels[found.truth], found.predictions)
+    np.testing.assert_array_equal(again.confusion_matrix, found.confusion)
+    assert again.classes == found.classes
+
+
+def test_a_class_without_rows_has_a_place_if_it_is_named() -> None:
+    shown = plots.ConfusionMatrixDisplay.from_predictions([1, 1, 2], [1, 2, 2], classes=[2, 1, 0])
+    assert shown.confusion_matrix.tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    assert shown.shares.tolist() == [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 0]]
+
+
+def test_twenty_long_names_do_not_overlap() -> None:
+    shown = plots.ConfusionMatrixDisplay.from_predictions(groups(20), groups(20))
+    shown.figure_.canvas.draw()
+    for labels, low, high in (
+        (shown.ax_.get_yticklabels(), "y0", "y1"),
+        (shown.ax_.get_xticklabels(), "x0", "x1"),
+    ):
+        assert len({label.get_text() for label in labels}) == 20
+        boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: getattr(box, low))
+        assert all(getattr(a, high) <= getattr(b, low) for a, b in pairwise(boxes))
+
+
+def test_what_cannot_be_drawn_of_answers() -> None:
+    draw = plots.ConfusionMatrixDisplay.from_predictions
+    with pytest.raises(BanburyError, match="3 rows but 2 predictions"):
+        draw([1, 2, 3], [1, 2])
+    with pytest.raises(EmptyData):
+        draw([], [])
+    with pytest.raises(UnknownClass, match="no class 3"):
+        draw([1, 3], [1, 1], classes=[1, 2])
+    with pytest.raises(BadSetting, match="values must be one of"):
+        draw([1], [1], values="both")  # type: ignore[arg-type]
+    for wrong in ([[1, 2]], [[-1]], [["a"]], [[np.nan]], []):
+        with pytest.raises(BadSetting, match="confusion_matrix must be"):
+            plots.ConfusionMatrixDisplay(wrong)
+    with pytest.raises(BadSetting, match="classes must be one name for each"):
+        plots.ConfusionMatrixDisplay([[1]], ["a", "b"])
+    for display in (plots.ConfusionMatrixDisplay, plots.CalibrationDisplay):
+        with pytest.raises(BadSetting, match=r"a CrossValidation, as bb.cross_validate makes it"):
+            display.from_cross_validation([[1]])  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match=r"a LearningCurve, as bb.learning_curve makes it"):
+        plots.LearningCurveDisplay.from_learning_curve([1])  # type: ignore[arg-type]
+
+
+def test_a_learning_curve_has_its_figures_and_the_others() -> None:
+    curve = bb.learning_curve(iris(), "species", sizes=[10, 40, 90], repeats=3, beside="logistic_regression")
+    shown = plots.LearningCurveDisplay.from_learning_curve(curve)
+    assert shown.ax_.get_xscale() == "log"
+    lines = {tuple(np.round(line.get_ydata(), 12)) for line in shown.ax_.get_lines()}
+    assert curve.beside is not None
+    assert tuple(np.round(curve.mean_accuracy, 12)) in lines
+    assert tuple(np.round(curve.beside.mean_accuracy, 12)) in lines
+    shown.figure_.canvas.draw()
+    assert "10" in [label.get_text() for label in shown.ax_.get_xticklabels()]
+
+
+def test_a_calibrated_model_is_drawn_before_and_after() -> None:
+    model = calibrated()
+    flowers = iris()
+    shown = plots.CalibrationDisplay.from_model(model, flowers, bins=8)
+    truth = np.array([model.classes.index(name) for name in flowers["species"]])
+    rows = {name: flowers[name] for name in model.schema.columns}
+    for name, which in (("before calibration", model.calibrated(None)), ("after calibration", model)):
+        expected = reliability(which.posterior(rows), truth, bins=8)
+        np.testing.assert_array_equal(shown.curves[name].accuracy, expected.accuracy)
+        np.testing.assert_array_equal(shown.curves[name].confidence, expected.confidence)
+    assert list(plots.CalibrationDisplay.from_model(model.calibrated(None), flowers).curves) == ["posteriors"]
+
+
+def test_curves_of_reliability_are_drawn_by_name() -> None:
+    one = reliability([[0.9, 0.1], [0.4, 0.6]], [0, 0])
+    shown = plots.CalibrationDisplay.from_reliability({"mine": one, "yours": one, "theirs": one})
+    labels = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert [label.split(":")[0] for label in labels] == ["honest probabilities", "mine", "yours", "theirs"]
+    assert list(plots.CalibrationDisplay.from_reliability(one).curves) == ["posteriors"]
+    for wrong in ({}, {"mine": 1.0}):
+        with pytest.raises(BadSetting, match="curves must be"):
+            plots.CalibrationDisplay.from_reliability(wrong)  # type: ignore[arg-type]
+
+
+# Bandwidths
+
+
+def test_the_best_bandwidth_is_the_one_leave_one_out_takes() -> None:
+    values = np.concatenate([np.random.default_rng(0).normal(m, 1.0, 60) for m in (0.0, 6.0)])
+    model = one_column(values, ["all"] * 120, bb.KernelDensity(bandwidth="leave-one-out"))
+    shown = plots.BandwidthDisplay.from_model(model, "x", "all")
+    grid = np.linspace(-3, 9, 50)
+    at_best = one_column(values, ["all"] * 120, bb.KernelDensity(bandwidth=shown.best))
+    np.testing.assert_allclose(
+        at_best.log_likelihood({"x": grid}, "x"), model.log_likelihood({"x": grid}, "x"), rtol=1e-9
+    )
+    assert shown.shown[0] < shown.best == shown.shown[1] < shown.shown[2]
+
+
+def test_the_likelihood_of_rows_left_out_is_that_of_models_without_them() -> None:
+    values = np.array([0.0, 1.0, 1.5, 4.0, 4.25, 7.0])
+    family = bb.KernelDensity(start=0.0, width=0.125)
+    shown = plots.BandwidthDisplay.from_model(one_column(values + 0.0625, ["all"] * 6, family), "x")
+    k = int(np.argmin(np.abs(shown.bandwidths - 1.0)))
+    each = []
+    for i in range(6):
+        h = bb.KernelDensity(start=0.0, width=0.125, bandwidth=float(shown.bandwidths[k]))
+        others = one_column(np.delete(values, i) + 0.0625, ["all"] * 5, h)
+        each.append(others.log_likelihood({"x": [values[i] + 0.0625]}, "x")[0, 0])
+    assert shown.log_likelihood[k] == pytest.approx(np.mean(each), rel=1e-9)
+
+
+def test_three_densities_are_the_models_own_at_their_bandwidths() -> None:
+    shown = plots.BandwidthDisplay.from_model(kernels(), "x", times=4)
+    for h, density in zip(shown.shown, shown.density.T, strict=True):
+        model = one_column(iris()[WIDTH], ["iris"] * 150, bb.KernelDensity(bandwidth=h))
+        np.testing.assert_allclose(density, np.exp(model.log_likelihood({"x": shown.values}, "x"))[:, 0], rtol=1e-9)
+    assert shown.shown[2] == pytest.approx(4 * shown.best)
+
+
+def test_what_cannot_be_drawn_of_bandwidths() -> None:
+    draw = plots.BandwidthDisplay.from_model
+    with pytest.raises(BadSetting, match="'kernel_density' for bandwidths"):
+        draw(iris_model(), LENGTH, "setosa")
+    with pytest.raises(UnknownColumn):
+        draw(kernels(), "y")
+    two = iris_model(features="kernel_density")
+    with pytest.raises(BadSetting, match=r"label must be one of the classes \(setosa, versicolor, virginica\)"):
+        draw(two, LENGTH)
+    with pytest.raises(UnknownClass):
+        draw(two, LENGTH, "rose")
+    with pytest.raises(BadSetting, match="times"):
+        draw(kernels(), "x", times=1)
+    with pytest.raises(BadSetting, match="two different values"):
+        draw(one_column([1.0, 1.0, 2.0], ["a", "a", "b"], bb.KernelDensity()), "x", "b")
+
+
+# The gallery
+
+
+@pytest.fixture
+def maker() -> Iterator[ModuleType]:
+    """What draws the pictures of the gallery, as `python -m docs.make_pictures` runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+        yield import_module("docs.make_pictures")
+
+
+def test_the_gallery_shows_every_picture_and_nothing_else(maker: ModuleType) -> None:
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    files = {path.stem for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert files == {picture.__name__ for picture in (*maker.ALWAYS, *maker.WITH_DATA)}
+    assert all(f"](pictures/{name}.png)" in page for name in files)
+    assert all(display in page for display in plots.__all__)
+    assert all(path.stat().st_size <= 60_000 for path in (ROOT / "docs" / "pictures").iterdir())
+
+
+def test_pictures_that_need_no_data_can_be_drawn_anywhere(
+    maker: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(maker, "FOLDER", tmp_path)
+    monkeypatch.delenv("BANBURY_DATA", raising=False)
+    maker.main([])
+    assert {path.stem for path in tmp_path.iterdir()} == {picture.__name__ for picture in maker.ALWAYS}
+    assert "BANBURY_DATA is unset" in capsys.readouterr().out
