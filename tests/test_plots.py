@@ -24,6 +24,7 @@ from banbury import plots
 from banbury.calibration import calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
 from banbury.plots.display import COLOURS, Display
+from banbury.plots.sheet import Scale
 
 matplotlib = pytest.importorskip("matplotlib")
 pyplot = import_module("matplotlib.pyplot")
@@ -574,9 +575,7 @@ def mixed(n_classes: int, how: Any = "mean") -> bb.Model:
 
 
 SHEETS = {
-    n: plots.NomogramDisplay(
-        mixed(n), "b", "a", [plots.nomogram.Scale(f, [], np.zeros(0), [], np.zeros(0), False) for f in FAMILIES]
-    )
+    n: plots.NomogramDisplay(mixed(n), "b", "a", [Scale(f, [], np.zeros(0), [], np.zeros(0), False) for f in FAMILIES])
     for n in (2, 3)
 }
 
@@ -831,6 +830,24 @@ def test_what_cannot_be_drawn_of_bandwidths() -> None:
         draw(kernels(), "x", times=1)
     with pytest.raises(BadSetting, match="two different values"):
         draw(one_column([1.0, 1.0, 2.0], ["a", "a", "b"], bb.KernelDensity()), "x", "b")
+
+
+# Numbers at the edges
+
+
+@pytest.mark.parametrize("family", NUMERIC[:4], ids=str)
+@pytest.mark.parametrize("values", [[0.0] * 6, [1e300, 2e300] * 3, [1e-300] * 6, [1e8 + 0.1] * 6], ids=str)
+def test_constants_and_extremes_are_drawn(family: Any, values: list[float]) -> None:
+    table = {"x": values, "z": np.arange(6.0), "c": list("aabbab")}
+    model = bb.estimate(bb.count(table, "c", features={"x": family, "z": "gaussian"}))
+    for data in (None, table):
+        for picture in (
+            plots.LikelihoodDisplay.from_model(model, "x", data),
+            plots.DecisionBoundaryDisplay.from_model(model, ["x", "z"], data, steps=9),
+            plots.NomogramDisplay.from_model(model, "a", data=data, row={"x": values[0], "z": None}),
+        ):
+            assert pixels(picture).min() < 0.5
+            pyplot.close(picture.figure_)
 
 
 # The gallery

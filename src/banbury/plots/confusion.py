@@ -20,8 +20,8 @@ class ConfusionMatrixDisplay(Display):
     >>> import banbury as bb
     >>> found = bb.cross_validate(bb.datasets.wine(), target="cultivar")
     >>> shown = bb.plots.ConfusionMatrixDisplay.from_cross_validation(found)
-    >>> shown.confusion_matrix.sum(), shown.accuracy.round(3)
-    (np.int64(178), np.float64(0.978))
+    >>> int(shown.confusion_matrix.sum()), round(shown.accuracy, 3)
+    (178, 0.978)
     """
 
     def __init__(self, confusion_matrix: Any, classes: Sequence[Any] | None = None) -> None:
@@ -78,9 +78,10 @@ class ConfusionMatrixDisplay(Display):
         return self.confusion_matrix / np.where(totals > 0, totals, 1)
 
     @property
-    def accuracy(self) -> Any:
+    def accuracy(self) -> float:
         """The share of right answers."""
-        return np.trace(self.confusion_matrix) / max(self.confusion_matrix.sum(), 1)
+        total = float(self.confusion_matrix.sum())
+        return float(np.trace(self.confusion_matrix)) / total if total else 0.0
 
     def plot(self, ax: Any = None, *, values: Literal["counts", "shares"] = "counts") -> Self:
         """Draws it, on ``ax`` if given, with numbers of rows or shares of the true class, in %, in its cells."""

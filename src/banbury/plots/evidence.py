@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.explain import Evidence, Explanation
@@ -58,39 +59,36 @@ class EvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
-        told = self.explanation
-        weights = np.array(self.weights)
-        reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
-        lengths = np.clip(
-            np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach
-        )  # the infinite reach a little farther
-        places = np.arange(len(weights)) + np.where(np.arange(len(weights)) == len(weights) - 1, 0.35, 0.0)
-        colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
-        ax.barh(places, lengths, 0.72, color=[*colours, SUM])
-        for place, length, weight in zip(places, lengths, weights, strict=True):
-            side = 1 if length >= 0 else -1
-            ax.annotate(
-                signed(weight),
-                (length, place),
-                xytext=(3 * side, 0),
-                textcoords="offset points",
-                va="center_baseline",
-                ha="left" if side > 0 else "right",
-                fontsize=8,
-            )
-        ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.axhline(len(weights) - 1.33, color=FAINT, linewidth=0.8)
-        ax.set_yticks(places, self.labels)
-        ax.tick_params(axis="y", length=0)
-        ax.spines["left"].set_visible(False)
+        lengths = self._bars(ax)
         low, high = min(lengths.min(), 0.0), max(lengths.max(), 0.0)
         room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
         ax.set_xlim(low - room, high + room)
-        ax.set_ylim(places[-1] + 0.6, -0.6)
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        told = self.explanation
         winner, other = name(told.winner), name(told.against)
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
         sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
         self._title(f"Weight of evidence: {sides}")
+
+    def _bars(self, ax: Any) -> NDArray[np.float64]:
+        """Draws the bars, the sum a little apart, and gives their lengths; the infinite reach a little farther than the rest."""
+        weights = np.array(self.weights)
+        reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
+        lengths = np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach)
+        places = np.arange(len(weights), dtype=np.float64)
+        places[-1] += 0.35
+        colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
+        ax.barh(places, lengths, 0.72, color=[*colours, SUM])
+        for place, length, weight in zip(places, lengths, weights, strict=True):
+            side = {"ha": "left", "xytext": (3, 0)} if length >= 0 else {"ha": "right", "xytext": (-3, 0)}
+            beside = {"textcoords": "offset points", "va": "center_baseline", "fontsize": 8, **side}
+            ax.annotate(signed(weight), (length, place), **beside)
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
+        ax.set_yticks(places, self.labels)
+        ax.set_ylim(places[-1] + 0.6, -0.6)
+        return np.asarray(lengths)
 
 
 def _label(evidence: Evidence, alone: bool) -> str:
