@@ -631,6 +631,15 @@ def test_rows_may_be_given_by_position() -> None:
     assert list(sheet.points(flowers[70])) == ["x0", "x1", "x2", "x3"]
 
 
+def test_a_column_that_the_row_lacks_adds_nothing() -> None:
+    model = mixed(2)
+    sheet = plots.NomogramDisplay.from_model(model, "b", row={"gauss": 0.3, "word": "u"})
+    with pytest.warns(bb.BanburyWarning, match="in these rows: skipped"):
+        posterior = model.posterior({"gauss": [0.3], "word": ["u"]})[0]
+    assert [feature for feature, weight in sheet.points(sheet.row).items() if weight] == ["gauss", "word"]
+    assert sheet.probability(sheet.decibans(sheet.row)) == pytest.approx(posterior[1], abs=1e-12)
+
+
 def test_a_zero_that_stays_zero_is_infinite_evidence_on_the_sheet() -> None:
     model = tennis(how="mle")
     sheet = plots.NomogramDisplay.from_model(model, "yes", row={**ROW, "outlook": "overcast"})

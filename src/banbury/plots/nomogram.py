@@ -230,7 +230,7 @@ class NomogramDisplay(Display):
     def _what(self, shown: Sequence[Scale]) -> str:
         parts = [f"Nomogram: {name(self.label)} against {name(self.against)}"]
         if any(scale.numeric for scale in shown):
-            parts.append("of a curve, the height is the value")
+            parts.append("a curve's height is the value")
         if len(shown) < len(self.scales):
             parts.append(f"{len(shown)} features of {len(self.scales)}, those that tell most")
         return "; ".join(parts)
