@@ -21,7 +21,9 @@ STEPS = 1_000
 
 def check_model(model: Any, classes: int = 1) -> None:
     if not isinstance(model, Model):
-        raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate makes it; that of a classifier is its model_")
+        raise errors.bad_setting(
+            "the model", type(model).__name__, "a Model, as bb.estimate makes it; that of a classifier is its model_"
+        )
     if len(model.classes) < classes:
         raise errors.bad_setting(
             "the model", f"one class, {model.classes[0]!r}", "one of two classes at least for this picture"
