@@ -1,6 +1,6 @@
 """Why: the weight of evidence behind an answer, in decibans, and what tells each class from the rest."""
 
-from banbury.explain.explanation import Evidence, Explanation, Term, explained
+from banbury.explain.explanation import DECIBANS, Evidence, Explanation, Term, explained
 from banbury.explain.ratios import Informative, LikelihoodRatio, informative
 
-__all__ = ["Evidence", "Explanation", "Informative", "LikelihoodRatio", "Term", "explained", "informative"]
+__all__ = ["DECIBANS", "Evidence", "Explanation", "Informative", "LikelihoodRatio", "Term", "explained", "informative"]

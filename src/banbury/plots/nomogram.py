@@ -121,9 +121,9 @@ class NomogramDisplay(Display):
 
     def _weighed(self, terms: Sequence[Term]) -> Explanation:
         """What ``explain`` makes of these terms, with the label in the winner's place."""
-        at = [self.model.classes.index(self.label), self.model.classes.index(self.against)]
-        two = [Term(term.feature, term.value, term.log_likelihood[at]) for term in terms]
-        return explained((self.label, self.against), self.model.log_prior[at], two, np.array([1.0, 0.0]), 1)
+        classes = self.model.classes
+        at = classes.index(self.label), classes.index(self.against)
+        return explained(classes, self.model.log_prior, terms, np.exp(self.model.log_prior), *at)
 
     def points(self, row: Any) -> dict[str, float]:
         """For how many decibans each feature of a row speaks; 0 where its value is missing."""
