@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
+import signal
 import stat
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 import banbury as bb
+import golden_files
+import hostile
+import naive_files
+from banbury import _core, errors
 from banbury.errors import BadFile, BadSetting, BanburyError
 
 WEATHER = bb.datasets.play_tennis()
@@ -71,17 +84,50 @@ def test_models_of_every_family_come_back(name: str, how: str, weights: Any, pat
     np.testing.assert_array_equal(again.log_joint({"x": x}), model.log_joint({"x": x}))
 
 
-@pytest.mark.parametrize(
-    "labels", [["a", "ü", "a"], [1, -7, 1], [True, False, True], [0.1, 1e300, 0.1], [2**60, 0, 2**60]], ids=str
-)
-def test_labels_of_every_type_come_back(labels: list[Any], path: Path) -> None:
-    tally = bb.count({"x": [1.0, 2.0, 3.0]}, target=labels)
+LABELS: dict[str, Any] = {
+    "texts": ["a", "ü", "a"],
+    "a lone surrogate": ["\ud800", "a", "b"],
+    "whole numbers": [1, -7, 1],
+    "large numbers": [2**60, 0, 2**60],
+    "larger numbers": [-(2**70), 10**400, 0],
+    "booleans": [True, False, True],
+    "real numbers": [0.1, 1e300, -0.0],
+    "infinite numbers": [float("inf"), float("-inf"), 0.0],
+    "of many types": [True, 2.5, "x"],
+    "numpy's": [np.int64(1), np.int64(2), np.int64(1)],
+    "an array of float32": np.array([0.1, 0.5, 0.1], dtype=np.float32),
+    "an array of uint64": np.array([2**64 - 1, 0, 1], dtype=np.uint64),
+    "an array of booleans": np.array([True, False, True]),
+    "an array of texts": np.array(["a", "b", "a"]),
+    "an array of objects": np.array([np.str_("a"), np.float64(2.5), 1], dtype=object),
+    "dates": [datetime.date(2020, 2, 29), datetime.date(1999, 12, 31), datetime.date(2020, 2, 29)],
+    "times": [datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC), datetime.datetime(2020, 1, 1), "never"],
+    "an array of dates": np.array(["2020-01-01", "2021-01-01", "2020-01-01"], dtype="datetime64[D]"),
+    "bytes": [b"a", b"b", b"a"],
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_every_type_come_back(name: str, path: Path) -> None:
+    tally = bb.count({"x": [1.0, 2.0, 3.0]}, target=LABELS[name])
     again = saved_and_loaded(tally, path)
     assert isinstance(again, bb.Tally)
     assert again.classes == tally.classes
     assert [type(c) for c in again.classes] == [type(c) for c in tally.classes]
+    assert again + tally == tally * 2
     model = saved_and_loaded(bb.estimate(tally), path)
     assert model.predict({"x": [1.0]}).tolist() == bb.estimate(tally).predict({"x": [1.0]}).tolist()
+
+
+def test_a_label_that_no_file_can_hold_is_refused_before_anything_is_written(path: Path) -> None:
+    tally = bb.count({"x": [1.0, 2.0]}, target=["a", "b"])
+    endless = 10 ** (sys.get_int_max_str_digits() + 1)
+    bb.save(tally, path)
+    before = path.read_bytes()
+    with pytest.raises(BadFile, match="cannot stand in a file"):
+        bb.save(bb.Tally(tally.schema, (0, endless), tally.rows, tally.counts, tally.moments), path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
 
 
 @pytest.mark.parametrize(
@@ -127,13 +173,6 @@ def test_arrays_and_many_features_come_back(path: Path) -> None:
     np.testing.assert_array_equal(saved_and_loaded(model, path).posterior(X), model.posterior(X))
 
 
-def test_no_byte_of_a_forgotten_word_is_in_the_file(path: Path) -> None:
-    tally = bb.count({"x": ["plain", "SECRET", "plain"], "y": ["a", "a", "b"]}, "y")
-    bb.save(tally - tally.count({"x": ["SECRET"], "y": ["a"]}), path)
-    assert b"plain" in path.read_bytes()
-    assert b"SECRET" not in path.read_bytes()
-
-
 def test_a_path_is_a_text_or_a_path(model: bb.Model, path: Path) -> None:
     bb.save(model, str(path))
     assert bb.load(str(path)).tally == bb.load(path).tally  # type: ignore[union-attr]
@@ -148,9 +187,10 @@ def test_only_models_and_tallies_are_saved(path: Path) -> None:
 # What is no Banbury file
 
 
-def refused(path: Path, *words: str) -> None:
+def refused(path: Path, *words: str, kind: type[BadFile] = BadFile) -> None:
     with pytest.raises(BadFile) as caught:
         bb.load(path)
+    assert type(caught.value) is kind
     for word in (str(path), *words):
         assert word in str(caught.value)
 
@@ -161,6 +201,22 @@ def test_a_file_that_is_not_there_is_refused(path: Path) -> None:
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     refused(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_refused_and_not_waited_for(path: Path) -> None:
+    os.mkfifo(path)
+    code = f"import banbury as bb\ntry: bb.load({str(path)!r})\nexcept bb.errors.BadFile as refused: print(refused)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "it is no file" in done.stdout
+
+
+def test_a_name_that_is_no_name_is_refused(path: Path) -> None:
+    for name in (None, 5.0, "with\0zero"):
+        with pytest.raises(BadSetting, match="path must be the name of a file"):
+            bb.load(name)  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="path must be the name of a file"):
+        bb.save(bb.count(WEATHER, "play"), 5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"hello, this is no model at all", bytes(1000), b"\xff" * 64])
@@ -176,87 +232,353 @@ def test_a_safetensors_file_of_someone_else_is_refused(path: Path) -> None:
     refused(path, "it is not a Banbury file")
 
 
-def test_a_truncated_file_is_refused_wherever_it_ends(model: bb.Model, path: Path) -> None:
-    bb.save(model, path)
-    content = path.read_bytes()
-    for end in [*range(0, len(content), 97), len(content) - 1]:
-        path.write_bytes(content[:end])
-        refused(path)
-
-
-def rewritten(path: Path, change: Any = None, **tensors: Any) -> None:
-    """The file again, with another JSON text or other arrays."""
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as file:
-        about = json.loads(file.metadata()["banbury"])
-    arrays = load_file(path) | tensors
-    about = change(about) if change else about
-    save_file({k: v for k, v in arrays.items() if v is not None}, path, {"banbury": json.dumps(about)})
-
-
 @pytest.mark.parametrize("number", [0, 2, 99, None, "1"])
 def test_a_file_of_another_format_says_which_is_read(model: bb.Model, path: Path, number: Any) -> None:
     bb.save(model, path)
-    rewritten(path, lambda about: about | {"format": number})
-    refused(path, f"format {number}", "reads format 1")
+    path.write_bytes(naive_files.rewritten(path.read_bytes(), lambda about: about | {"format": number}))
+    refused(path, f"format {number!r}", "reads format 1", kind=errors.UnknownFormat)
 
 
-HOSTILE: dict[str, Any] = {
-    "a list": lambda about: [about],
-    "a number": lambda about: 1,
-    "no tally": lambda about: {k: v for k, v in about.items() if k != "tally"},
-    "no model": lambda about: {k: v for k, v in about.items() if k != "model"},
-    "no schema": lambda about: about | {"tally": {k: v for k, v in about["tally"].items() if k != "schema"}},
-    "classes that are no list": lambda about: about | {"tally": about["tally"] | {"classes": 5}},
-    "too many classes": lambda about: about | {"tally": about["tally"] | {"classes": ["a", "b", "c"]}},
-    "a class twice": lambda about: about | {"tally": about["tally"] | {"classes": ["no", "no"]}},
-    "a list for a class": lambda about: about | {"tally": about["tally"] | {"classes": [["no"], "yes"]}},
-    "fewer keys": lambda about: about | {"tally": about["tally"] | {"keys": about["tally"]["keys"][:-1]}},
-    "a key too many": lambda about: about | {"tally": about["tally"] | {"keys": [["z"] * 4, *about["tally"]["keys"][1:]]}},
-    "an unknown family": lambda about: with_feature(about, family="os.system"),
-    "an unknown setting": lambda about: with_feature(about, settings={"colour": 1}),
-    "a setting out of range": lambda about: with_feature(about, settings={"alpha": -1}),
-    "a family of another shape": lambda about: with_feature(about, family="gaussian"),
-    "a feature without a name": lambda about: with_feature(about, name=None),
-    "an unknown how": lambda about: about | {"model": about["model"] | {"how": "magic"}},
-    "an unknown model setting": lambda about: about | {"model": about["model"] | {"x": 1}},
-    "a class prior for others": lambda about: about | {"model": about["model"] | {"class_prior": [1.0]}},
-}  # fmt: skip
+@pytest.mark.parametrize("name", hostile.ATTACKS)
+def test_a_file_made_to_do_harm_is_refused(name: str) -> None:
+    kind, _ = hostile.ATTACKS[name]
+    refused(hostile.FOLDER / f"{name}.banbury", kind=getattr(errors, kind))
 
 
-def with_feature(about: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    schema = about["tally"]["schema"]
-    features = [schema["features"][0] | changes, *schema["features"][1:]]
-    return about | {"tally": about["tally"] | {"schema": schema | {"features": features}}}
+def test_every_file_made_to_do_harm_is_tried_and_small() -> None:
+    found = {path.stem: path.stat().st_size for path in hostile.FOLDER.iterdir()}
+    assert found.keys() == hostile.ATTACKS.keys()
+    assert max(found.values()) <= 4096
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_file_whose_text_does_not_fit_is_refused(name: str, model: bb.Model, path: Path) -> None:
-    bb.save(model, path)
-    rewritten(path, HOSTILE[name])
-    refused(path)
+@pytest.mark.parametrize("name", hostile.ATTACKS)
+def test_attacks_are_refused_when_made_anew_too(name: str, path: Path) -> None:
+    kind, attack = hostile.ATTACKS[name]
+    path.write_bytes(attack(hostile.saved(hostile.model())))
+    refused(path, kind=getattr(errors, kind))
 
 
-ARRAYS: dict[str, dict[str, Any]] = {
-    "no rows": {"classes.rows": None},
-    "rows of another shape": {"classes.rows": np.zeros((2, 2), dtype=np.int64)},
-    "rows of another type": {"classes.rows": np.array([5.0, 9.0])},
-    "rows below zero": {"classes.rows": np.array([-5, 9])},
-    "no sums": {"moments.sums": None},
-    "sums of another shape": {"moments.sums": np.zeros((1, 2, 2))},
-    "sums that are no numbers": {"moments.sums": np.full((1, 2, 2, 3), np.nan)},
-    "weights of another shape": {"classes.weights": np.zeros((2, 2))},
-    "fewer counts": {"counts.rows": np.zeros((1, 2), dtype=np.int64)},
+def test_the_file_that_attacks_are_made_of_is_sound(path: Path) -> None:
+    path.write_bytes(naive_files.rewritten(hostile.saved(hostile.model())))
+    assert bb.load(path).tally == hostile.model().tally  # type: ignore[union-attr]
+
+
+# Damage
+
+
+@pytest.fixture(scope="module")
+def smallest() -> bytes:
+    """A model of one text column and two classes; as little as has an array of every kind."""
+    return hostile.saved(bb.estimate(bb.count(["a b", "b c c"], target=[0, 1], features=bb.Text(tokens="word1"))))
+
+
+def test_every_flipped_bit_is_found(smallest: bytes, path: Path) -> None:
+    for at in range(8 * len(smallest)):
+        flipped = bytearray(smallest)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        with pytest.raises(BadFile):
+            bb.load(path)
+
+
+def test_a_flipped_bit_that_is_not_looked_for_does_no_harm(smallest: bytes, path: Path) -> None:
+    start = 8 + int.from_bytes(smallest[:8], "little")
+    loaded = 0
+    for at in range(8 * start, 8 * len(smallest)):
+        flipped = bytearray(smallest)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        try:
+            model = bb.load(path, verify=False)
+        except BanburyError:
+            continue
+        assert isinstance(model, bb.Model)
+        assert np.isfinite(model.posterior(["a b c"])).all()
+        loaded += 1
+    assert 0 < loaded < 8 * (len(smallest) - start)
+
+
+def test_without_verifying_the_same_is_loaded(smallest: bytes, path: Path) -> None:
+    path.write_bytes(smallest)
+    a, b = bb.load(path), bb.load(path, verify=False)
+    assert isinstance(a, bb.Model) and isinstance(b, bb.Model)
+    assert a.tally == b.tally
+    assert a.posterior(["a b"]).tolist() == b.posterior(["a b"]).tolist()
+
+
+def test_a_truncated_file_is_refused_wherever_it_ends(smallest: bytes, path: Path) -> None:
+    for end in range(len(smallest)):
+        path.write_bytes(smallest[:end])
+        refused(path, kind=errors.DamagedFile if end >= 8 + int.from_bytes(smallest[:8], "little") else BadFile)
+
+
+def loads_or_is_refused(content: bytes, path: Path, verify: bool) -> Any:
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bb.BanburyWarning)
+        try:
+            return bb.load(path, verify=verify)
+        except BanburyError:
+            return None
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_bytes_that_are_anything_are_loaded_or_refused(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    content = bytearray(hostile.saved(hostile.model()))
+    for _ in range(data.draw(st.integers(1, 4))):
+        a = data.draw(st.integers(0, len(content)))
+        b = data.draw(st.integers(a, min(len(content), a + 16)))
+        content[a:b] = data.draw(st.binary(max_size=16))
+    loads_or_is_refused(bytes(content), tmp_path_factory.getbasetemp() / "bytes.banbury", data.draw(st.booleans()))
+
+
+STRANGE: list[Any] = [
+    *(None, True, False, 0, 1, -1, 2**31, 2**63, 2**64, 10**30, 0.5, -0.5, 1e308, -1e308, 5e-324, float("inf"), float("nan")),
+    *("", "a", "text", "gaussian", "histogram", "\0", "/", [], [[]], {}, [0], ["a"], [1, 2], {"pairs": []}, {"a": 1}),
+]  # fmt: skip
+
+
+def places(tree: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The ways to all that is in a JSON text."""
+    yield way
+    inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in inner:
+        yield from places(value, (*way, key))
+
+
+def put(tree: Any, way: tuple[Any, ...], value: Any) -> Any:
+    """The JSON text with another value in one place."""
+    if not way:
+        return value
+    if isinstance(tree, list):
+        return [put(each, way[1:], value) if i == way[0] else each for i, each in enumerate(tree)]
+    return {key: put(each, way[1:], value) if key == way[0] else each for key, each in tree.items()}
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_contents_that_are_anything_are_loaded_or_refused(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Rightly signed, so that nothing but what is in it can be the reason to refuse it; what is loaded answers."""
+    about, arrays = naive_files.unpacked(
+        hostile.saved(data.draw(st.sampled_from([hostile.model(), golden_files.mixed()])))
+    )
+    for _ in range(data.draw(st.integers(0, 2))):
+        way = data.draw(st.sampled_from(sorted(places(about), key=str)))
+        about = put(about, way, data.draw(st.sampled_from(STRANGE)))
+    for _ in range(data.draw(st.integers(0, 2))):
+        name = data.draw(st.sampled_from(sorted(name for name in arrays if arrays[name].size)))
+        at, raw = data.draw(st.integers(0, arrays[name].size - 1)), data.draw(st.binary(min_size=8, max_size=8))
+        arrays[name].flat[at] = np.frombuffer(raw, dtype=arrays[name].dtype)[0]
+    content = naive_files.packed(about, arrays)
+    thing = loads_or_is_refused(content, tmp_path_factory.getbasetemp() / "contents.banbury", True)
+    assert thing is None or isinstance(thing, (bb.Model, bb.Tally))
+    str(thing)
+
+
+# The format
+
+
+@given(st.binary(max_size=600), st.integers(1, 4))
+def test_the_checksum_is_the_one_described(content: bytes, threads: int) -> None:
+    found = _core.checksum(np.frombuffer(content, dtype=np.uint8).copy(), threads)
+    assert f"{found:016x}" == naive_files.checksum(content)
+
+
+def test_the_checksum_of_more_than_a_piece_is_the_one_described() -> None:
+    content = np.random.default_rng(0).integers(0, 256, 2 * 2**20 + 100, dtype=np.uint8)
+    assert f"{_core.checksum(content, 3):016x}" == naive_files.checksum(content.tobytes())
+
+
+def test_a_file_is_the_one_described(model: bb.Model, path: Path) -> None:
+    for thing in (model, model.tally, hostile.model(), golden_files.mixed()):
+        bb.save(thing, path)
+        content = path.read_bytes()
+        about = json.loads(naive_files.header(content)["__metadata__"]["banbury"])
+        assert (about["format"], about["library"]) == (1, bb.__version__)
+        assert naive_files.packed(*naive_files.unpacked(content)) == content
+
+
+def test_safetensors_reads_it_too(path: Path) -> None:
+    bb.save(hostile.model(), path)
+    _, arrays = naive_files.unpacked(path.read_bytes())
+    found = load_file(path)
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+    with safe_open(path, framework="numpy") as file:
+        assert json.loads(file.metadata()["banbury"])["format"] == 1
+
+
+GOLDEN = sorted(golden_files.FOLDER.glob("format-*/*.banbury"))
+
+
+def test_there_is_a_golden_file_of_every_format() -> None:
+    assert {path.parent.name for path in GOLDEN} == {f"format-{n}" for n in range(1, bb.files.FORMAT + 1)}
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_golden_files_are_read_for_ever(file: Path) -> None:
+    expected = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+    thing = bb.load(file)
+    model = bb.estimate(thing) if isinstance(thing, bb.Tally) else thing
+    assert list(model.classes) == expected["classes"]
+    np.testing.assert_allclose(model.posterior(expected["rows"]), expected["posteriors"], rtol=1e-9, atol=1e-12)
+
+
+def test_golden_files_are_what_is_written_today(path: Path) -> None:
+    for name, thing in {"mixed": golden_files.mixed(), "text": golden_files.text()}.items():
+        assert saved_and_loaded(thing, path).classes == thing.classes
+        golden = bb.load(golden_files.FOLDER / f"format-{bb.files.FORMAT}" / f"{name}.banbury")
+        assert (golden.tally if isinstance(golden, bb.Model) else golden) == (
+            thing.tally if isinstance(thing, bb.Model) else thing
+        )
+
+
+# Words
+
+TEXTS = ["good good lunch", "bad lunch", "a good day, a day", "trees trees trees under trees", "bad day under trees"]
+CLASSES = ["yes", "no", "yes", "maybe", "no"]
+MODELS: dict[str, dict[str, Any]] = {
+    "multinomial": {},
+    "presence": {"model": "presence"},
+    "bernoulli": {"model": "bernoulli"},
+    "complement": {"model": "complement"},
+    "complement, as its authors": {"model": "complement", "idf": True, "norm": True, "damping": "log", "length": True},
+    "idf": {"idf": True},
+    "pruned": {"min_count": 2, "max_words": 4},
+    "by information": {"max_words": 3, "choose_by": "mutual_information"},
+    "a vocabulary": {"vocabulary": ["good", "bad", "unheard"]},
+    "n-grams": {"ngrams": (1, 2), "stop_words": ["under"]},
+    "characters": {"unit": "characters", "ngrams": (2, 3)},
+    "an expression": {"tokens": r"[a-z]{3,}"},
+    "buckets": {"buckets": 16},
 }
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-def test_a_file_whose_arrays_do_not_fit_is_refused(name: str, path: Path) -> None:
-    table = {"x": [1.0, 2.0, 3.0], "w": list("aba"), "y": list("ppq")}
-    bb.save(bb.estimate(bb.count(table, "y")), path)
-    rewritten(path, **ARRAYS[name])
-    refused(path)
+@pytest.mark.parametrize("weights", [None, [0.5, 1.0, 0.1, 2.0, 1.0]], ids=["whole", "weighted"])
+@pytest.mark.parametrize("how", ["mle", "map", "mean", "predictive", "gibbs"])
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_text_come_back_and_answer_alike(name: str, how: Any, weights: Any, path: Path) -> None:
+    tally = bb.count(TEXTS, target=CLASSES, features=bb.Text(**MODELS[name]), weights=weights)
+    model = bb.estimate(tally, how=how, alpha=1.5)
+    again = saved_and_loaded(model, path)
+    assert again.tally == tally
+    assert str(again.schema) == str(model.schema)
+    for rows in (TEXTS[:1], TEXTS[3:], ["nothing known"], TEXTS, TEXTS * 100, TEXTS[:1]):  # few words, then all
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", bb.BanburyWarning)
+            np.testing.assert_array_equal(again.log_joint(rows), model.log_joint(rows))
+
+
+@pytest.mark.parametrize("first", ["explain", "linear", "sample", "log_likelihood", "a table"])
+def test_words_that_wait_are_there_whatever_is_asked_first(first: str, path: Path) -> None:
+    table = {"text": [*TEXTS, None], "n": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "y": [*CLASSES, "no"]}
+    features = {"text": bb.Text()} if first == "linear" else {"text": bb.Text(), "n": bb.Gaussian()}
+    model = bb.estimate(bb.count({name: table[name] for name in (*features, "y")}, "y", features=features))
+    again = saved_and_loaded(model, path)
+    row = {name: table[name][4] for name in features}
+    asked: dict[str, Any] = {
+        "explain": lambda m: str(m.explain(row)),
+        "linear": lambda m: (m.linear().words, m.linear().weights.tolist()),
+        "sample": lambda m: m.sample(20, seed=1)["text"].tolist(),
+        "log_likelihood": lambda m: m.log_likelihood({name: table[name] for name in features}, "text").tolist(),
+        "a table": lambda m: m.posterior({name: table[name] for name in features}).tolist(),
+    }
+    assert asked[first](again) == asked[first](model)
+
+
+def test_settings_given_to_an_estimate_come_back(path: Path) -> None:
+    tally = bb.count(TEXTS, target=CLASSES)
+    name = tally.schema.features[0].name
+    model = bb.estimate(
+        tally, features={name: bb.Text(model="bernoulli", min_count=2, alpha=0.25)}, class_prior="uniform"
+    )
+    again = saved_and_loaded(model, path)
+    assert again.schema.features == model.schema.features
+    assert again.posterior(TEXTS).tolist() == model.posterior(TEXTS).tolist()
+
+
+@pytest.mark.parametrize("weights", [None, [0.5, 1.0, 0.1, 2.0, 1.0]], ids=["whole", "weighted"])
+@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement"])
+@pytest.mark.parametrize("min_count", [1, 2, 2.5, 4, 100])
+def test_saving_without_rare_words_is_pruning(min_count: float, model: Any, weights: Any, path: Path) -> None:
+    tally = bb.count(TEXTS, target=CLASSES, weights=weights)
+    name = tally.schema.features[0].name
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bb.BanburyWarning)  # that no word is left
+        bb.save(bb.estimate(tally, features={name: bb.Text(model=model)}), path, min_count=min_count)
+        pruned = bb.estimate(tally, features={name: bb.Text(model=model, min_count=min_count)})
+        found = bb.load(path)
+        assert isinstance(found, bb.Model)
+        np.testing.assert_allclose(found.log_joint(TEXTS), pruned.log_joint(TEXTS), rtol=1e-12, atol=1e-12)
+    assert found.tally.rows.rows.tolist() == tally.rows.rows.tolist()
+
+
+def test_rare_words_of_every_column_are_left_out_of_the_bytes(path: Path) -> None:
+    table = {"a": ["often often", "RARE", "often"], "b": ["SELDOM", "much", "much"], "y": list("ppq")}
+    tally = bb.count(table, "y", features={"a": bb.Text(lowercase=False), "b": bb.Text(lowercase=False)})
+    bb.save(tally, path, min_count=2)
+    content = path.read_bytes()
+    assert b"often" in content and b"much" in content
+    assert b"RARE" not in content and b"SELDOM" not in content
+    again = bb.load(path)
+    assert isinstance(again, bb.Tally)
+    assert again.words[0].texts.rows.tolist() == tally.words[0].texts.rows.tolist()
+    bb.save(tally, path)
+    assert b"RARE" in path.read_bytes()
+
+
+@pytest.mark.parametrize("min_count", [-1, float("nan"), float("inf"), "2", None, True])
+def test_a_min_count_that_is_none_is_refused(min_count: Any, path: Path) -> None:
+    with pytest.raises(BadSetting, match="min_count"):
+        bb.save(bb.count(TEXTS, target=CLASSES), path, min_count=min_count)
+    assert not path.exists()
+
+
+def test_a_calibration_is_not_kept_for_other_words(path: Path) -> None:
+    model = hostile.model()
+    with pytest.raises(BadSetting, match=r"min_count must be left out for a calibrated model"):
+        bb.save(model, path, min_count=2)
+    bb.save(model, path, min_count=1)  # which leaves all there is
+    bb.save(model.calibrated(None), path, min_count=2)
+    assert isinstance(bb.load(path), bb.Model)
+
+
+def test_a_calibration_of_someone_elses_is_refused(model: bb.Model, path: Path) -> None:
+    class Theirs:
+        n_classes, keeps_order = 2, True
+
+    with pytest.raises(BadSetting, match=r"calibration must be one that bb\.calibrate made"):
+        bb.save(model.calibrated(Theirs()), path)  # type: ignore[arg-type]
+    assert not path.exists()
+
+
+WORD = st.integers(0, 10**6).map(lambda n: f"q{n:06x}z")
+ROW = st.tuples(st.lists(WORD, max_size=4), WORD, WORD.map("class ".__add__))
+
+
+@given(kept=st.lists(ROW, min_size=1, max_size=6), gone=st.lists(ROW, min_size=1, max_size=6), real=st.booleans())
+def test_no_byte_of_a_forgotten_row_s_own_words_is_in_the_file(
+    kept: list[Any], gone: list[Any], real: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "forgotten.banbury"
+
+    def table(rows: list[Any]) -> dict[str, Any]:
+        return {"t": [" ".join(row[0]) for row in rows], "c": [row[1] for row in rows], "y": [row[2] for row in rows]}
+
+    families = {"t": bb.Text(), "c": bb.Categorical()}
+    weights = (lambda n: [0.3] * n) if real else (lambda n: None)
+    tally = bb.count(table(kept + gone), "y", features=families, weights=weights(len(kept + gone)))
+    bb.save(tally - tally.count(table(gone), weights=weights(len(gone))), path)
+    content = path.read_bytes()
+    words = [{word for row in rows for word in (*row[0], row[1], row[2])} for rows in (kept, gone)]
+    assert all(word.encode() in content for word in words[0])
+    assert not any(word.encode() in content for word in words[1] - words[0])
 
 
 # Writing
@@ -297,3 +619,42 @@ def test_saving_the_same_thing_twice_writes_the_same_bytes(model: bb.Model, path
     once = path.read_bytes()
     bb.save(model, path)
     assert path.read_bytes() == once
+
+
+STOPS = {"while it is written": "fsync", "before it is moved": "replace"}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize("step", STOPS)
+def test_a_save_that_is_killed_leaves_the_old_file_whole(step: str, model: bb.Model, path: Path) -> None:
+    bb.save(model, path)
+    before = path.read_bytes()
+    code = f"""if True:
+        import os, time
+        import banbury as bb
+        thing = bb.load({str(path)!r}).tally * 3
+        def stop(*_):
+            print("there", flush=True)
+            time.sleep(600)
+        os.{STOPS[step]} = stop
+        bb.save(thing, {str(path)!r})
+    """
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "there\n"
+    child.kill()
+    child.communicate()
+    assert path.read_bytes() == before
+    (part,) = set(os.listdir(path.parent)) - {path.name}
+    assert part.endswith(".part")
+    bb.save(model.tally * 2, path)
+    assert bb.load(path) == model.tally * 2
+    assert set(os.listdir(path.parent)) == {path.name, part}
+
+
+def test_a_loaded_model_does_not_need_its_file_any_more(path: Path) -> None:
+    model = saved_and_loaded(hostile.model(), path)
+    expected = hostile.model().posterior({"t": ["good no"], "w": ["a"], "x": [3.0]}).tolist()
+    path.write_bytes(bytes(path.stat().st_size))
+    assert model.posterior({"t": ["good no"], "w": ["a"], "x": [3.0]}).tolist() == expected
+    path.unlink()
+    assert model.tally == hostile.model().tally

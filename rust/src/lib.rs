@@ -4,6 +4,7 @@
 //! Whatever the number of threads, the answers are the same bits: rows are cut into pieces that depend on the shapes alone.
 
 pub mod bins;
+pub mod checksum;
 pub mod classes;
 pub mod codes;
 pub mod columns;

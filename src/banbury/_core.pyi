@@ -24,6 +24,9 @@ Column = NDArray[Any]
 class BadValue(ValueError):
     """``args`` is (what, feature, row, value); what: 'infinite', 'too far', 'not 0 or 1', 'not a count', 'too fine'."""
 
+def checksum(bytes: NDArray[np.uint8], threads: int) -> int:
+    """A 64-bit sum in which every flipped bit shows; ``docs/format.md`` says what it is."""
+
 def encode_records(records: NDArray[np.uint8], threads: int) -> tuple[Codes, Int, Int]:
     """Numbers the distinct rows of an (n, width) byte matrix in the order they first occur.
 
@@ -231,6 +234,9 @@ class Words:
     def take(self, index: Int) -> Words:
         """Class i is class index[i] of this one; words that no text has any more are gone."""
 
+    def only(self, ids: Ids) -> Words:
+        """The same texts as if they had had these words only."""
+
     def pairs(self, ids: Ids | None, index: Int | None = None) -> tuple[Int, Codes, Int, Int, Real | None]:
         """starts (n + 1,); then per pair, in class order: class, occurrences, documents, and weights (pairs, 2, 3) of real sums.
 
@@ -270,7 +276,7 @@ class Words:
         """All of it as arrays: words in the order of their bytes, none without texts."""
 
     @staticmethod
-    def from_state(n_classes: int, buckets: int, state: Mapping[str, NDArray[Any]]) -> Words:
+    def from_state(n_classes: int, buckets: int, state: Mapping[str, NDArray[Any]], threads: int = 1) -> Words:
         """What ``state`` gave; ValueError for anything that does not fit together."""
 
 class Groups:

@@ -71,6 +71,14 @@ class BadFile(BanburyError):
     """A file that is missing, unreadable or not what its name says."""
 
 
+class DamagedFile(BadFile):
+    """A model file that is not what was written: cut off, or changed since."""
+
+
+class UnknownFormat(BadFile):
+    """A model file of a format that this version does not read."""
+
+
 class BadSetting(BanburyError):
     """An argument outside what it may be."""
 
@@ -309,6 +317,35 @@ def bad_file(path: Any, why: str) -> BadFile:
 def unwritable_file(path: Any, why: str) -> BadFile:
     return BadFile(
         f"cannot write {path}: {why}. Name a file in a folder that exists and may be written to.", path=str(path)
+    )
+
+
+def damaged_file(path: Any, why: str) -> DamagedFile:
+    return DamagedFile(f"cannot read {path}: {why}. It is damaged or cut off: copy or save it again.", path=str(path))
+
+
+def unknown_format(path: Any, found: Any, known: int) -> UnknownFormat:
+    return UnknownFormat(
+        f"cannot read {path}: it has format {found!r}, and this version of Banbury reads format {known}. "
+        "Install the version that wrote it, or a newer one.",
+        path=str(path),
+        format=found,
+    )
+
+
+def cannot_be_saved(path: Any, why: str) -> BadFile:
+    return BadFile(
+        f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why}). "
+        "Make it a text, a number or a boolean.",
+        path=str(path),
+    )
+
+
+def header_too_long(path: Any, length: int, most: int) -> BadFile:
+    return BadFile(
+        f"cannot write {path}: its names, classes and categories take {length:,} bytes, and {most:,} are the most. "
+        "Count columns of so many different values as text, or leave them out with features={...: None}.",
+        path=str(path),
     )
 
 

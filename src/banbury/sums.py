@@ -351,11 +351,13 @@ class Counts:
 class Words:
     """(word, class) → occurrences and documents, of one column of text; and the texts of each class.
 
-    ``needed``: the only words that will be asked for; None for all.
+    ``needed``: the only words that will be asked for; None for all. ``waits``: an estimate is to be made word by word, as
+    texts ask for them; so a large file answers at once.
     """
 
     table: _core.Words
     needed: NDArray[np.uint32] | None = None
+    waits: bool = False
 
     @property
     def texts(self) -> Rows:

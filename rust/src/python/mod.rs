@@ -298,6 +298,13 @@ fn encoded(py: Python<'_>, found: Encoded) -> Codes<'_> {
 }
 
 #[pyfunction]
+fn checksum(py: Python<'_>, bytes: &Bound<'_, PyAny>, threads: i64) -> PyResult<u64> {
+    let bytes = Held::<u8>::new(bytes, "bytes", 1)?;
+    let (bytes, threads) = (bytes.slice(), at_least_one(threads)?);
+    Ok(py.detach(|| crate::checksum::checksum(bytes, threads)))
+}
+
+#[pyfunction]
 fn encode_records<'py>(
     py: Python<'py>,
     records: &Bound<'py, PyAny>,
@@ -896,7 +903,8 @@ mod _core {
     use super::words::{Groups, NotThere, Words};
     #[pymodule_export]
     use super::{
-        BadValue, bins_of, by_class, count_classes, count_codes, count_flags, count_moments,
-        encode_objects, encode_records, encode_strings, not_counts, score, score_each, span,
+        BadValue, bins_of, by_class, checksum, count_classes, count_codes, count_flags,
+        count_moments, encode_objects, encode_records, encode_strings, not_counts, score,
+        score_each, span,
     };
 }

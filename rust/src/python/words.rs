@@ -6,7 +6,7 @@ use crate::classes::Rows;
 use crate::encode::Strings;
 use crate::error::Error;
 use crate::expansion::Expansion;
-use crate::words::{self, Batch, Encoded, Given, Numbers, State, Texts, Total};
+use crate::words::{self, Batch, Encoded, Given, Numbers, Stored, StoredNumbers, Texts, Total};
 use ndarray::{Array2, Array3};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -498,6 +498,12 @@ impl Words {
         self.made(py, |words| words.take(index))
     }
 
+    fn only(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<Words> {
+        let (words, held) = (self.get(py), Held::new(ids, "ids", 1)?);
+        let ids = self::ids(&held, words.n_ids())?;
+        Ok(Words::of(py.detach(|| words.only(ids))))
+    }
+
     #[pyo3(signature = (ids, index=None))]
     fn pairs<'py>(
         &self,
@@ -661,15 +667,18 @@ impl Words {
     }
 
     #[staticmethod]
+    #[pyo3(signature = (n_classes, buckets, state, threads=1))]
     fn from_state(
         py: Python<'_>,
         n_classes: i64,
         buckets: i64,
         state: &Bound<'_, PyMapping>,
+        threads: i64,
     ) -> PyResult<Words> {
         let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
-        let state = read_state(state)?;
-        let words = py.detach(|| words::Words::from_state(n_classes, buckets, &state))?;
+        let (held, threads) = (HeldState::new(state)?, at_least_one(threads)?);
+        let state = held.arrays();
+        let words = py.detach(|| words::Words::from_state(n_classes, buckets, &state, threads))?;
         Ok(Words::of(words))
     }
 }
@@ -692,44 +701,87 @@ fn array<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
     dimensions: usize,
-) -> PyResult<Option<Vec<T>>> {
+) -> PyResult<Option<Held<'py, T>>> {
     if !state.contains(name)? {
         return Ok(None);
     }
-    let held = Held::<T>::new(&state.get_item(name)?, name, dimensions)?;
-    Ok(Some(held.slice().to_vec()))
+    Held::new(&state.get_item(name)?, name, dimensions).map(Some)
 }
 
-fn read_state(state: &Bound<'_, PyMapping>) -> PyResult<State> {
-    for key in state.keys()?.iter() {
-        let known = key
-            .extract::<String>()
-            .is_ok_and(|key| ARRAYS.contains(&key.as_str()));
-        if !known {
-            return Err(malformed(format!(
-                "there is no array {} of words",
-                key.repr()?
-            )));
+/// The same of one that must be there.
+fn must<'py, T: Element + Copy>(
+    state: &Bound<'py, PyMapping>,
+    name: &str,
+) -> PyResult<Held<'py, T>> {
+    array(state, name, 1)?.ok_or_else(|| malformed(format!("the array {name:?} is missing")))
+}
+
+enum HeldNumbers<'py> {
+    Narrow(Held<'py, u32>, Held<'py, u32>),
+    Wide(Held<'py, i64>, Held<'py, i64>),
+}
+
+/// The arrays of a store, held while they are read.
+struct HeldState<'py> {
+    bytes: Held<'py, u8>,
+    ends: Held<'py, i64>,
+    starts: Held<'py, i64>,
+    classes: Held<'py, u32>,
+    counts: HeldNumbers<'py>,
+    sums: Option<Held<'py, f64>>,
+    texts: Held<'py, i64>,
+    text_weights: Option<Held<'py, f64>>,
+    slots: Option<Held<'py, u32>>,
+}
+
+impl<'py> HeldState<'py> {
+    fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
+        for key in state.keys()?.iter() {
+            let known = key
+                .extract::<String>()
+                .is_ok_and(|key| ARRAYS.contains(&key.as_str()));
+            if !known {
+                return Err(malformed(format!(
+                    "there is no array {} of words",
+                    key.repr()?
+                )));
+            }
+        }
+        let counts = match must(state, "occurrences") {
+            Ok(occurrences) => HeldNumbers::Narrow(occurrences, must(state, "documents")?),
+            Err(_) => HeldNumbers::Wide(must(state, "occurrences")?, must(state, "documents")?),
+        };
+        Ok(HeldState {
+            bytes: must(state, "bytes")?,
+            ends: must(state, "ends")?,
+            starts: must(state, "starts")?,
+            classes: must(state, "classes")?,
+            counts,
+            sums: array(state, "weights", 3)?,
+            texts: must(state, "texts")?,
+            text_weights: array(state, "texts.weights", 2)?,
+            slots: array(state, "slots", 1)?,
+        })
+    }
+
+    fn arrays(&self) -> Stored<'_> {
+        Stored {
+            bytes: self.bytes.slice(),
+            ends: self.ends.slice(),
+            starts: self.starts.slice(),
+            classes: self.classes.slice(),
+            counts: match &self.counts {
+                HeldNumbers::Narrow(occurrences, documents) => {
+                    StoredNumbers::Narrow(occurrences.slice(), documents.slice())
+                }
+                HeldNumbers::Wide(occurrences, documents) => {
+                    StoredNumbers::Wide(occurrences.slice(), documents.slice())
+                }
+            },
+            sums: self.sums.as_ref().map(Held::slice),
+            texts: self.texts.slice(),
+            text_weights: self.text_weights.as_ref().map(Held::slice),
+            slots: self.slots.as_ref().map(Held::slice),
         }
     }
-    let must = |name: &str| malformed(format!("the array {name:?} is missing"));
-    let numbers = |name: &str| array::<i64>(state, name, 1)?.ok_or_else(|| must(name));
-    let counts = match array::<u32>(state, "occurrences", 1) {
-        Ok(Some(occurrences)) => {
-            let documents = array(state, "documents", 1)?.ok_or_else(|| must("documents"))?;
-            Numbers::Narrow(occurrences, documents)
-        }
-        _ => Numbers::Wide(numbers("occurrences")?, numbers("documents")?),
-    };
-    Ok(State {
-        bytes: array(state, "bytes", 1)?.ok_or_else(|| must("bytes"))?,
-        ends: numbers("ends")?,
-        starts: numbers("starts")?,
-        classes: array(state, "classes", 1)?.ok_or_else(|| must("classes"))?,
-        counts,
-        sums: array(state, "weights", 3)?,
-        texts: numbers("texts")?,
-        text_weights: array(state, "texts.weights", 2)?,
-        slots: array(state, "slots", 1)?,
-    })
 }

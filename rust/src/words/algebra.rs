@@ -433,6 +433,29 @@ impl Words {
         }
     }
 
+    /// The same texts as if they had had these words only.
+    pub fn only(&self, ids: &[u32]) -> Words {
+        let mut kept = vec![false; self.n_ids()];
+        ids.iter().for_each(|&id| kept[id as usize] = true);
+        let cells = |id: usize| {
+            let stays = kept[id];
+            self.cells.of(id).filter(move |_| stays)
+        };
+        let mut totals = vec![<[Total; 2]>::default(); self.n_classes()];
+        for cell in (0..self.n_ids()).flat_map(cells) {
+            for (total, more) in totals[cell.class as usize].iter_mut().zip(cell.totals()) {
+                total.merge(&more);
+            }
+        }
+        let (vocabulary, cells) = self.rebuilt(0, cells);
+        Words {
+            vocabulary,
+            cells,
+            texts: self.texts.clone(),
+            totals,
+        }
+    }
+
     /// The words, in the order of their numbers, to which `of` gives cells.
     fn rebuilt<I: Iterator<Item = Cell>>(
         &self,

@@ -10,6 +10,9 @@
 
 use crate::error::{Error, demand};
 use crate::text::{Span, Tokens};
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// No word's number.
 pub const UNKNOWN: u32 = u32::MAX;
@@ -84,18 +87,28 @@ impl Key {
     /// The same for a token in a text that goes on after it.
     #[inline(always)]
     pub fn at(text: &[u8], span: Span) -> Key {
-        let (start, length) = (span.start as usize, span.end - span.start);
-        let mask = MASKS.get(length as usize);
+        Key::within(text, span.start as usize, span.end as usize)
+    }
+
+    #[inline(always)]
+    fn within(text: &[u8], start: usize, end: usize) -> Key {
+        let mask = MASKS.get(end - start);
         let block = text.get(start..).and_then(|rest| rest.first_chunk());
         let (Some(mask), Some(block)) = (mask, block) else {
-            return Key::of(&text[start..span.end as usize]);
+            return Key::of(&text[start..end]);
         };
         let (a, b) = split(block);
         Key {
             first: a & mask.0,
             second: b & mask.1,
-            length,
+            length: (end - start) as u32,
         }
+    }
+
+    /// The first eight bytes as a number that is in their order; nothing if it would need a second look.
+    #[inline(always)]
+    fn head(self) -> Option<u64> {
+        self.is_word().then_some(self.first.swap_bytes())
     }
 
     /// The key of a bucket.
@@ -134,9 +147,21 @@ impl Names {
     }
 
     #[inline(always)]
-    pub fn get(&self, id: usize) -> &[u8] {
+    fn range(&self, id: usize) -> Range<usize> {
         let start = if id == 0 { 0 } else { self.ends[id - 1] };
-        &self.bytes[start..self.ends[id]]
+        start..self.ends[id]
+    }
+
+    #[inline(always)]
+    pub fn get(&self, id: usize) -> &[u8] {
+        &self.bytes[self.range(id)]
+    }
+
+    /// The key of a word; the same as that of its bytes, and quicker.
+    #[inline(always)]
+    fn key(&self, id: usize) -> Key {
+        let Range { start, end } = self.range(id);
+        Key::within(&self.bytes, start, end)
     }
 
     pub fn push(&mut self, word: &[u8]) {
@@ -146,6 +171,18 @@ impl Names {
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|id| self.get(id))
+    }
+
+    /// Whether words are in the order of their bytes, each once. Their first bytes decide nearly always.
+    pub fn ascend(&self) -> bool {
+        let mut before = None;
+        (0..self.len()).all(|id| {
+            let head = self.key(id).head();
+            match (std::mem::replace(&mut before, head), head) {
+                (Some(before), Some(head)) if before < head => true,
+                _ => id == 0 || self.get(id - 1) < self.get(id),
+            }
+        })
     }
 }
 
@@ -199,7 +236,7 @@ pub struct Index {
 impl Default for Index {
     fn default() -> Self {
         Index {
-            slots: vec![Slot::EMPTY; 16],
+            slots: vec![Slot::EMPTY; FEWEST_SLOTS],
             taken: 0,
         }
     }
@@ -214,6 +251,17 @@ fn word(tokens: &Tokens, span: Span) -> &[u8] {
 fn fits(words: usize, slots: usize) -> bool {
     8 * words <= 5 * slots
 }
+
+/// The slots of an index that was made for so many words.
+fn slots_for(words: usize) -> usize {
+    let mut slots = FEWEST_SLOTS;
+    while !fits(words, slots) {
+        slots *= 2;
+    }
+    slots
+}
+
+const FEWEST_SLOTS: usize = 16;
 
 /// Tokens that are looked up together.
 const BLOCK: usize = 64;
@@ -380,22 +428,166 @@ impl Index {
         self.slots.iter().map(|slot| slot.id).collect()
     }
 
-    /// The index of these words as they were numbered; nothing if `ids` are not slots in which all of them are found.
-    pub fn from_ids(ids: &[u32], names: &Names) -> Option<Index> {
+    /// The index that has these numbers in its slots.
+    fn from_slots(ids: &[u32], names: &Names) -> Index {
+        let mut slots = vec![Slot::EMPTY; ids.len()];
+        for (slot, &id) in slots.iter_mut().zip(ids) {
+            if id != UNKNOWN {
+                *slot = Slot::new(names.key(id as usize), id);
+            }
+        }
+        Index {
+            slots,
+            taken: names.len(),
+        }
+    }
+}
+
+/// The slots of an index as a file has them: numbers alone, so that words are compared with the names themselves.
+#[derive(Debug)]
+pub struct Stored {
+    ids: Vec<u32>,
+    /// Words that were looked up.
+    asked: AtomicUsize,
+}
+
+impl Clone for Stored {
+    fn clone(&self) -> Self {
+        Stored {
+            ids: self.ids.clone(),
+            asked: AtomicUsize::new(self.asked.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Stored {
+    /// How many words of each slot are looked up here before the index is made: about what making it costs.
+    const PATIENCE: usize = 2;
+
+    /// Slots that may be passed by, of each slot there is; a few suffice unless words were chosen to meet.
+    const STEPS: usize = 16;
+
+    /// Nothing if these are not the slots of words that were numbered one after the other in an index of their number.
+    fn new(ids: &[u32], names: &Names) -> Option<Stored> {
         let taken = ids.iter().filter(|&&id| id != UNKNOWN).count();
-        if !ids.len().is_power_of_two() || !fits(taken, ids.len()) || taken != names.len() {
+        if ids.len() != slots_for(names.len()) || taken != names.len() {
             return None;
         }
-        let slot = |&id: &u32| match id {
-            UNKNOWN => Some(Slot::EMPTY),
-            _ if id as usize >= names.len() => None,
-            _ => Some(Slot::new(Key::of(names.get(id as usize)), id)),
-        };
-        let slots = ids.iter().map(slot).collect::<Option<Vec<Slot>>>()?;
-        let index = Index { slots, taken };
-        let found =
-            |(id, word): (usize, &[u8])| index.find(Key::of(word), word, names) == id as u32;
-        names.iter().enumerate().all(found).then_some(index)
+        let (mask, mut left) = (ids.len() - 1, Stored::STEPS * ids.len());
+        for id in 0..names.len() {
+            let mut at = names.key(id).place() as usize & mask;
+            while ids[at] != id as u32 {
+                // Only words that came before may be in the way.
+                if ids[at] > id as u32 || left == 0 {
+                    return None;
+                }
+                at = (at + 1) & mask;
+                left -= 1;
+            }
+        }
+        Some(Stored {
+            ids: ids.to_vec(),
+            asked: AtomicUsize::new(0),
+        })
+    }
+
+    fn find(&self, key: Key, word: &[u8], names: &Names) -> u32 {
+        let mask = self.ids.len() - 1;
+        let mut at = key.place() as usize & mask;
+        loop {
+            let id = self.ids[at];
+            if id == UNKNOWN || names.get(id as usize) == word {
+                return id;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+/// An index, or the slots of one, which is made when so many words have been looked up that it is worth it, or a new word comes.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    index: OnceLock<Index>,
+    stored: Option<Stored>,
+}
+
+impl Default for Lookup {
+    fn default() -> Self {
+        Lookup {
+            index: OnceLock::from(Index::default()),
+            stored: None,
+        }
+    }
+}
+
+impl Lookup {
+    /// The index of these words as they were numbered in order, each of them other than all before it; nothing if `ids` are not
+    /// its slots.
+    pub fn from_slots(ids: &[u32], names: &Names) -> Option<Lookup> {
+        Some(Lookup {
+            index: OnceLock::new(),
+            stored: Some(Stored::new(ids, names)?),
+        })
+    }
+
+    /// The index, or what there is instead as long as few words are looked up.
+    #[inline(always)]
+    fn get(&self, words: usize, names: &Names) -> Result<&Index, &Stored> {
+        match self.index.get() {
+            Some(index) => Ok(index),
+            None => self.wait(words, names),
+        }
+    }
+
+    #[cold]
+    fn wait(&self, words: usize, names: &Names) -> Result<&Index, &Stored> {
+        if let Some(stored) = &self.stored {
+            let asked = stored.asked.fetch_add(words, Ordering::Relaxed);
+            if asked < Stored::PATIENCE * stored.ids.len() {
+                return Err(stored);
+            }
+        }
+        Ok(self.index.get_or_init(|| self.made(names)))
+    }
+
+    fn made(&self, names: &Names) -> Index {
+        let stored = self.stored.as_ref();
+        stored.map_or_else(Index::default, |stored| {
+            Index::from_slots(&stored.ids, names)
+        })
+    }
+
+    /// The index, to be changed.
+    pub fn index_mut(&mut self, names: &Names) -> &mut Index {
+        if self.index.get().is_none() {
+            self.index = OnceLock::from(self.made(names));
+        }
+        self.stored = None;
+        // It was made above.
+        match self.index.get_mut() {
+            Some(index) => index,
+            None => unreachable!("an index is made before it is changed"),
+        }
+    }
+
+    fn find(&self, key: Key, word: &[u8], names: &Names) -> u32 {
+        match self.get(1, names) {
+            Ok(index) => index.find(key, word, names),
+            Err(stored) => stored.find(key, word, names),
+        }
+    }
+
+    fn find_each(&self, tokens: &Tokens, names: &Names, ids: &mut Vec<u32>) -> bool {
+        match self.get(tokens.len(), names) {
+            Ok(index) => index.find_each(tokens, names, ids),
+            Err(stored) => {
+                let start = ids.len();
+                ids.extend(tokens.spans.iter().map(|&span| {
+                    stored.find(Key::at(&tokens.text, span), word(tokens, span), names)
+                }));
+                ids[start..].contains(&UNKNOWN)
+            }
+        }
     }
 }
 
@@ -403,7 +595,7 @@ impl Index {
 #[derive(Clone, Debug)]
 pub enum Vocabulary {
     Named {
-        index: Index,
+        index: Lookup,
         names: Names,
     },
     /// Tokens are hashed into buckets, which are the words.
@@ -419,13 +611,28 @@ impl Vocabulary {
     pub fn new(buckets: usize) -> Self {
         match buckets {
             0 => Vocabulary::Named {
-                index: Index::default(),
+                index: Lookup::default(),
                 names: Names::default(),
             },
             _ => Vocabulary::Hashed {
                 ids: vec![0; buckets],
                 buckets: vec![],
             },
+        }
+    }
+
+    /// Makes room for so many words, all of which are new.
+    pub fn reserve(&mut self, more: usize) {
+        if let Vocabulary::Named { index, names } = self {
+            index.index_mut(names).reserve(more);
+        }
+    }
+
+    /// The numbers in the slots of the index, if there is one.
+    pub fn slots(&mut self) -> Option<Vec<u32>> {
+        match self {
+            Vocabulary::Named { index, names } => Some(index.index_mut(names).ids()),
+            Vocabulary::Hashed { .. } => None,
         }
     }
 
@@ -508,6 +715,7 @@ impl Vocabulary {
     fn add(&mut self, key: Key, word: &[u8]) -> u32 {
         match self {
             Vocabulary::Named { index, names } => {
+                let index = index.index_mut(names);
                 index.reserve(1);
                 index.number(key, word, names)
             }
@@ -536,7 +744,9 @@ impl Vocabulary {
     pub fn number_each(&mut self, tokens: &Tokens, ids: &mut Vec<u32>) -> Result<(), Error> {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {
-            Vocabulary::Named { index, names } => index.number_each(tokens, names, ids),
+            Vocabulary::Named { index, names } => {
+                index.index_mut(names).number_each(tokens, names, ids);
+            }
             Vocabulary::Hashed {
                 ids: numbers,
                 buckets,
@@ -627,7 +837,10 @@ impl Fresh {
             TOO_MANY,
         )?;
         Ok(match vocabulary {
-            Vocabulary::Named { index, names } => index.number_all(&self.keys, &self.names, names),
+            Vocabulary::Named { index, names } => {
+                let index = index.index_mut(names);
+                index.number_all(&self.keys, &self.names, names)
+            }
             Vocabulary::Hashed { ids, buckets } => {
                 let keys = self.keys.iter();
                 keys.map(|key| number_bucket(key.first as usize, ids, buckets))
@@ -732,26 +945,57 @@ mod tests {
     #[test]
     fn an_index_is_read_back_and_nothing_else() {
         let mut vocabulary = Vocabulary::new(0);
+        vocabulary.reserve(1000);
+        let text = |i: usize| format!("a word with a number, {i}");
         for i in 0..1000 {
-            vocabulary
-                .add_name(format!("a word with a number, {i}").as_bytes())
-                .unwrap();
+            vocabulary.add_name(text(i).as_bytes()).unwrap();
         }
-        let Vocabulary::Named { index, names } = &vocabulary else {
+        let ids = vocabulary.slots().unwrap();
+        let Vocabulary::Named { names, .. } = &vocabulary else {
             unreachable!()
         };
-        let ids = index.ids();
-        assert!(Index::from_ids(&ids, names).is_some());
+        assert!(Lookup::from_slots(&ids, names).is_some());
         for at in 0..ids.len() {
             for wrong in [0, 999, 1000, UNKNOWN] {
                 let mut spoiled = ids.clone();
                 spoiled[at] = wrong;
-                let read = Index::from_ids(&spoiled, names);
+                let read = Lookup::from_slots(&spoiled, names);
                 assert_eq!(read.is_some(), spoiled == ids);
             }
         }
-        assert!(Index::from_ids(&[], names).is_none());
-        assert!(Index::from_ids(&ids[1..], names).is_none());
+        assert!(Lookup::from_slots(&[], names).is_none());
+        assert!(Lookup::from_slots(&ids[1..], names).is_none());
+        assert!(Lookup::from_slots(&[ids.clone(), ids.clone()].concat(), names).is_none());
+    }
+
+    #[test]
+    fn an_index_that_was_read_finds_words_before_and_after_it_is_made() {
+        let mut vocabulary = Vocabulary::new(0);
+        vocabulary.reserve(100);
+        let words: Vec<String> = (0..100)
+            .map(|i| format!("{i:0width$}", width = i % 30))
+            .collect();
+        for word in &words {
+            vocabulary.add_name(word.as_bytes()).unwrap();
+        }
+        let n = vocabulary.len();
+        let ids = vocabulary.slots().unwrap();
+        let Vocabulary::Named { names, .. } = vocabulary else {
+            unreachable!()
+        };
+        let index = Lookup::from_slots(&ids, &names).unwrap();
+        let mut read = Vocabulary::Named { index, names };
+        let slices: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        let mut first = vec![];
+        for _ in 0..100 {
+            let mut ids = vec![];
+            assert!(!read.find_each(&tokens(&slices), &mut ids));
+            assert!(first.is_empty() || first == ids);
+            assert_eq!(read.find(b"another"), UNKNOWN);
+            first = ids;
+        }
+        assert_eq!(read.add_name(b"another").unwrap() as usize, n);
+        assert_eq!(read.find(b"another") as usize, n);
     }
 
     #[test]

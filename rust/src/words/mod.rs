@@ -19,7 +19,7 @@ pub use add_up::Damping;
 pub use count::Batch;
 pub use groups::Groups;
 pub use index::UNKNOWN;
-pub use state::{Numbers, State};
+pub use state::{Numbers, State, Stored, StoredNumbers};
 pub use store::{Cell, Counts, Sums};
 pub use texts::{Encoded, Given, Texts};
 

@@ -483,22 +483,47 @@ impl Cells {
 
     /// Adds a word at the end with these cells, whose classes ascend.
     pub fn push(&mut self, cells: impl Iterator<Item = Cell>) {
-        let start = self.pairs.len();
-        for cell in cells {
-            self.pairs.push(Pair {
-                class: cell.class,
-                lower: cell.counts.map(|n| n as u32),
-            });
-            if self.wide {
-                self.upper.push(cell.counts.map(|n| (n >> 32) as u32));
-            }
-            if self.real {
-                self.sums.push(cell.sums);
-            }
+        let len = cells.map(|cell| self.push_cell(&cell)).count();
+        self.end_word(len);
+    }
+
+    /// The cells of words whose whole numbers fit 32 bits: word i's are from `starts[i]` to `starts[i + 1]`, in the order of classes.
+    pub fn of_whole(starts: &[i64], cells: impl ExactSizeIterator<Item = (u32, [u32; 2])>) -> Self {
+        let span = |ends: &[i64]| Span {
+            start: ends[0] as usize,
+            len: (ends[1] - ends[0]) as u32,
+            room: (ends[1] - ends[0]) as u32,
+        };
+        let spans: Vec<Span> = starts.windows(2).map(span).collect();
+        Cells {
+            live: spans.iter().filter(|span| span.len > 0).count(),
+            len: cells.len(),
+            spans,
+            pairs: cells.map(|(class, lower)| Pair { class, lower }).collect(),
+            ..Cells::default()
         }
-        let len = self.pairs.len() - start;
+    }
+
+    /// Adds a cell of the word that [`Cells::end_word`] then ends.
+    #[inline(always)]
+    pub fn push_cell(&mut self, cell: &Cell) {
+        self.pairs.push(Pair {
+            class: cell.class,
+            lower: cell.counts.map(|n| n as u32),
+        });
+        if self.wide {
+            self.upper.push(cell.counts.map(|n| (n >> 32) as u32));
+        }
+        if self.real {
+            self.sums.push(cell.sums);
+        }
+    }
+
+    /// Makes the last so many cells those of a word at the end.
+    #[inline(always)]
+    pub fn end_word(&mut self, len: usize) {
         self.spans.push(Span {
-            start,
+            start: self.pairs.len() - len,
             len: len as u32,
             room: len as u32,
         });

@@ -15,7 +15,7 @@ from banbury.distributions import event_models
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, Scores
 from banbury.distributions.family import Choice, Columns, Feature, How, by_class
-from banbury.distributions.vocabulary import CELLS, Vocabulary, every_word, pairs_of
+from banbury.distributions.vocabulary import CELLS, Pairs, Vocabulary, every_word, pairs_of
 from banbury.sums import Rows, Words, value
 
 if TYPE_CHECKING:
@@ -38,12 +38,21 @@ class WordEvidence(NamedTuple):
     numbers: list[int]  # of the text's tokens, those that are the word; none of the absent words
 
 
+@dataclass
+class Waiting:
+    """That not all rows of a bag are made yet, and how many more bytes of text are worth making their own words' rows for."""
+
+    left: float
+    over: bool = False
+
+
 @dataclass(frozen=True)
 class Bag:
     """What every word of a column of text says of each class.
 
     ``kept`` are the words' ids in ``table``; None: all it has. ``pseudo_count`` is what is added to their counts, where nothing
-    else than their own counts and the sums of each class makes their rows; None: that is not so.
+    else than their own counts and the sums of each class makes their rows; None: that is not so. ``waiting``: rows are made when
+    a text asks for them, and all of them once many have asked.
     """
 
     features: tuple[Feature, ...]
@@ -53,6 +62,7 @@ class Bag:
     n_words: int
     scores: Scores
     pseudo_count: float | None
+    waiting: Waiting | None = None
 
     @property
     def family(self) -> Text:
@@ -72,6 +82,7 @@ class Bag:
     def part(self, texts: Any) -> tuple[Any, ...]:
         """The kernel's arguments for texts as ``Text.texts`` gives them."""
         family, scores = self.family, self.scores
+        self._make_rows_of(texts)
         base = scores.base if scores.polya is None else None
         rows = self.table, scores.weights, base, scores.constant
         return ("words", texts, family.tokeniser, *rows, family.once, scores.polya)
@@ -114,6 +125,35 @@ class Bag:
         result = self.scores.constant + per_feature(np.where(sure | np.isneginf(rows), 0.0, rows), offsets)
         return np.where(impossible, -np.inf, result)
 
+    # Waiting
+
+    def _make_rows(self, ids: NDArray[Any]) -> None:
+        """Makes the rows of these words, −1 aside, if they wait for it."""
+        if self.waiting is not None and not self.waiting.over:
+            self._set(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
+
+    def _make_rows_of(self, texts: Any) -> None:
+        """The same of the words of these texts; of all words once enough texts have come."""
+        if self.waiting is None or self.waiting.over:
+            return
+        self.waiting.left -= _length(texts)
+        if self.waiting.left < 0:
+            self._make_all_rows()
+        else:
+            self._make_rows(self.table.encode(self.family.tokeniser, texts, 1)[1])
+
+    def _make_all_rows(self) -> None:
+        if self.waiting is not None and not self.waiting.over:
+            for pairs in every_word(self.table, by_name=False):
+                self._set(pairs)
+            self.waiting.over = True
+
+    def _set(self, pairs: Pairs) -> None:
+        assert self.pseudo_count is not None
+        pairs, family = pairs.only(pairs.sizes > 0), self.family
+        counts = pairs.documents if family.once else pairs.occurrences
+        event_models.set_rows(self.scores, pairs, counts, self.pseudo_count, family.model == "complement")
+
     # Growing
 
     @property
@@ -138,7 +178,7 @@ class Bag:
         counts = pairs.documents if family.once else pairs.occurrences
         change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
         scores = change(self.scores, pairs, counts, counted, table.n_words, a)
-        return Bag(self.features, self.choice, table, None, table.n_words, scores, a)
+        return Bag(self.features, self.choice, table, None, table.n_words, scores, a, self.waiting)
 
     # Looking
 
@@ -147,6 +187,7 @@ class Bag:
         family = self.family
         texts, tokens = family.one(text)
         _, ids = self.table.encode(family.tokeniser, texts, 1)
+        self._make_rows(ids)
         known: dict[int, tuple[str, list[int]]] = {}
         for i, (token, number) in enumerate(zip(tokens, ids.tolist(), strict=True)):
             if number >= 0:
@@ -166,6 +207,7 @@ class Bag:
         """The words of a text that are outside the vocabulary, each once, in order."""
         texts, tokens = self.family.one(text)
         _, ids = self.table.encode(self.family.tokeniser, texts, 1)
+        self._make_rows(ids)
         there, _, _ = self.scores.weights.rows(np.maximum(ids, 0).astype(np.uint32))
         outside = (ids < 0) | ~there
         return list(dict.fromkeys(token for token, out in zip(tokens, outside.tolist(), strict=True) if out))
@@ -227,6 +269,7 @@ class Bag:
             raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
         words = self._vocabulary
         event_models.check_size(words, self.features[0].name, "the linear form")
+        self._make_all_rows()
         there, rows, scale = scores.weights.rows(words.ids)
         weights = scale[:, None] * np.where((there & (scale > 0))[:, None], rows + scores.base, 0.0)
         return words.table.words(words.ids), weights, scores.constant
@@ -322,6 +365,7 @@ class Bag:
 
     def _rows_of(self, words: Vocabulary, classes: list[int]) -> Real:
         """The rows of all words in some of the classes; words that are not set have none."""
+        self._make_all_rows()
         result, step = np.empty((words.n_words, len(classes))), max(1, CELLS // words.n_classes)
         for start in range(0, words.n_words, step):
             there, rows, _ = self.scores.weights.rows(words.ids[start : start + step])
@@ -341,6 +385,15 @@ def missing_texts(texts: Any, n_texts: int) -> NDArray[np.bool_]:
         return np.zeros(n_texts, dtype=np.bool_)
     bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + n_texts]
     return np.asarray(bits == 0)
+
+
+def _length(texts: Any) -> float:
+    """How many bytes texts have that the kernels take, about; without end where their words were looked up before."""
+    if isinstance(texts, list):
+        return sum(len(text) for text in texts if isinstance(text, str))
+    if len(texts) == 4:
+        return len(texts[1])
+    return 8 * len(texts[0]) if isinstance(texts[0], list) else np.inf
 
 
 def _urn(rows: Real, times: Int, polya: Real) -> Real:

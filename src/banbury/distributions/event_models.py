@@ -149,13 +149,21 @@ def change_multinomial(
 ) -> Scores:
     """The scores after the counts of these words changed, and with them the sums of each class; in place."""
     total = np.maximum(counted + a * n_words, TINY)  # 0 only without a word, and then of no consequence
+    set_rows(scores, pairs, counts, a, complement=False)
     if scores.polya is not None:
-        common, values, polya, base = np.full(len(pairs.ids), a), counts + a, total, scores.base
+        return Scores(scores.weights, scores.base, scores.constant, total)
+    return Scores(scores.weights, -np.log(total), scores.constant)
+
+
+def set_rows(scores: Scores, pairs: Pairs, counts: NDArray[Any], a: float, complement: bool) -> None:
+    """Makes the rows of these words, which depend on their own counts alone; in place."""
+    if complement:
+        common, values = complement_rows(pairs, counts, a)
+    elif scores.polya is not None:
+        common, values = np.full(len(pairs.ids), a), counts + a
     else:
         common, values = multinomial_rows(pairs, counts, a)
-        polya, base = None, -np.log(total)
     scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
-    return Scores(scores.weights, base, scores.constant, polya)
 
 
 def drawn_multinomial(weighed: Weighed, alpha: float, rng: np.random.Generator) -> Scores:
@@ -215,8 +223,7 @@ def change_complement(
     scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float
 ) -> Scores:
     """The twin of ``change_multinomial``."""
-    common, values = complement_rows(pairs, counts, a)
-    scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
+    set_rows(scores, pairs, counts, a, complement=True)
     return Scores(scores.weights, complement_base(counted, n_words, a), scores.constant)
 
 

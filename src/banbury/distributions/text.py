@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.distributions import event_models
-from banbury.distributions.bag import Bag
+from banbury.distributions.bag import Bag, Waiting
 from banbury.distributions.event_models import Scores, Weighed
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
@@ -32,6 +32,7 @@ Given = tuple[list[str], Int, NDArray[np.bool_] | None]
 PATTERNS = ("word", "word1", "mail")
 LONGEST_NGRAM = 5
 MOST_BUCKETS = 1 << 30
+NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
@@ -249,21 +250,23 @@ class Text(Family):
         reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
         ordered = reals or choice.how in ("map", "gibbs")
         live = self._live_count(choice)
-        if live is not None and sums.needed is not None:  # rows depend on their own words alone
-            words = Vocabulary(sums.table, sums.needed, True, sums.table.n_words)
+        needed = NO_WORDS if sums.waits else sums.needed
+        if live is not None and needed is not None:  # rows depend on their own words alone
+            words = Vocabulary(sums.table, needed, True, sums.table.n_words)
         else:
             words = self.words(sums.table, by_name=ordered)
         if (
             sums.table.n_words and not words.n_words and not isinstance(sums.table, Learned)
         ):  # who leaves out says it once
             warnings.warn(errors.no_words_left(feature.name, sums.table.n_words), stacklevel=4)
-        for needed, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
-            if needed:
+        for whole, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
+            if whole:
                 event_models.check_size(words, feature.name, why)
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        return Bag(features, choice, table, kept, words.n_words, scores, live)
+        waiting = Waiting(sums.table.n_words) if live is not None and sums.waits else None
+        return Bag(features, choice, table, kept, words.n_words, scores, live, waiting)
 
     def _live_count(self, choice: Choice) -> float | None:
         """The pseudo-count of models whose rows depend on a word's own counts alone, so that they change one by one."""

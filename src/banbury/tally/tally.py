@@ -136,6 +136,11 @@ class Tally:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def checked(self) -> Tally:
+        """This tally; raises where its sums cannot be those of any rows."""
+        _refuse_negative(self, self.rows, self.counts.cells, self.moments)
+        return self
+
     def to(self, schema: Schema) -> Tally:
         """The same tally under another schema of the same features: re-centred, and its bins widened.
 

@@ -1,0 +1,92 @@
+//! A fast checksum, for files. What it is never changes, because it goes into them:
+//!
+//! - Bytes are cut into *pieces* of 2^20 bytes; the last may be shorter.
+//! - The sum of a piece: its bytes, filled up with zeros to a multiple of 64, are little-endian 64-bit words, which eight lanes take in
+//!   turn. Lane k starts at `k + 1`; for each of its words `lane = step(lane, word)`, where `step(a, b)` is `(a ^ b) * FACTOR`, xored
+//!   with its own upper half. From the piece's length in bytes on, `sum = step(sum, lane)` for each of the lanes.
+//! - The checksum is the sum of a piece again, of the sums of all pieces as little-endian bytes.
+//!
+//! Every step can be undone, so that no change of a single word, and hence no flipped bit, leaves the sum what it was.
+
+use crate::threads;
+
+const PIECE: usize = 1 << 20;
+const LANES: usize = 8;
+const FACTOR: u64 = 0x9fb2_1c65_1e98_df25;
+
+#[inline(always)]
+fn step(a: u64, b: u64) -> u64 {
+    let product = (a ^ b).wrapping_mul(FACTOR);
+    product ^ product >> 32
+}
+
+#[inline(always)]
+fn take(lanes: &mut [u64; LANES], block: &[u8; 8 * LANES]) {
+    let (words, _) = block.as_chunks();
+    for (lane, &word) in lanes.iter_mut().zip(words) {
+        *lane = step(*lane, u64::from_le_bytes(word));
+    }
+}
+
+fn sum(piece: &[u8]) -> u64 {
+    let mut lanes = [1, 2, 3, 4, 5, 6, 7, 8];
+    let (blocks, rest) = piece.as_chunks();
+    for block in blocks {
+        take(&mut lanes, block);
+    }
+    if !rest.is_empty() {
+        let mut block = [0; 8 * LANES];
+        block[..rest.len()].copy_from_slice(rest);
+        take(&mut lanes, &block);
+    }
+    lanes.into_iter().fold(piece.len() as u64, step)
+}
+
+/// The checksum of these bytes.
+pub fn checksum(bytes: &[u8], threads: usize) -> u64 {
+    let threads = threads::worth(threads, bytes.len() / 8);
+    let pieces = bytes.len().div_ceil(PIECE);
+    let sums = threads::map(threads, pieces, |i| {
+        sum(&bytes[i * PIECE..bytes.len().min((i + 1) * PIECE)])
+    });
+    let sums: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
+    sum(&sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some_bytes(n: usize) -> Vec<u8> {
+        let mut state = 1_u32;
+        let next = |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        (0..n).map(next).collect()
+    }
+
+    #[test]
+    fn threads_and_pieces_change_nothing() {
+        for n in [0, 1, 63, 64, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 77] {
+            let bytes = some_bytes(n);
+            assert_eq!(checksum(&bytes, 1), checksum(&bytes, 4));
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_length_shows() {
+        let bytes = some_bytes(200);
+        let whole = checksum(&bytes, 1);
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(checksum(&flipped, 1), whole);
+        }
+        let zeros = [0; 200];
+        let mut seen: Vec<u64> = (0..=200).map(|n| checksum(&zeros[..n], 1)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 201);
+    }
+}

@@ -1,0 +1,218 @@
+"""Arrays by name and one JSON text in a file: safetensors, with checksums of the header and of every array.
+
+``docs/format.md`` describes it. Reading maps the file, and trusts nothing in it.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.readers import n_threads
+
+Arrays = dict[str, NDArray[Any]]
+
+LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
+MOST_DIMENSIONS = 4
+DTYPES: dict[str, np.dtype[Any]] = {
+    "U8": np.dtype("u1"),
+    "U32": np.dtype("<u4"),
+    "I64": np.dtype("<i8"),
+    "F64": np.dtype("<f8"),
+}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+MARK = b'"checksum":"'  # quotes inside a text are escaped, so that this stands in a header once
+NOTHING = b"0" * 16  # stands for the header's checksum while it is summed
+NO_FILE_OF_OURS = "it is not a Banbury file, or its beginning is damaged"
+
+
+def checksum(content: Any) -> str:
+    """The checksum of bytes or of an array, 16 hexadecimal digits."""
+    raw = np.frombuffer(content, dtype=np.uint8) if memoryview(content).nbytes else np.zeros(0, dtype=np.uint8)
+    return f"{_core.checksum(raw, n_threads(None)):016x}"
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
+    """Writes the file beside its place and moves it there, so that it is complete or not there."""
+    ordered = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
+    head = _header(target, about, ordered)
+    try:
+        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(head)
+                for array in ordered.values():
+                    file.write(array.tobytes() if array.size == 0 else array.data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~_umask())
+            os.replace(beside, target)
+        except BaseException:
+            os.unlink(beside)
+            raise
+    except OSError as problem:
+        raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
+
+
+def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """The length of the JSON text, and the text, filled up with spaces to a multiple of 8 bytes."""
+    sums = {name: checksum(array) for name, array in arrays.items()}
+    try:
+        metadata = {"banbury": json.dumps({**about, "checksums": sums}), "checksum": NOTHING.decode()}
+    except (TypeError, ValueError) as problem:
+        raise errors.cannot_be_saved(target, str(problem)) from None
+    table: dict[str, Any] = {"__metadata__": metadata}
+    start = 0
+    for name, array in arrays.items():
+        offsets = [start, start + array.nbytes]
+        table[name] = {"dtype": NAMES[array.dtype], "shape": list(array.shape), "data_offsets": offsets}
+        start += array.nbytes
+    text = json.dumps(table, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > LONGEST_HEADER:
+        raise errors.header_too_long(target, len(text), LONGEST_HEADER)
+    text = text.replace(MARK + NOTHING, MARK + checksum(text).encode())
+    return len(text).to_bytes(8, "little") + text
+
+
+def _umask() -> int:
+    """What new files are not given; reading it means setting it for a moment."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """Where an array is, and what."""
+
+    start: int
+    end: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[str, Any], Arrays]:
+    """The JSON text and the arrays, which are views of the mapped file."""
+    content = _mapped(path)
+    length = int.from_bytes(content[:8], "little")
+    if not 2 <= length <= min(LONGEST_HEADER, len(content) - 8) or length % 8:
+        raise errors.bad_file(path, NO_FILE_OF_OURS)
+    head = content[8 : 8 + length]
+    try:
+        table = _parsed(head)
+        metadata = table.pop("__metadata__")
+        about = _parsed(metadata["banbury"])
+        found = about["format"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise errors.bad_file(path, NO_FILE_OF_OURS) from None
+    if type(found) is not int or found != format:
+        raise errors.unknown_format(path, found, format)
+    if not _is_sound(head, metadata.get("checksum")):
+        raise errors.damaged_file(path, "its header is not what was written")
+    try:
+        places = {name: _place(entry) for name, entry in table.items()}
+        _check_tiled(list(places.values()), len(content) - 8 - length)
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise errors.damaged_file(path, f"its arrays are not where they should be ({problem})") from None
+    arrays = {name: _view(content, 8 + length, place) for name, place in places.items()}
+    if verify:
+        _check_sums(path, about.get("checksums"), arrays)
+    return about, arrays
+
+
+def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
+    """The file's bytes. A pipe is not waited for."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        try:
+            kind = os.fstat(handle)
+            if not stat.S_ISREG(kind.st_mode):
+                raise errors.bad_file(path, "it is no file")
+            return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if kind.st_size else b""
+        finally:
+            os.close(handle)
+    except OSError as problem:
+        raise errors.bad_file(path, problem.strerror or str(problem)) from None
+    except (TypeError, ValueError) as problem:
+        if isinstance(problem, errors.BanburyError):
+            raise
+        raise errors.bad_setting("path", path, f"the name of a file ({problem})") from None
+
+
+def _parsed(text: Any) -> Any:
+    """JSON in which no object has a name twice."""
+
+    def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a name stands twice")
+        return found
+
+    return json.loads(text, object_pairs_hook=once)
+
+
+def _is_sound(head: bytes, stated: Any) -> bool:
+    """Whether the header has the checksum it states; the place of that is summed as zeros."""
+    before, mark, rest = head.partition(MARK)
+    digits = rest[: len(NOTHING)]
+    return (
+        isinstance(stated, str)
+        and digits == stated.encode()
+        and checksum(before + mark + NOTHING + rest[len(NOTHING) :]) == stated
+    )
+
+
+def _place(entry: Any) -> Place:
+    start, end = entry["data_offsets"]
+    dtype, shape = DTYPES[entry["dtype"]], tuple(entry["shape"])
+    if len(shape) > MOST_DIMENSIONS or not all(type(n) is int and n >= 0 for n in (start, end, *shape)):
+        raise ValueError("a shape or an offset is no row of whole numbers")
+    if end - start != prod(shape) * dtype.itemsize or start % dtype.itemsize:
+        raise ValueError("an array has not the bytes of its shape")
+    return Place(start, end, dtype, shape)
+
+
+def _check_tiled(places: list[Place], size: int) -> None:
+    """Arrays lie one after the other, without a gap, up to the end of the file."""
+    at = 0
+    for place in sorted(places, key=lambda place: (place.start, place.end)):
+        if place.start != at:
+            raise ValueError("there is a gap between two, or they overlap")
+        at = place.end
+    if at != size:
+        raise ValueError(f"they have {at:,} bytes, and the file has {size:,}")
+
+
+def _view(content: Any, start: int, place: Place) -> NDArray[Any]:
+    if place.start == place.end:
+        return np.zeros(place.shape, dtype=place.dtype)
+    flat: NDArray[Any] = np.frombuffer(content, place.dtype, prod(place.shape), start + place.start)
+    return flat.reshape(place.shape)
+
+
+def _check_sums(path: Any, sums: Any, arrays: Arrays) -> None:
+    if not isinstance(sums, dict) or sums.keys() != arrays.keys():
+        raise errors.damaged_file(path, "it lacks the checksum of an array")
+    for name in _wrong(sums, arrays):
+        raise errors.damaged_file(path, f"the array {name!r} is not what was written")
+
+
+def _wrong(sums: Mapping[str, Any], arrays: Arrays) -> Iterator[str]:
+    return (name for name, array in arrays.items() if checksum(array) != sums[name])

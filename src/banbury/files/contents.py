@@ -1,0 +1,206 @@
+"""What is in a file: a tally as arrays and a JSON text, the settings of a model, its calibration; and all of it checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.calibration import Calibration
+from banbury.distributions import Text
+from banbury.distributions.family import Feature, Kind
+from banbury.distributions.vocabulary import Pruning, every_word
+from banbury.naive_bayes import Model, estimate
+from banbury.readers import n_threads
+from banbury.schema import Schema
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, Words, in_order
+from banbury.tally import Tally
+
+Arrays = dict[str, NDArray[Any]]
+
+SETTINGS = {"how", "alpha", "seed", "class_prior"}
+LARGEST_BIN = 2**53
+
+
+# Taken apart ----------------------------------------------------------------------------------------------------------
+
+
+def about(thing: Model | Tally) -> dict[str, Any]:
+    """All but the arrays, as JSON can hold it."""
+    tally = thing.tally if isinstance(thing, Model) else thing
+    keys = [list(keys) for keys in tally.counts.keys]
+    sums = {"schema": tally.schema.to_dict(), "classes": list(tally.classes), "keys": keys, "skipped": tally.skipped}
+    model = _settings(thing) if isinstance(thing, Model) else None
+    calibration = _calibration_of(thing)
+    return {"tally": sums, "model": model, "calibration": None if calibration is None else calibration.method}
+
+
+def arrays(thing: Model | Tally) -> Arrays:
+    tally = thing.tally if isinstance(thing, Model) else thing
+    numbers = {"classes": tally.rows, "counts": tally.counts.cells, "moments": tally.moments.n}
+    found: Arrays = {f"{name}.rows": rows.rows for name, rows in numbers.items()}
+    found |= {f"{name}.weights": rows.weights for name, rows in numbers.items() if rows.weights is not None}
+    found["moments.sums"] = tally.moments.sums
+    for i, words in enumerate(tally.words):
+        found |= {f"words.{i}.{name}": array for name, array in words.table.state().items()}
+    calibration = _calibration_of(thing)
+    if calibration is not None:
+        found |= {f"calibration.{name}": array for name, array in calibration.state().items()}
+    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+
+
+def _settings(model: Model) -> dict[str, Any]:
+    prior = model.class_prior
+    if isinstance(prior, Mapping):
+        prior = [prior[name] for name in model.classes]
+    elif prior is not None and not isinstance(prior, (str, int, float)):
+        prior = np.asarray(prior, dtype=np.float64).tolist()
+    return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed, "class_prior": prior}
+
+
+def _calibration_of(thing: Model | Tally) -> Calibration | None:
+    calibration = thing.calibration if isinstance(thing, Model) else None
+    if calibration is not None and not isinstance(calibration, Calibration):
+        raise errors.bad_setting("the model's calibration", type(calibration).__name__, "one that bb.calibrate made")
+    return calibration
+
+
+def without_rare(thing: Model | Tally, min_count: float) -> Model | Tally:
+    """The same without the words, of every column of text, that occur fewer times than this in all."""
+    tally = thing.tally if isinstance(thing, Model) else thing
+    words = tuple(_common(words, min_count) for words in tally.words)
+    if all(new is old for new, old in zip(words, tally.words, strict=True)):
+        return thing
+    fewer = replace(tally, words=words)
+    if isinstance(thing, Tally):
+        return fewer
+    if thing.calibration is not None:
+        raise errors.bad_setting(
+            "min_count",
+            min_count,
+            "left out for a calibrated model: all its words had a part in the calibration (see model.calibrated(None))",
+        )
+    return replace(thing, tally=fewer)
+
+
+def _common(words: Words, min_count: float) -> Words:
+    kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(words.table, by_name=False))
+    return words if kept.complete else Words(words.table.only(kept.ids))
+
+
+# Put together ---------------------------------------------------------------------------------------------------------
+
+
+def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
+    """The tally, or the model estimated anew from it; whatever does not fit raises some error or other."""
+    tally = _tally(about["tally"], arrays)
+    if about["model"] is None:
+        return tally
+    if about["model"].keys() != SETTINGS:
+        raise ValueError("the model has other settings")
+    return estimate(tally, **about["model"]).calibrated(_calibration(about["calibration"], arrays))
+
+
+def _calibration(method: Any, arrays: Arrays) -> Calibration | None:
+    if method is None:
+        return None
+    return Calibration.from_state(
+        method, {name: array.copy() for name, array in _under("calibration.", arrays).items()}
+    )
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
+    schema = _schema(about["schema"])
+    classes = _names("classes", about["classes"])
+    if None in classes:
+        raise TypeError("a class is missing")
+    if len(about["keys"]) != len(schema.keyed):
+        raise ValueError("keys and features differ in number")
+    keys = tuple(_keys(feature, names) for feature, names in zip(schema.keyed, about["keys"], strict=True))
+    counts = Counts(keys, _rows("counts", arrays, (sum(map(len, keys)), len(classes))))
+    shape = (len(schema.measured), len(classes))
+    moments = Moments(_rows("moments", arrays, shape), _real("moments.sums", arrays, (*shape, 2, 3)))
+    words = tuple(_words(f"words.{i}.", f, arrays, len(classes)) for i, f in enumerate(schema.texts))
+    rows = _rows("classes", arrays, (len(classes),))
+    if any((column.texts.value > rows.value * (1.0 + IMPOSSIBLE)).any() for column in words):
+        raise ValueError("a class has more texts than rows")
+    return Tally(schema, classes, rows, counts, moments, words, _whole("skipped", about["skipped"])).checked()
+
+
+def _schema(about: Mapping[str, Any]) -> Schema:
+    for feature in about["features"]:
+        if not isinstance(feature["settings"].get("vocabulary"), (list, type(None))):
+            raise TypeError("a vocabulary is no list of words")  # a name would be read as that of another file
+    schema = Schema.from_dict(about)
+    for feature in schema.features:
+        if not np.isfinite(feature.origin) or not 0 < feature.unit < np.inf:
+            raise ValueError(f"feature {feature.name!r} has no origin or unit")
+        if feature.kind not in get_args(Kind):
+            raise ValueError(f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
+    texts = [f.name for f in schema.features] + [f.why for f in schema.features] + list(schema.columns)
+    texts += [text for pair in schema.left_out.items() for text in pair]
+    texts += [text for text in (schema.target, schema.target_kind) if text is not None]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(schema.named, bool):
+        raise TypeError("a name is no text")
+    if len(schema.index) != len(schema.features):
+        raise ValueError("two features have one name")
+    return schema
+
+
+def _words(prefix: str, feature: Feature, arrays: Arrays, n_classes: int) -> Words:
+    assert isinstance(feature.family, Text)
+    state, buckets = _under(prefix, arrays), feature.family.buckets or 0
+    return Words(_core.Words.from_state(n_classes, buckets, state, n_threads(None)), waits=True)
+
+
+def _names(what: str, names: Any) -> tuple[Any, ...]:
+    """Labels or keys: scalars, each once, in order."""
+    if not all(name is None or isinstance(name, (bool, int, float, str)) for name in names):
+        raise TypeError(f"{what} are not all scalars")
+    if any(isinstance(name, float) and math.isnan(name) for name in names):
+        raise ValueError(f"{what} are not all numbers")
+    if in_order(set(names)) != tuple(names):
+        raise ValueError(f"{what} are not in order, or not each once")
+    return tuple(names)
+
+
+def _keys(feature: Feature, names: Any) -> tuple[Any, ...]:
+    keys = _names(f"the keys of {feature.name!r}", names)
+    if feature.family.shape == "bins" and not all(type(key) is int and abs(key) <= LARGEST_BIN for key in keys):
+        raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
+    return keys
+
+
+def _whole(name: str, number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{name} is no whole number from 0 up")
+    return number
+
+
+def _rows(name: str, arrays: Arrays, shape: tuple[int, ...]) -> Rows:
+    rows = arrays[f"{name}.rows"]
+    if rows.dtype != np.int64 or rows.shape != shape or (rows < 0).any():
+        raise ValueError(f"{name}.rows is not {shape} whole numbers from 0 up")
+    weights = f"{name}.weights"
+    if weights not in arrays:
+        return Rows(rows.copy())
+    sums = _real(weights, arrays, (*shape, 3))
+    if (sums[..., 0] < 0).any() or sums[rows == 0].any():
+        raise ValueError(f"{weights} has a weight below 0, or one without rows")
+    return Rows(rows.copy(), sums)
+
+
+def _real(name: str, arrays: Arrays, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    numbers = arrays[name]
+    if numbers.dtype != np.float64 or numbers.shape != shape or not np.isfinite(numbers).all():
+        raise ValueError(f"{name} is not {shape} finite numbers")
+    return numbers.copy()

@@ -1,0 +1,78 @@
+"""The files of tests/golden/: one folder per format, readable for ever. Run as a script, it makes those of this format.
+
+Files of a format that was released are never made again: they are what its users have.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import banbury as bb
+from banbury.files import FORMAT
+
+FOLDER = Path(__file__).parent / "golden"
+N = 12
+MIXED: dict[str, Any] = {
+    "flag": [True, False, None, True, True, False, False, True, None, False, True, False],
+    "threshold": [0.1, 0.9, 0.4, 3.0, 0.2, 0.7, 0.6, 0.1, None, 2.0, 0.3, 0.8],
+    "word": ["ä", "b", "", "b", None, "ä", "c", "b", "ä", "c", "c", "b"],
+    "whole": [1, 2, -3, 2, 1, 1, None, 2**60, -3, 2, 1, 1],
+    "real": [1.5, -2.25, 1e12, 0.125, None, 3.5, 7.75, -1.0, 2.0, 1.25, 0.5, 4.0],
+    "count": [0, 3, 1, 7, 2, 0, None, 5, 1, 1, 4, 2],
+    "bins": [0.5, 1.5, 2.5, 2.75, 9.0, None, 4.5, 3.25, 1.0, 0.25, 8.5, 7.0],
+    "density": [1.0, 1.25, 3.0, 2.5, None, 7.5, 6.0, 1.75, 2.0, 5.5, 4.0, 3.5],
+    "text": ["good lunch", "bad, bad day", "a day", None, "lunch ünder trees", "trees", "good day", "", "bad lunch",
+             "day of lunch", "trees and trees", "good good"],
+    "class": [1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3],
+}  # fmt: skip
+FAMILIES: dict[str, Any] = {
+    "flag": bb.Bernoulli(alpha=2),
+    "threshold": bb.Bernoulli(threshold=0.5),
+    "word": bb.Categorical(missing="category"),
+    "whole": bb.Categorical(alpha={1: 1.0, 2: 2.0, -3: 3.0, 2**60: 0.5}),
+    "real": bb.Gaussian("shared", bb.NormalInverseGamma(1, 2, 3, 4)),
+    "count": bb.Poisson(1, 2),
+    "bins": bb.Histogram(start=0.0, width=0.5),
+    "density": bb.KernelDensity("epanechnikov", "silverman"),
+    "text": bb.Text(model="complement", idf=True, ngrams=(1, 2), stop_words=["of"]),
+}
+WEIGHTS = [0.1, 0.7, 1.3, 2.0, 0.1, 1.0, 1.0, 3.5, 0.25, 1.0, 1.0, 0.9]
+TEXTS = ["The plain tale", "a tale of trees", "ünder the trees", "plain and simple: trees, trees", "simple as that"]
+LABELS = ["tale", "tale", "tree", "tree", "other"]
+
+
+def mixed() -> bb.Model:
+    """A model of every family, of fractional weights, calibrated."""
+    tally = bb.count(MIXED, "class", features=FAMILIES, weights=WEIGHTS)
+    model = bb.estimate(tally, how="predictive", alpha=0.5, class_prior={1: 0.25, 2: 0.25, 3: 0.5}, seed=3)
+    scores = model.log_posterior({name: column for name, column in MIXED.items() if name != "class"})
+    return model.calibrated(bb.calibrate("platt", scores, [label - 1 for label in MIXED["class"]]))
+
+
+def text() -> bb.Tally:
+    """A tally of texts."""
+    return bb.count(TEXTS, target=LABELS)
+
+
+def rows(name: str) -> Any:
+    return TEXTS if name == "text" else {name: column for name, column in MIXED.items() if name != "class"}
+
+
+def posteriors(thing: bb.Model | bb.Tally, name: str) -> list[list[float]]:
+    model = bb.estimate(thing) if isinstance(thing, bb.Tally) else thing
+    return model.posterior(rows(name)).tolist()
+
+
+def write() -> None:
+    folder = FOLDER / f"format-{FORMAT}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, thing in {"mixed": mixed(), "text": text()}.items():
+        bb.save(thing, folder / f"{name}.banbury")
+        found = {"rows": rows(name), "classes": list(thing.classes), "posteriors": posteriors(thing, name)}
+        (folder / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,306 @@
+"""Files made to do harm, each with what it must be met with. ``python tests/hostile.py`` writes them to tests/golden/hostile/.
+
+What an attack is about is wrong, and all the rest is right, checksums included: they must not be what saves us.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import banbury as bb
+import naive_files as files
+
+FOLDER = Path(__file__).parent / "golden" / "hostile"
+UNKNOWN = 2**32 - 1
+DEEP = "[" * 1500 + "]" * 1500
+
+
+def saved(thing: bb.Model | bb.Tally) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "it.banbury"
+        bb.save(thing, path)
+        return path.read_bytes()
+
+
+def model() -> bb.Model:
+    """One of a text, a category and a number; calibrated."""
+    table = {
+        "t": ["a good one", "bad", "good good", "no"],
+        "w": list("abba"),
+        "x": [1.0, 2.0, 4.0, 8.0],
+        "y": list("ppqq"),
+    }
+    families = {"t": bb.Text(), "w": bb.Categorical(), "x": bb.Gaussian()}
+    made = bb.estimate(bb.count(table, "y", features=families))
+    return made.calibrated(bb.calibrate("temperature", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1]))
+
+
+Change = Callable[[bytes], bytes]
+
+
+def text(change: Callable[[Any], Any]) -> Change:
+    """Another JSON text."""
+    return lambda content: files.rewritten(content, change)
+
+
+def tally(**changes: Any) -> Change:
+    return text(lambda about: about | {"tally": about["tally"] | changes})
+
+
+def settings(**changes: Any) -> Change:
+    return text(lambda about: about | {"model": about["model"] | changes})
+
+
+def feature(number: int, **changes: Any) -> Change:
+    """Another description of a feature."""
+
+    def change(about: dict[str, Any]) -> dict[str, Any]:
+        schema = about["tally"]["schema"]
+        features = [f | (changes if i == number else {}) for i, f in enumerate(schema["features"])]
+        return about | {"tally": about["tally"] | {"schema": schema | {"features": features}}}
+
+    return text(change)
+
+
+def array(name: str, change: Callable[[Any], Any]) -> Change:
+    """Another array of this name; None: none."""
+
+    def changed(content: bytes) -> bytes:
+        made = change(files.unpacked(content)[1][name])
+        return files.rewritten(content, drop=[name]) if made is None else files.rewritten(content, arrays={name: made})
+
+    return changed
+
+
+def cell(name: str, at: Any, number: Any) -> Change:
+    """Another number in an array."""
+
+    def change(numbers: np.ndarray) -> np.ndarray:
+        numbers[at] = number
+        return numbers
+
+    return array(name, change)
+
+
+def more(name: str, numbers: np.ndarray) -> Change:
+    """One array more."""
+    return lambda content: files.rewritten(content, arrays={name: numbers})
+
+
+def entry(name: str, **changes: Any) -> Change:
+    """Another entry in the table of arrays."""
+
+    def changed(content: bytes) -> bytes:
+        table = files.header(content)
+        table[name] |= changes
+        return resigned(content, json.dumps(table, separators=(",", ":")))
+
+    return changed
+
+
+def resigned(content: bytes, header: str) -> bytes:
+    """The same arrays after another header, whose checksum is made right."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    before, mark, rest = header.partition('"checksum":"')
+    return files.signed(before + mark + "0" * 16 + rest[16:]) + content[start:]
+
+
+def twice(name: str) -> Change:
+    def changed(content: bytes) -> bytes:
+        table = files.header(content)
+        header = json.dumps(table, separators=(",", ":"))
+        return resigned(content, header[:-1] + f',"{name}":' + json.dumps(table[name], separators=(",", ":")) + "}")
+
+    return changed
+
+
+def length(number: int) -> Change:
+    return lambda content: number.to_bytes(8, "little") + content[8:]
+
+
+def swapped(content: bytes) -> bytes:
+    """The bytes of the arrays, last first."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    return content[:start] + content[start:][::-1]
+
+
+def slots(change: Callable[[np.ndarray], None]) -> Change:
+    def changed(numbers: np.ndarray) -> np.ndarray:
+        change(numbers)
+        return numbers
+
+    return array("words.0.slots", changed)
+
+
+def outside(numbers: np.ndarray) -> None:
+    numbers[np.flatnonzero(numbers != UNKNOWN)[0]] = 1_000_000
+
+
+def same_twice(numbers: np.ndarray) -> None:
+    taken = np.flatnonzero(numbers != UNKNOWN)
+    numbers[taken[0]] = numbers[taken[1]]
+
+
+def elsewhere(numbers: np.ndarray) -> None:
+    numbers[:] = np.roll(numbers, 5)
+
+
+def of_words(bytes_: bytes) -> Change:
+    """Other words, with an index that fits as many."""
+    return array(
+        "words.0.bytes", lambda old: np.frombuffer(bytes_.ljust(len(old), b"z")[: len(old)], dtype=np.uint8).copy()
+    )
+
+
+def as_zip(content: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("model.banbury", content)
+    return made.getvalue()
+
+
+def unsigned(content: bytes) -> bytes:
+    """A header without a checksum."""
+    table = files.header(content)
+    del table["__metadata__"]["checksum"]
+    start = 8 + int.from_bytes(content[:8], "little")
+    return files.signed(json.dumps(table, separators=(",", ":"))) + content[start:]
+
+
+def deep_text(content: bytes) -> bytes:
+    """The JSON text nested deep."""
+    table = files.header(content)
+    metadata = table["__metadata__"] | {"banbury": DEEP}
+    return resigned(content, json.dumps({"__metadata__": metadata}, separators=(",", ":")))
+
+
+class Runs:
+    """What a pickle that is loaded would do."""
+
+    def __reduce__(self) -> Any:
+        return exec, ("raise SystemExit('a file was run')",)
+
+
+ATTACKS: Mapping[str, tuple[str, Change]] = {
+    "empty": ("BadFile", lambda _: b""),
+    "seven-bytes": ("BadFile", lambda content: content[:7]),
+    "pickle": ("BadFile", lambda _: pickle.dumps(Runs())),
+    "zip": ("BadFile", as_zip),
+    "header-length-2-to-the-63": ("BadFile", length(2**63)),
+    "header-length-2-to-the-64": ("BadFile", length(2**64 - 1)),
+    "header-longer-than-the-file": ("BadFile", length(100_000)),
+    "header-without-length": ("BadFile", length(0)),
+    "header-of-deep-json": ("BadFile", lambda _: files.signed(DEEP)),
+    "header-of-a-list": ("BadFile", lambda _: files.signed("[]")),
+    "header-without-metadata": ("BadFile", lambda _: files.signed("{}")),
+    "header-not-utf-8": ("BadFile", lambda _: (16).to_bytes(8, "little") + b'{"\xff\xfe": 1}     '),
+    "header-changed": ("DamagedFile", lambda content: content.replace(b'\\"skipped\\": 0', b'\\"skipped\\": 9', 1)),
+    "header-without-checksum": ("DamagedFile", unsigned),
+    "truncated": ("DamagedFile", lambda content: content[:-1]),
+    "appended": ("DamagedFile", lambda content: content + b"\0"),
+    "array-changed": ("DamagedFile", lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]),
+    "arrays-backwards": ("DamagedFile", swapped),
+    "array-twice": ("BadFile", twice("classes.rows")),
+    "array-without-checksum": ("DamagedFile", lambda content: files.packed(*files.unpacked(content), sums=False)),
+    "offsets-overlap": ("DamagedFile", entry("classes.rows", data_offsets=[8, 24])),
+    "offsets-outside": ("DamagedFile", entry("classes.rows", data_offsets=[10**15, 10**15 + 16])),
+    "offsets-negative": ("DamagedFile", entry("classes.rows", data_offsets=[-16, 0])),
+    "offsets-backwards": ("DamagedFile", entry("classes.rows", data_offsets=[16, 0])),
+    "offsets-of-texts": ("DamagedFile", entry("classes.rows", data_offsets=["0", "16"])),
+    "shape-too-large": ("DamagedFile", entry("classes.rows", shape=[2**62, 2**62])),
+    "shape-negative": ("DamagedFile", entry("classes.rows", shape=[-1, -2])),
+    "shape-of-many-dimensions": ("DamagedFile", entry("classes.rows", shape=[2] + [1] * 100)),
+    "dtype-unknown": ("DamagedFile", entry("classes.rows", dtype="OBJECT")),
+    "dtype-of-floats": ("BadFile", entry("classes.rows", dtype="F64")),
+    "format-999": ("UnknownFormat", text(lambda about: about | {"format": 999})),
+    "format-of-a-text": ("UnknownFormat", text(lambda about: about | {"format": "1"})),
+    "format-true": ("UnknownFormat", text(lambda about: about | {"format": True})),
+    "text-of-a-list": ("BadFile", text(lambda about: [about])),
+    "text-of-deep-json": ("BadFile", deep_text),
+    "tally-missing": ("BadFile", text(lambda about: {k: v for k, v in about.items() if k != "tally"})),
+    "classes-too-many": ("BadFile", tally(classes=["p", "q", "r"])),
+    "classes-too-few": ("BadFile", tally(classes=["p"])),
+    "class-twice": ("BadFile", tally(classes=["p", "p"])),
+    "class-of-a-list": ("BadFile", tally(classes=[["p"], "q"])),
+    "class-not-a-number": ("BadFile", tally(classes=[float("nan"), 1.0])),
+    "class-missing": ("BadFile", tally(classes=["p", None])),
+    "keys-too-many": ("BadFile", tally(keys=[["a", "b", "c"]])),
+    "keys-of-no-feature": ("BadFile", tally(keys=[["a", "b"], ["c"]])),
+    "skipped-negative": ("BadFile", tally(skipped=-1)),
+    "family-unknown": ("BadFile", feature(1, family="os.system")),
+    "family-of-another-shape": ("BadFile", feature(1, family="gaussian")),
+    "family-of-bins-with-keys-of-texts": ("BadFile", feature(1, family="histogram", kind="float")),
+    "setting-unknown": ("BadFile", feature(1, settings={"colour": 1})),
+    "setting-out-of-range": ("BadFile", feature(1, settings={"alpha": -1})),
+    "setting-of-pairs": ("BadFile", feature(1, settings={"alpha": {"pairs": [[[], 1]]}})),
+    "tokens-of-a-broken-expression": ("BadFile", feature(0, settings={"tokens": "(((("})),
+    "vocabulary-in-another-file": ("BadFile", feature(0, settings={"vocabulary": "hostile/empty.banbury"})),
+    "buckets-for-words": ("BadFile", feature(0, settings={"buckets": 16})),
+    "feature-without-name": ("BadFile", feature(1, name=None)),
+    "feature-of-a-name-twice": ("BadFile", feature(1, name="t")),
+    "feature-of-unit-0": ("BadFile", feature(2, unit=0.0)),
+    "feature-of-infinite-origin": ("BadFile", feature(2, origin=float("inf"))),
+    "feature-of-an-unknown-kind": ("BadFile", feature(1, kind="code")),
+    "how-unknown": ("BadFile", settings(how="magic")),
+    "alpha-huge": ("BadFile", settings(alpha=float("inf"))),
+    "alpha-not-a-number": ("BadFile", settings(alpha=float("nan"))),
+    "alpha-negative": ("BadFile", settings(alpha=-1.0)),
+    "alpha-a-text": ("BadFile", settings(alpha="1")),
+    "seed-negative": ("BadFile", settings(seed=-1)),
+    "class-prior-of-others": ("BadFile", settings(class_prior=[1.0])),
+    "class-prior-above-1": ("BadFile", settings(class_prior=[5.0, 5.0])),
+    "model-with-features": ("BadFile", settings(features={"w": "categorical"})),
+    "rows-missing": ("BadFile", array("classes.rows", lambda _: None)),
+    "rows-negative": ("BadFile", cell("classes.rows", 0, -5)),
+    "rows-fewer-than-counts": ("BadFile", cell("classes.rows", 0, 1)),
+    "rows-of-another-shape": ("BadFile", array("classes.rows", lambda rows: rows.reshape(1, 2))),
+    "counts-negative": ("BadFile", cell("counts.rows", (0, 0), -1)),
+    "sums-not-numbers": ("BadFile", cell("moments.sums", (0, 0, 0, 0), np.nan)),
+    "sums-infinite": ("BadFile", cell("moments.sums", (0, 0, 1, 0), np.inf)),
+    "sums-of-negative-squares": ("BadFile", cell("moments.sums", (0, 0, 1, 0), -9.0)),
+    "weights-of-another-shape": ("BadFile", more("classes.weights", np.zeros((2, 2)))),
+    "index-points-outside": ("BadFile", slots(outside)),
+    "index-points-twice-to-one-word": ("BadFile", slots(same_twice)),
+    "index-misleads": ("BadFile", slots(elsewhere)),
+    "index-full": ("BadFile", slots(lambda numbers: numbers.fill(0))),
+    "index-of-no-power-of-two": ("BadFile", array("words.0.slots", lambda numbers: numbers[:-1])),
+    "index-missing": ("BadFile", array("words.0.slots", lambda _: None)),
+    "words-end-before-they-begin": ("BadFile", cell("words.0.ends", 0, 2**40)),
+    "words-end-negative": ("BadFile", cell("words.0.ends", 0, -1)),
+    "words-end-beyond-their-bytes": ("BadFile", cell("words.0.ends", -1, 2**62)),
+    "words-not-utf-8": ("BadFile", of_words(b"\x80\x81")),
+    "words-not-in-order": ("BadFile", of_words(b"zz")),
+    "words-start-outside": ("BadFile", cell("words.0.starts", -1, 2**62)),
+    "words-start-backwards": ("BadFile", cell("words.0.starts", 1, -2**62)),
+    "words-of-an-unknown-class": ("BadFile", cell("words.0.classes", 0, 2**32 - 1)),
+    "words-without-documents": ("BadFile", cell("words.0.documents", 0, 0)),
+    "words-in-too-many-documents": ("BadFile", cell("words.0.documents", 0, 2**32 - 1)),
+    "words-with-an-unknown-array": ("BadFile", more("words.0.code", np.zeros(1))),
+    "texts-negative": ("BadFile", cell("words.0.texts", 0, -1)),
+    "texts-more-than-rows": ("BadFile", cell("words.0.texts", 0, 2**40)),
+    "calibration-unknown": ("BadFile", text(lambda about: about | {"calibration": "magic"})),
+    "calibration-of-other-classes": ("BadFile", cell("calibration.n_classes", 0, 3)),
+    "calibration-of-temperature-0": ("BadFile", cell("calibration.temperature", 0, 0.0)),
+    "calibration-of-another-size": ("BadFile", array("calibration.temperature", lambda old: np.repeat(old, 3))),
+    "calibration-missing": ("BadFile", array("calibration.temperature", lambda _: None)),
+}  # fmt: skip
+
+
+def write() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    content = saved(model())
+    for name, (_, attack) in ATTACKS.items():
+        (FOLDER / f"{name}.banbury").write_bytes(attack(content))
+
+
+if __name__ == "__main__":
+    write()
