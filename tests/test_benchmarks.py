@@ -93,6 +93,20 @@ def test_text_runs_small_and_agrees_with_its_peers(run):
     assert any(name.startswith("fastText") for name in trainers)
 
 
+def test_files_runs_small_and_agrees_with_its_peer(run):
+    status, printed = run("files", "--json")
+    assert status == 0, printed.err
+    figures = json.loads(printed.out)
+    assert [f["task"] for f in figures] == [
+        "save",
+        "load",
+        "load, verify=False",
+        "load, then the first document",
+        "size",
+    ]
+    assert all(f["ours"] > 0 for f in figures)
+
+
 def test_wrong_words_are_refused(run, monkeypatch):
     right = bb.NaiveBayesClassifier.fit
     monkeypatch.setattr(bb.NaiveBayesClassifier, "fit", lambda self, X, y: right(self, X[:-50], y[:-50]))

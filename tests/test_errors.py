@@ -261,6 +261,30 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["cannot write", "such.banbury", "No such file"],
     ),
     (
+        "cannot_be_saved",
+        lambda d: bb.save(counted({"x": [1.0, 2.0], "y": [0, 10**5000]}), d / "it.banbury"),
+        errors.BadFile,
+        ["it.banbury", "cannot stand in a file", "Make it a text"],
+    ),
+    (
+        "header_too_long",
+        lambda d: bb.save(counted({"x": [1.0, 2.0], "y": ["a", "ü" * 15_000_000]}), d / "it.banbury"),
+        errors.BadFile,
+        ["it.banbury", "100,000,000 are the most", "leave them out"],
+    ),
+    (
+        "damaged_file",
+        lambda d: [bb.save(model(), d / "it"), (d / "it").write_bytes((d / "it").read_bytes()[:-1]), bb.load(d / "it")],
+        errors.DamagedFile,
+        ["cut off", "copy or save it again"],
+    ),
+    (
+        "unknown_format",
+        lambda _: bb.load(Path(__file__).parent / "golden" / "hostile" / "format-999.banbury"),
+        errors.UnknownFormat,
+        ["format 999", "reads format 1", "a newer one"],
+    ),
+    (
         "changed_data",
         lambda _: diagnose(Restless(), "y"),
         errors.BanburyError,

@@ -142,7 +142,7 @@ def _schema(about: Mapping[str, Any]) -> Schema:
             raise TypeError("a vocabulary is no list of words")  # a name would be read as that of another file
     schema = Schema.from_dict(about)
     for feature in schema.features:
-        if not np.isfinite(feature.origin) or not 0 < feature.unit < np.inf:
+        if not _is_scale(feature):
             raise ValueError(f"feature {feature.name!r} has no origin or unit")
         if feature.kind not in get_args(Kind):
             raise ValueError(f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
@@ -154,6 +154,14 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     if len(schema.index) != len(schema.features):
         raise ValueError("two features have one name")
     return schema
+
+
+def _is_scale(feature: Feature) -> bool:
+    """Whether a feature has an origin and a unit: of what is measured, a power of two."""
+    if not type(feature.origin) is type(feature.unit) is float or not math.isfinite(feature.origin):
+        return False
+    power = feature.family.shape != "moments" or math.frexp(feature.unit)[0] == 0.5
+    return power and 2.0**-1022 <= feature.unit < math.inf
 
 
 def _words(prefix: str, feature: Feature, arrays: Arrays, n_classes: int) -> Words:
