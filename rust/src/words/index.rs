@@ -474,15 +474,26 @@ impl Stored {
             return None;
         }
         let (mask, mut left) = (ids.len() - 1, Stored::STEPS * ids.len());
-        for id in 0..names.len() {
-            let mut at = names.key(id).place() as usize & mask;
-            while ids[at] != id as u32 {
-                // Only words that came before may be in the way.
-                if ids[at] > id as u32 || left == 0 {
-                    return None;
+        let mut block = [(0, 0); BLOCK];
+        for start in (0..names.len()).step_by(BLOCK) {
+            let words = start..names.len().min(start + BLOCK);
+            for (slot, id) in block.iter_mut().zip(words.clone()) {
+                slot.0 = names.key(id).place() as usize & mask;
+            }
+            // Nothing waits for what is loaded.
+            for slot in &mut block {
+                slot.1 = ids[slot.0];
+            }
+            for (&(mut at, mut found), id) in block.iter().zip(words) {
+                while found != id as u32 {
+                    // Only words that came before may be in the way.
+                    if found > id as u32 || left == 0 {
+                        return None;
+                    }
+                    at = (at + 1) & mask;
+                    left -= 1;
+                    found = ids[at];
                 }
-                at = (at + 1) & mask;
-                left -= 1;
             }
         }
         Some(Stored {
