@@ -6,32 +6,39 @@ Learning is counting, and tallies add and subtract; everything else follows.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from banbury import datasets
-from banbury.calibration import Calibration, calibrate
-from banbury.dependence import Diagnosis, diagnose, mutual_information
-from banbury.distributions import (
-    Bernoulli,
-    Categorical,
-    Gaussian,
-    Histogram,
-    KernelDensity,
-    NormalInverseGamma,
-    Poisson,
-    Text,
-)
-from banbury.errors import BanburyError, BanburyWarning
-from banbury.explain import Explanation, Informative
-from banbury.files import load, save
-from banbury.naive_bayes import Model, estimate
-from banbury.schema import Schema
-from banbury.selection import CrossValidation, LearningCurve, Tuning, cross_validate, learning_curve, tune
-from banbury.tally import Tally, count
-
 if TYPE_CHECKING:
-    from banbury import plots
+    from banbury import datasets, plots
+    from banbury.calibration import Calibration, calibrate
+    from banbury.dependence import Diagnosis, diagnose, mutual_information
+    from banbury.distributions import (
+        Bernoulli,
+        Categorical,
+        Gaussian,
+        Histogram,
+        KernelDensity,
+        NormalInverseGamma,
+        Poisson,
+        Text,
+    )
+    from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
+    from banbury.explain import Explanation, Informative
+    from banbury.files import load, save
+    from banbury.naive_bayes import Model, estimate
+    from banbury.schema import Schema
+    from banbury.selection import (
+        CrossValidation,
+        LearningCurve,
+        Tuning,
+        cross_validate,
+        evaluate,
+        learning_curve,
+        tune,
+    )
+    from banbury.tally import Tally, count
 
 __version__ = "0.1.0"
 
@@ -63,6 +70,7 @@ __all__ = [
     "datasets",
     "diagnose",
     "estimate",
+    "evaluate",
     "learning_curve",
     "load",
     "mutual_information",
@@ -71,17 +79,33 @@ __all__ = [
     "tune",
 ]
 
+# Where each name lives. A module is imported when one of its names is first asked for, so that a short command starts at once.
+_HOMES = {
+    "calibration": "Calibration calibrate",
+    "dependence": "Diagnosis diagnose mutual_information",
+    "distributions": "Bernoulli Categorical Gaussian Histogram KernelDensity NormalInverseGamma Poisson Text",
+    "errors": "BanburyError BanburyWarning",
+    "estimators": "NaiveBayesClassifier",
+    "explain": "Explanation Informative",
+    "files": "load save",
+    "naive_bayes": "Model estimate",
+    "schema": "Schema",
+    "selection": "CrossValidation LearningCurve Tuning cross_validate evaluate learning_curve tune",
+    "tally": "Tally count",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+
 
 def __dir__() -> list[str]:
     return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
-    """Estimators and pictures on demand: importing scikit-learn takes longer than all the rest, and few runs draw."""
-    if name == "NaiveBayesClassifier":
-        from banbury.estimators import NaiveBayesClassifier
-
-        return NaiveBayesClassifier
-    if name == "plots":
-        return import_module("banbury.plots")
+    """A public name, or a module of the package."""
+    if name in _HOME:
+        found = getattr(import_module(f"banbury.{_HOME[name]}"), name)
+        globals()[name] = found
+        return found
+    if not name.startswith("_") and find_spec(f"banbury.{name}") is not None:
+        return import_module(f"banbury.{name}")
     raise AttributeError(f"module 'banbury' has no attribute {name!r}")

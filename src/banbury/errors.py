@@ -426,6 +426,19 @@ def cannot_restart(column: str, kind: str) -> BadValue:
     )
 
 
+def widened(column: str, kind: str, source: str | None = None) -> BanburyWarning:
+    return BanburyWarning(
+        f"column {column!r}{where(source)} does not stay what its first rows were: "
+        f"counting again from the start, reading it as {kind}s"
+    )
+
+
+def read_twice() -> BanburyError:
+    return BanburyError(
+        "cross-validation without holding the rows reads them twice, and these can be read once. Give a file, or a list of batches."
+    )
+
+
 def changed_data(source: str | None = None) -> BanburyError:
     return BanburyError(
         f"the rows{where(source)} were not the same when they were read a second time. "
@@ -700,4 +713,46 @@ def too_many_folds(column: str, n_groups: int, n_classes: int) -> BadSetting:
         f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for each of "
         "them. Give fewer folds.",
         column=column,
+    )
+
+
+def only_a_tally(path: Any) -> BadFile:
+    return BadFile(
+        f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury", path=str(path)
+    )
+
+
+def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting:
+    """No column was named as the target."""
+    example = names[-1] if names else "COLUMN"
+    return BadSetting(
+        f"which column{where(source)} is to be learned? Name it: --target {example}\n  Columns: {listed(names, 20)}",
+        setting="target",
+        value=None,
+    )
+
+
+def count_like(path: Any) -> str:
+    """How tallies come to count the same things."""
+    return f"to count more rows as {path} was: banbury count rows.csv --like {path} -o part.banbury"
+
+
+def unexpected(problem: BaseException) -> str:
+    said = (str(problem).splitlines() or ["no reason given"])[0]
+    return f"something unexpected happened ({type(problem).__name__}: {said}). Run it again with --debug to see where."
+
+
+def no_such_row(number: int, n_rows: int) -> BadSetting:
+    return BadSetting(f"there is no row {number:,}: the first is 1 and the last {n_rows:,}.", setting="row", value=number)
+
+
+def nothing_to_explain() -> BadSetting:
+    return BadSetting("what is to be explained? Give a text with --text, or an input and --row.", setting="input", value=None)
+
+
+def not_one_text(columns: Sequence[str]) -> BadSetting:
+    return BadSetting(
+        f"--text is for models of one column of text, and this one has learned {listed(columns)}. Give a file and --row.",
+        setting="text",
+        value=None,
     )

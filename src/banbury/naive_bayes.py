@@ -198,6 +198,34 @@ class Model:
         """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
         return self._scored(rows, "log_joint", reading)
 
+    def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
+        """Batch by batch some rows and P(class | row) of each, however long the table: no more than a batch is held.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> model = bb.estimate(bb.count(weather, target="play"))
+        >>> [(batch.n_rows, posterior.shape) for batch, posterior in model.stream(weather)]
+        [(14, (14, 2))]
+        """
+        source = rows if isinstance(rows, Source) else self._read(rows, reading)
+        n_done, told = 0, set[str]()
+        while True:
+            try:
+                for batch in watched(source, "scoring", source.name):
+                    if batch.first_row < n_done:  # it was read before a column widened
+                        continue
+                    batch.threads = self.threads
+                    fitting, parameters = self._fitting(batch, told)
+                    want = "posterior" if self.calibration is None else "log_posterior"
+                    found, impossible = self._kernel(fitting, parameters, want)
+                    self._warn_impossible(impossible, want, stacklevel=3)
+                    yield batch, found if self.calibration is None else self.calibration.apply(found)
+                    n_done = batch.first_row + batch.n_rows
+                return
+            except Widened as wider:  # of a column that is not a feature
+                if not source.again:
+                    raise errors.cannot_restart(wider.column, wider.kind) from None
+
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
 

@@ -108,7 +108,7 @@ def _matches(pattern: str) -> list[str]:
 
 def _check_readable(path: str, form: Format) -> None:
     if not os.path.exists(path):
-        raise errors.missing_file(path, _near(path))
+        raise errors.missing_file(path, near(path))
     if not os.access(path, os.R_OK):
         raise errors.bad_file(path, "you have no permission to read it.")
     if not os.path.isfile(path):
@@ -117,7 +117,7 @@ def _check_readable(path: str, form: Format) -> None:
         raise errors.bad_file(path, "it is empty.")
 
 
-def _near(path: str) -> list[str]:
+def near(path: str) -> list[str]:
     """The names in the same folder that are most like this one."""
     folder, name = os.path.split(path)
     try:

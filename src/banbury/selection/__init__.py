@@ -1,9 +1,24 @@
 """Choosing a model: exact cross-validation by subtraction, leave-one-out, learning curves, the choice of prior and family."""
 
-from banbury.selection.cross_validation import cross_validate, left_out
+from banbury.selection.cross_validation import counted_and_validated, cross_validate, left_out
 from banbury.selection.dataset import held
+from banbury.selection.evaluation import evaluate
 from banbury.selection.learning import LearningCurve, learning_curve
 from banbury.selection.results import CrossValidation
+from banbury.selection.streaming import Streamed, cross_validate_stream
 from banbury.selection.tuning import Tuning, tune
 
-__all__ = ["CrossValidation", "LearningCurve", "Tuning", "cross_validate", "held", "learning_curve", "left_out", "tune"]
+__all__ = [
+    "CrossValidation",
+    "LearningCurve",
+    "Streamed",
+    "Tuning",
+    "counted_and_validated",
+    "cross_validate",
+    "cross_validate_stream",
+    "evaluate",
+    "held",
+    "learning_curve",
+    "left_out",
+    "tune",
+]

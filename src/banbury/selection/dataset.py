@@ -180,15 +180,15 @@ def held(
     weighed = None if found[0][2] is None else np.concatenate([w for _, _, w in found if w is not None])
     counted = [codes if w is None else np.where(w > 0, codes, -1) for codes, _, w in found]
     classes: Any = in_order(
-        set[Label]().union(*(_used(names, codes) for codes, (_, names, _) in zip(counted, found, strict=True)))
+        set[Label]().union(*(used_names(names, codes) for codes, (_, names, _) in zip(counted, found, strict=True)))
     )
     if not classes and any(bool((codes >= 0).any()) for codes, _, _ in found):
         raise errors.empty_data(source.name, "every row has a weight of zero or a missing label")
     if not classes:
         raise errors.no_target(sum(batch.n_rows for batch in batches), labels.name)
-    numbers = _numbers([(names, codes) for codes, names, _ in found], classes)
+    numbers = renumbered([(names, codes) for codes, names, _ in found], classes)
     if aside is not None:
-        groups = _groups([dense_numbers(batch.codes(aside), labels.threads) for batch in batches])
+        groups = _groups([denserenumbered(batch.codes(aside), labels.threads) for batch in batches])
     return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name, groups)
 
 
@@ -227,12 +227,12 @@ def _all(source: Source) -> list[Batch]:
         return batches
 
 
-def _used(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
+def used_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
     """The names that occur."""
     return {names[c] for c in np.flatnonzero(_core.count_classes(codes, len(names), None, True, 1)[0]).tolist()}
 
 
-def _numbers(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
+def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:
     """Numbers of batches, each with its own names, over all names; −1 for those that are not among them."""
     if all(list(own) == list(names) for own, _ in parts):
         return parts[0][1] if len(parts) == 1 else np.concatenate([codes for _, codes in parts])
@@ -242,5 +242,5 @@ def _numbers(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: 
 
 
 def _groups(found: Sequence[tuple[NDArray[np.int32], Sequence[Label]]]) -> NDArray[np.int32]:
-    names = in_order(set[Label]().union(*(_used(names, codes) for codes, names in found)))
-    return _numbers([(own, codes) for codes, own in found], names)  # type: ignore[arg-type]
+    names = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in found)))
+    return renumbered([(own, codes) for codes, own in found], names)  # type: ignore[arg-type]

@@ -1,6 +1,16 @@
 """Tally: the sums of a data set; and counting, which makes one of a table."""
 
-from banbury.tally.counting import Labels, aligned, count, dense_numbers, named, numbered, parts, refuse_continuous
+from banbury.tally.counting import (
+    Labels,
+    aligned,
+    count,
+    count_rows,
+    dense_numbers,
+    named,
+    numbered,
+    parts,
+    refuse_continuous,
+)
 from banbury.tally.growing import Growing, Part, Touched
 from banbury.tally.tally import Label, Tally, many
 
@@ -13,6 +23,7 @@ __all__ = [
     "Touched",
     "aligned",
     "count",
+    "count_rows",
     "dense_numbers",
     "many",
     "named",

@@ -103,12 +103,7 @@ def count(
         except Widened as wider:
             if not source.again:
                 raise errors.cannot_restart(wider.column, wider.kind) from None
-            warnings.warn(
-                f"column {wider.column!r}{errors.where(source.name)} does not stay what its first rows were: "
-                f"counting again from the start, reading it as {wider.kind}s",
-                errors.BanburyWarning,
-                stacklevel=2,
-            )
+            warnings.warn(errors.widened(wider.column, wider.kind, source.name), stacklevel=2)
 
 
 def _counted(source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing) -> Tally:
@@ -252,12 +247,12 @@ def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
     """The batch's rows, counted but for their texts: one part, or one for each class of soft labels."""
     codes, weights = labels.of_batch(batch, schema.target_kind)
     if weights is None or weights.ndim == 1:
-        yield _count_rows(batch, schema, codes, weights, labels.threads)
+        yield count_rows(batch, schema, codes, weights, labels.threads)
         return
     assert labels.classes is not None
     for label, column in zip(labels.classes, weights.T, strict=True):
         every = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label])
-        part = _count_rows(batch, schema, every, column, labels.threads)
+        part = count_rows(batch, schema, every, column, labels.threads)
         yield replace(part, tally=replace(part.tally, skipped=0))
 
 
@@ -297,7 +292,8 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
         raise errors.continuous_target(len(values), n_rows)
 
 
-def _count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int) -> Part:
+def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int) -> Part:
+    """The batch's rows, of these labels and weights, counted but for their texts."""
     if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)

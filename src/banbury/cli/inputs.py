@@ -1,0 +1,166 @@
+"""Where the data come from: a path, a folder, a pattern, several files, or standard input."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from banbury import errors
+from banbury.files import load
+from banbury.naive_bayes import Model
+from banbury.cli.settings import reading
+from banbury.readers import Source, read
+from banbury.readers.batches import Batch
+from banbury.readers.blocks import COMPRESSED
+from banbury.readers.files import PARQUET, near
+from banbury.readers.tables import from_texts
+from banbury.tally import Tally
+
+ENDINGS = {"csv": ".csv", "json": ".ndjson"}
+CHUNK = 1 << 16
+PACKED = 5  # a compressed file is taken to hold so many times its size
+
+
+@contextmanager
+def opened(given: Namespace) -> Iterator[Any]:
+    """The input as the readers take it. Standard input is kept in a temporary file meanwhile, since it may be read twice."""
+    if "-" in given.input:
+        if len(given.input) > 1:
+            raise errors.bad_setting("INPUT", " ".join(given.input), "- alone, or files")
+        with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
+            given.spool = os.path.join(folder, "stdin" + ENDINGS.get(given.format, ""))
+            with open(given.spool, "wb") as file:
+                shutil.copyfileobj(_stdin(), file)
+            yield lines_of([given.spool]) if given.format == "lines" else given.spool
+        return
+    for path in given.input:
+        _check(path)
+    if given.format == "lines":
+        yield lines_of(given.input)
+        return
+    yield given.input[0] if len(given.input) == 1 else [Path(path) for path in given.input]
+
+
+@contextmanager
+def labelled(given: Namespace, needs_target: bool = True) -> Iterator[Any]:
+    """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
+    if given.format == "lines":
+        raise errors.bad_setting("--format", "lines", "csv, json, text, mail or html here: lines have no class")
+    with opened(given) as data:
+        if given.target is None and needs_target:
+            source = read(data, **reading(given))
+            if source.target is None:
+                names = next((batch.names for batch in source), ())
+                raise errors.target_needed(names, source.name)
+        yield data
+
+
+def _check(path: str) -> None:
+    path = os.path.expanduser(path)
+    if not os.path.exists(path) and not glob.has_magic(path):
+        others = near(path)
+        raise errors.bad_file(path, "there is no such file." + (f" Did you mean {others[0]!r}?" if others else ""))
+
+
+def size(given: Namespace) -> float:
+    """Roughly how many megabytes the input has when it is unpacked."""
+    paths = [given.spool] if getattr(given, "spool", None) else given.input
+    found = [os.path.expanduser(path) for path in paths]
+    matched = [match for path in found for match in ([path] if os.path.exists(path) else glob.glob(path, recursive=True))]
+    return sum(map(_bytes, matched)) / 1e6
+
+
+def _bytes(path: str) -> int:
+    if os.path.isdir(path):
+        return sum(_bytes(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
+    packed = path.lower().endswith((*COMPRESSED, *PARQUET))
+    try:
+        return os.path.getsize(path) * (PACKED if packed else 1)
+    except OSError:
+        return 0
+
+
+def model(path: str) -> Model:
+    """A model from its file."""
+    found = kept(path)
+    if not isinstance(found, Model):
+        raise errors.only_a_tally(path)
+    return found
+
+
+def kept(path: str) -> Model | Tally:
+    """What a file keeps."""
+    if not os.path.exists(path):
+        _check(glob.escape(path) if glob.has_magic(path) else path)
+    if os.path.isdir(path):
+        raise errors.bad_file(path, "it is a folder, and a Banbury file is wanted.")
+    return load(path)
+
+
+def refuse_overwriting(given: Namespace) -> None:
+    """Raises where the output would take the place of the data."""
+    for path in given.input:
+        if given.output is not None and os.path.exists(path) and os.path.exists(given.output):
+            if os.path.samefile(path, given.output):
+                raise errors.bad_setting("--output", given.output, "another file than the input")
+
+
+# Lines ---------------------------------------------------------------------------------------------------------------
+
+
+def are_lines(given: Namespace, to: Model) -> bool:
+    """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other."""
+    alone = len(to.schema.columns) == len(to.schema.texts) == 1
+    return given.format == "lines" or (given.input == ["-"] and given.format == "auto" and alone)
+
+
+def lines_of(paths: list[str]) -> Source:
+    """Each line of some files as a text, a few at a time; of stdin as soon as they come."""
+
+    def batches() -> Iterator[Batch]:
+        first_row = 0
+        for path in paths:
+            stream = _stdin() if path == "-" else open(path, "rb", buffering=0)
+            with stream:
+                for lines in _chunks(stream):
+                    [batch] = from_texts(lines, None, None)
+                    batch.first_row, first_row = first_row, first_row + batch.n_rows
+                    yield batch
+
+    return Source(batches, "standard input" if paths == ["-"] else paths[0], again="-" not in paths)
+
+
+def _chunks(stream: Any) -> Iterator[list[str]]:
+    """Whole lines, as many as are there to be read."""
+    read = stream.read1 if hasattr(stream, "read1") else stream.read
+    rest = b""
+    while piece := read(CHUNK):
+        *whole, rest = (rest + piece).split(b"\n")
+        if whole:
+            yield [_text(line) for line in whole]
+    if rest:
+        yield [_text(rest)]
+
+
+def _text(line: bytes) -> str:
+    line = line.removesuffix(b"\r")
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def _stdin() -> Any:
+    if sys.stdin is None:
+        raise errors.bad_file("standard input", "it is closed.")
+    if sys.stdin.isatty():
+        print("reading from the terminal; end with Ctrl-D", file=sys.stderr)
+    return sys.stdin.buffer

@@ -1,0 +1,85 @@
+"""The verbs that look: cross-validate, learning-curve, show."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from banbury import errors, selection
+from banbury.cli import inputs, output, settings
+from banbury.cli.learning import choices, summary
+from banbury.naive_bayes import Model
+
+
+def cross_validate(given: Namespace) -> None:
+    """How good a model of the data is on rows that it has not seen."""
+    folds = _folds(given.folds)
+    with inputs.labelled(given) as data:
+        chosen = {**settings.counting(given, data), **settings.estimating(given)}
+        streams = inputs.size(given) > given.hold and isinstance(folds, int) and given.groups is None
+        found: Any
+        if streams and not settings.tunes(chosen):
+            found = selection.cross_validate_stream(data, given.target, folds=folds, **chosen)
+        else:
+            found = selection.cross_validate(data, given.target, **_grouped(folds, given.groups), **chosen)
+    output.result(given, found.to_dict(), str(found))
+
+
+def _folds(text: str) -> int | str:
+    if text == "loo":
+        return text
+    if not text.isdecimal():
+        raise errors.bad_setting("--folds", text, "a whole number from 2 up, or loo")
+    return int(text)
+
+
+def _grouped(folds: int | str, groups: str | None) -> dict[str, Any]:
+    if groups is None:
+        return {"folds": folds}
+    if not isinstance(folds, int) or folds < 2:
+        raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
+    from sklearn.model_selection import GroupKFold
+
+    return {"folds": GroupKFold(folds), "groups": groups}
+
+
+def learning_curve(given: Namespace) -> None:
+    """How good a model is after so many rows."""
+    with inputs.labelled(given) as data:
+        found = selection.learning_curve(
+            data,
+            given.target,
+            sizes=settings.sizes(given.sizes),
+            repeats=given.repeats,
+            test=given.test,
+            beside=given.beside,
+            **settings.counting(given, data),
+            **settings.estimating(given),
+        )
+    as_dict = found.to_dict()
+    output.result(given, as_dict, str(found), _by_size(as_dict))
+
+
+def _by_size(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each size."""
+    rows = []
+    for number, size in enumerate(found["sizes"]):
+        rows.append({"rows": size, **_at(found, number, "")})
+        if found.get("beside"):
+            rows[-1] |= _at(found["beside"], number, f"{found['beside']['name']} ")
+    return rows
+
+
+def _at(found: dict[str, Any], number: int, prefix: str) -> dict[str, Any]:
+    measures = {"accuracy": "mean_accuracy", "standard_error": "standard_error", "log_loss": "mean_log_loss"}
+    return {prefix + name: None if found[key] is None else found[key][number] for name, key in measures.items()}
+
+
+def show(given: Namespace) -> None:
+    """What a file holds."""
+    thing = inputs.kept(given.file)
+    tally = thing.tally if isinstance(thing, Model) else thing
+    found = {"file": given.file, "kind": "model" if isinstance(thing, Model) else "tally", **summary(tally)}
+    found |= {**(choices(thing) if isinstance(thing, Model) else {}), "schema": tally.schema.to_dict()}
+    text = f"{thing}\n\n{tally}" if isinstance(thing, Model) else str(tally)
+    output.result(given, found, f"{text}\n\n{tally.schema}", found["features"])

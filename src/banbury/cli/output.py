@@ -1,0 +1,68 @@
+"""Results on stdout: for reading on a terminal, as JSON or CSV for other programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from banbury.cli.wording import printable
+
+
+def kind(given: Namespace) -> str:
+    """"table", "json" or "csv": what was asked for, or what suits where stdout goes."""
+    return given.kind or ("table" if sys.stdout.isatty() else "json")
+
+
+def result(given: Namespace, found: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None) -> None:
+    """One result: ``text`` for reading, ``found`` as JSON; as CSV the ``rows``, or else a line of what is one number or word."""
+    how = kind(given)
+    if how == "table":
+        print(printable(text))
+    elif how == "json":
+        print(json.dumps(plain(found), indent=2, ensure_ascii=False))
+    else:
+        single = {name: value for name, value in found.items() if not isinstance(value, (list, dict))}
+        as_csv([single] if rows is None else rows)
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A table drawn by Rich: as wide as the terminal at most, long cells wrapped."""
+    from io import StringIO
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    for number, name in enumerate(header):
+        drawn.add_column(name, justify="right" if number in right else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(printable(cell)) for cell in row))
+    width = Console().width if sys.stdout.isatty() else 100
+    page = Console(file=StringIO(), width=width)
+    page.print(drawn)
+    return "\n".join(f"  {line.rstrip()}" for line in page.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it: NaN is null, and what is infinite is a word."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

@@ -1,0 +1,182 @@
+"""Options as the library takes them: numbers, lists, families and their settings."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from banbury import errors
+from banbury.distributions import FAMILIES, Text
+from banbury.schema import Schema
+
+LISTS = ("stop_words", "values")
+TABS = ("tab", "\\t")
+
+
+def reading(given: Namespace) -> dict[str, Any]:
+    """How the input is read."""
+    found: dict[str, Any] = {}
+    if given.names is not None:
+        found["names"] = given.names.split(",")
+    if given.delimiter is not None:
+        found["delimiter"] = "\t" if given.delimiter in TABS else given.delimiter
+    if given.missing_values is not None:
+        found["missing_values"] = given.missing_values.split(",")
+    if given.headers is not None:
+        found["headers"] = given.headers if given.headers in ("keep", "drop") else given.headers.split(",")
+    if given.format not in ("auto", "csv", "json", "lines"):
+        found["format"] = given.format
+    return found
+
+
+def counting(given: Namespace, data: Any) -> dict[str, Any]:
+    """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
+    families = features(given.features)
+    settings = text_settings(given.text)
+    if settings and families == "choose":
+        raise errors.bad_setting("--text", given.text, "left out with --features choose")
+    if settings:
+        schema = Schema.infer(data, given.target, features=families, missing=given.missing, **reading(given))
+        families = _with_text(families, schema, settings)
+    return {"features": families, "weights": given.weights, "missing": given.missing, **reading(given)}
+
+
+def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {f.name: replace(f.family, **settings) for f in schema.texts}  # type: ignore[type-var]
+    if not texts:
+        raise errors.bad_setting("--text", dict(settings), "left out where no column is text")
+    if isinstance(families, Mapping):
+        return {**families, **texts}
+    rest = {} if families == "auto" else {f.name: f.family for f in schema.features}
+    return {**rest, **texts}
+
+
+def estimating(given: Namespace) -> dict[str, Any]:
+    """How it is estimated; ``alpha`` is a number, several, or "auto"."""
+    return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": _prior(given.class_prior), "seed": given.seed}
+
+
+def estimated_features(given: Namespace, schema: Schema) -> dict[str, Any]:
+    """The families of a tally's columns with other settings of how they are estimated."""
+    found = features(given.features)
+    if isinstance(found, str) and found != "auto":
+        raise errors.bad_setting("--features", found, "COLUMN=FAMILY: each column has a family already")
+    settings = text_settings(given.text)
+    named = {} if isinstance(found, str) else found
+    return {**named, **(_with_text({}, schema, settings) if settings else {})}
+
+
+def tunes(settings: Mapping[str, Any]) -> bool:
+    """Whether something is to be chosen among several."""
+    return not isinstance(settings.get("alpha", 1.0), float) or settings.get("features") == "choose"
+
+
+def features(given: Sequence[str]) -> Any:
+    """A mapping from column to family, or one word for all columns."""
+    words = [each for each in given if "=" not in each.partition(",")[0]]
+    if words and len(given) > 1:
+        raise errors.bad_setting("--features", list(given), "one family for all columns, or COLUMN=FAMILY for some of them")
+    if words:
+        return words[0] if words[0] in ("auto", "choose") else _family(words[0])
+    found = {}
+    for each in given:
+        column, _, wanted = each.partition("=")
+        found[column] = None if wanted == "none" else _family(wanted)
+    return found or "auto"
+
+
+def _family(text: str) -> Any:
+    """``histogram,bins=20``: a family and its settings."""
+    name, *settings = text.split(",")
+    name = name.replace("-", "_")
+    if name not in FAMILIES:
+        raise errors.unknown_choice("a family", name, [*FAMILIES, "choose"])
+    return FAMILIES[name](**_settings(settings, name))
+
+
+def text_settings(given: Sequence[str]) -> dict[str, Any]:
+    """Settings of ``bb.Text``; raises for those that make no sense together."""
+    found = _settings(given, "text")
+    Text(**found)
+    return found
+
+
+def _settings(given: Sequence[str], family: str) -> dict[str, Any]:
+    known = [each.name for each in fields(FAMILIES[family])]  # type: ignore[arg-type]
+    found = {}
+    for each in given:
+        key, equals, value = each.partition("=")
+        key = key.replace("-", "_")
+        if key not in known:
+            raise errors.unknown_choice(f"a setting of {family}", key, known)
+        if not equals:
+            raise errors.bad_setting(f"the setting {key!r}", each, f"given with a value: {key}=...")
+        found[key] = _listed(value) if key in LISTS else _value(value)
+    return found
+
+
+def _listed(text: str) -> list[Any]:
+    return [_value(part) for part in text.split(",")]
+
+
+def _value(text: str) -> Any:
+    """A setting's value: a number, a flag, nothing, several values, or a word."""
+    plain = {"true": True, "false": False, "none": None}
+    if text.lower() in plain:
+        return plain[text.lower()]
+    if "," in text:
+        return tuple(_value(part) for part in text.split(","))
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _alpha(text: str) -> Any:
+    if text == "auto":
+        return text
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise errors.bad_setting("--alpha", text, "a number, several such as 0.1,1,10, or auto") from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _prior(text: str | None) -> Any:
+    if text is None or text == "uniform":
+        return text
+    wanted = "uniform, a number, or CLASS=PROBABILITY for each class, as in spam=0.2,ham=0.8"
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        return {name: float(number) for name, _, number in pairs}
+    except ValueError:
+        raise errors.bad_setting("--class-prior", text, wanted) from None
+
+
+def with_labels(settings: dict[str, Any], classes: Sequence[Any]) -> dict[str, Any]:
+    """The settings with the class prior's names as the data have them: 1 is a number there."""
+    prior = settings.get("class_prior")
+    if not isinstance(prior, Mapping):
+        return settings
+    return {**settings, "class_prior": {as_label(name, classes): p for name, p in prior.items()}}
+
+
+def as_label(text: str, classes: Sequence[Any]) -> Any:
+    """The class that is written so."""
+    return next((name for name in classes if str(name) == text), text)
+
+
+def sizes(text: str | None) -> Any:
+    """Numbers of rows, or shares."""
+    if text is None:
+        return None
+    found = [_value(part) for part in text.split(",")]
+    if not all(isinstance(size, (int, float)) for size in found):
+        raise errors.bad_setting("--sizes", text, "numbers of rows such as 100,1000, or shares such as 0.1,1.0")
+    return found

@@ -1,0 +1,172 @@
+"""The verbs that use a model: predict, explain, evaluate."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors, selection
+from banbury.cli import inputs, output, settings
+from banbury.cli.wording import printable
+from banbury.naive_bayes import Model
+from banbury.readers import Batch, Source, Widened
+
+Real = NDArray[np.float64]
+Write = Callable[[Batch, Real], None]
+
+
+def predict(given: Namespace) -> None:
+    """Classifies rows batch by batch, and says each answer as soon as it is known."""
+    model = inputs.model(given.model)
+    if given.unsure is not None and not 0 <= given.unsure <= 1:
+        raise errors.bad_setting("--unsure", given.unsure, "a probability from 0 to 1")
+    write = WRITERS[output.kind(given)](given, model)
+    with _rows(given, model) as data:
+        for batch, posterior in model.stream(data, **settings.reading(given)):
+            write(batch, posterior)
+            sys.stdout.flush()
+
+
+@contextmanager
+def _rows(given: Namespace, model: Model) -> Iterator[Any]:
+    if inputs.are_lines(given, model):
+        yield inputs.lines_of(given.input)
+        return
+    with inputs.opened(given) as data:
+        yield data
+
+
+def _answers(given: Namespace, model: Model, posterior: Real) -> Iterator[tuple[Any, float, list[float]]]:
+    """Of each row its class, None where it is unsure, the probability of that, and those of all classes."""
+    best = posterior.argmax(axis=1)
+    for number, each in zip(best.tolist(), posterior.tolist(), strict=True):
+        sure = given.unsure is None or each[number] >= given.unsure
+        yield model.classes[number] if sure else None, each[number], each
+
+
+def _as_json(given: Namespace, model: Model) -> Write:
+    def write(batch: Batch, posterior: Real) -> None:
+        for row, (name, probability, each) in enumerate(_answers(given, model, posterior)):
+            found: dict[str, Any] = {} if batch.row_names is None else {"file": batch.row_names[row]}
+            found |= {"class": name, "probability": probability}
+            if given.posteriors:
+                found["posteriors"] = dict(zip(map(str, model.classes), each, strict=True))
+            print(json.dumps(found, ensure_ascii=False))
+
+    return write
+
+
+def _as_csv(given: Namespace, model: Model) -> Write:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    begun = False
+
+    def write(batch: Batch, posterior: Real) -> None:
+        nonlocal begun
+        files = batch.row_names
+        if not begun:
+            begun = True
+            posteriors = [f"P({name})" for name in model.classes] if given.posteriors else []
+            writer.writerow([*(["file"] if files else []), "class", "probability", *posteriors])
+        for row, (name, probability, each) in enumerate(_answers(given, model, posterior)):
+            writer.writerow([*([files[row]] if files else []), name, probability, *(each if given.posteriors else [])])
+
+    return write
+
+
+def _as_table(given: Namespace, model: Model) -> Write:
+    """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
+    names = [printable(str(name)) for name in model.classes]
+    width, columns = max(map(len, [*names, "class"])), shutil.get_terminal_size((100, 24)).columns
+    begun = False
+
+    def write(batch: Batch, posterior: Real) -> None:
+        nonlocal begun
+        beginnings = _beginnings(batch, model)
+        if not begun:
+            begun = True
+            others = "".join(f"  {name:>8}" for name in names) if given.posteriors else "  probability"
+            print(f"{'row':>7}  {'class':{width}}{others}")
+        for row, (name, probability, each) in enumerate(_answers(given, model, posterior)):
+            said = "unsure" if name is None else printable(str(name))
+            shares = [f"  {p:{max(8, len(other))}.4f}" for p, other in zip(each, names, strict=True)]
+            numbers = "".join(shares) if given.posteriors else f"  {probability:11.4f}"
+            line = f"{batch.first_row + row + 1:7,}  {said:{width}}{numbers}  {next(beginnings)}"
+            print(line if len(line) <= columns else f"{line[: columns - 1]}…")
+
+    return write
+
+
+def _beginnings(batch: Batch, model: Model) -> Iterator[str]:
+    """How each row is recognised: its file, or the beginning of its text."""
+    if batch.row_names is not None:
+        yield from map(printable, batch.row_names)
+    elif len(model.schema.texts) == 1 and len(batch.names) <= 2:
+        name = model.schema.texts[0].name if batch.named else batch.names[0]
+        for text in model.schema.texts[0].family.strings(batch, name):  # type: ignore[attr-defined]
+            yield printable(" ".join(str(text)[:200].split()))
+    while True:
+        yield ""
+
+
+WRITERS = {"json": _as_json, "csv": _as_csv, "table": _as_table}
+
+
+def explain(given: Namespace) -> None:
+    """Says why a text, or a row of the input, gets its class."""
+    model = inputs.model(given.model)
+    against = None if given.against is None else settings.as_label(given.against, model.classes)
+    truth = None
+    if given.text is not None:
+        if not len(model.schema.features) == len(model.schema.texts) == 1:
+            raise errors.not_one_text([feature.name for feature in model.schema.features])
+        found = model.explain({model.schema.features[0].name: [given.text]}, against)
+    else:
+        row = _row(given, model)
+        found, truth = model.explain(row, against), _truth(row, model)
+    of_truth = {} if truth is None else {"truth": truth}
+    text = str(found) if truth is None else f"{found}\nThe data say {truth!r}."
+    as_dict = found.to_dict()
+    output.result(given, {**as_dict, **of_truth}, text, as_dict["evidence"])
+
+
+def _row(given: Namespace, model: Model) -> Batch:
+    """The row that is asked for."""
+    if not given.input:
+        raise errors.nothing_to_explain()
+    with _rows(given, model) as data:
+        source = data if isinstance(data, Source) else model._read(data, settings.reading(given))
+        while True:
+            n_rows = 0
+            try:
+                for batch in source:
+                    at = given.row - 1 - batch.first_row
+                    if 0 <= at < batch.n_rows:
+                        return batch.cut(at, at + 1)
+                    n_rows = batch.first_row + batch.n_rows
+                raise errors.no_such_row(given.row, n_rows)
+            except Widened:
+                continue
+
+
+def _truth(row: Batch, model: Model) -> Any:
+    """The class that the data give the row, if they have one."""
+    if model.schema.target is None or model.schema.target not in row.names:
+        return None
+    return next(iter(row.head(model.schema.target, 1)), None)
+
+
+def evaluate(given: Namespace) -> None:
+    """Scores a model on labelled rows."""
+    model = inputs.model(given.model)
+    with inputs.labelled(given, needs_target=model.schema.target is None) as data:
+        found = selection.evaluate(model, data, given.target, **settings.reading(given))
+    output.result(given, found.to_dict(), str(found))

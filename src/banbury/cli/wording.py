@@ -1,0 +1,37 @@
+"""Messages as a shell's user meets them: keywords are options, and nothing in them moves the cursor."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+
+OPTIONS = "alpha class_prior delimiter features folds format headers how missing missing_values names seed target threads weights"
+_KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\")?")
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters spelt out, so that a name in the data cannot write over the terminal.
+
+    >>> printable("no column '\x1b[2J' in a.csv")
+    "no column '\\x1b[2J' in a.csv"
+    """
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
+
+
+def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
+    """The message of the library, with its keywords as options, and with no name of a temporary file.
+
+    >>> for_the_shell("Name the columns with names= if the file has no header.")
+    'Name the columns with --names if the file has no header.'
+    >>> for_the_shell("Smooth with how='mean' to have the evidence weighed.")
+    'Smooth with --how mean to have the evidence weighed.'
+    """
+    spool = getattr(arguments, "spool", None)
+    if spool:
+        message = message.replace(spool, "standard input")
+    return _KEYWORD.sub(_option, message)
+
+
+def _option(match: re.Match[str]) -> str:
+    value = match[2] or match[3]
+    return f"--{match[1].replace('_', '-')}" + (f" {value}" if value else "")

@@ -1,0 +1,57 @@
+"""Evaluation: how good a model is on labelled rows that it has not counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.naive_bayes import Model
+from banbury.selection.dataset import renumbered, used_names
+from banbury.selection.results import CrossValidation
+from banbury.sums import in_order
+from banbury.tally import Label, dense_numbers
+
+
+def evaluate(model: Model, data: Any, target: str | None = None, **reading: Any) -> CrossValidation:
+    """The measures of ``bb.cross_validate``, of a model that is there already, on other rows.
+
+    ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
+    left aside. A class that the model does not know is never answered, so its rows are wrong.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> model = bb.estimate(bb.count({name: column[:10] for name, column in weather.items()}, target="play"))
+    >>> found = bb.evaluate(model, {name: column[10:] for name, column in weather.items()})
+    >>> found.confusion.tolist(), found.accuracy.value
+    ([[0, 1], [1, 2]], 0.5)
+    """
+    if not isinstance(model, Model):
+        raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate makes it")
+    source = model._read(data, reading)
+    target = next((name for name in (target, model.schema.target, source.target) if name is not None), None)
+    if target is None:
+        raise errors.bad_setting("target", target, "the name of the column that has the true classes")
+    parts: list[tuple[Any, Any]] = []
+    posteriors = []
+    n_rows = 0
+    for batch, found in model.stream(source):
+        numbers, names = dense_numbers(batch.codes(target, model.schema.target_kind), batch.threads or 1)
+        parts.append((names, numbers))
+        posteriors.append(found[numbers >= 0])
+        n_rows += batch.n_rows
+    if not n_rows:
+        raise errors.empty_data(source.name)
+    seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
+    if not seen:
+        raise errors.no_target(n_rows, target)
+    new = in_order(seen.difference(model.classes))
+    classes: Any = (*model.classes, *new)
+    truth = renumbered(parts, classes)
+    rows = np.flatnonzero(truth >= 0)
+    scores = np.concatenate([*posteriors])
+    scores = np.hstack([scores, np.zeros((len(scores), len(new)))])
+    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    folds = np.zeros(len(rows), dtype=np.int32)
+    return CrossValidation(classes, rows, folds, truth[rows], scores, None, "Evaluation", notes)
