@@ -74,7 +74,7 @@ def test_a_single_long_batch_is_told_of():
 
 
 def test_a_few_rows_in_memory_start_no_thread(monkeypatch):
-    monkeypatch.setattr(progress._Line, "begin", lambda self: pytest.fail("a thread was started"))
+    monkeypatch.setattr(progress.Line, "begin", lambda self: pytest.fail("a thread was started"))
     worked([batch(10)], Terminal(), name=None)
 
 

@@ -435,7 +435,7 @@ def widened(column: str, kind: str, source: str | None = None) -> BanburyWarning
 
 def read_twice() -> BanburyError:
     return BanburyError(
-        "cross-validation without holding the rows reads them twice, and these can be read once. Give a file, or a list of batches."
+        "cross-validation that does not hold the rows reads them twice, and these can be read once. Give a file or a list."
     )
 
 
@@ -718,7 +718,8 @@ def too_many_folds(column: str, n_groups: int, n_classes: int) -> BadSetting:
 
 def only_a_tally(path: Any) -> BadFile:
     return BadFile(
-        f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury", path=str(path)
+        f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury",
+        path=str(path),
     )
 
 
@@ -734,7 +735,7 @@ def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting
 
 def count_like(path: Any) -> str:
     """How tallies come to count the same things."""
-    return f"to count more rows as {path} was: banbury count rows.csv --like {path} -o part.banbury"
+    return f"Count all parts as the first was counted: banbury count rows.csv --like {path} -o part.banbury"
 
 
 def unexpected(problem: BaseException) -> str:
@@ -743,11 +744,15 @@ def unexpected(problem: BaseException) -> str:
 
 
 def no_such_row(number: int, n_rows: int) -> BadSetting:
-    return BadSetting(f"there is no row {number:,}: the first is 1 and the last {n_rows:,}.", setting="row", value=number)
+    return BadSetting(
+        f"there is no row {number:,}: the first is 1 and the last {n_rows:,}.", setting="row", value=number
+    )
 
 
 def nothing_to_explain() -> BadSetting:
-    return BadSetting("what is to be explained? Give a text with --text, or an input and --row.", setting="input", value=None)
+    return BadSetting(
+        "what is to be explained? Give a text with --text, or an input and --row.", setting="input", value=None
+    )
 
 
 def not_one_text(columns: Sequence[str]) -> BadSetting:

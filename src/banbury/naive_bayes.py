@@ -22,7 +22,7 @@ from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read, read_row
 from banbury.schema import Schema
 from banbury.sums import Words
-from banbury.tally import Label, Tally, Touched, named
+from banbury.tally import Label, Tally, Touched, many, named
 
 Real = NDArray[np.float64]
 MOST_SAMPLED = 10**10
@@ -409,7 +409,7 @@ class Model:
     def __str__(self) -> str:
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
         settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
-        head = f"Model of {len(self.classes):,} classes, {len(self.schema.features):,} features ({settings})"
+        head = f"Model of {many(len(self.classes), 'class')}, {many(len(self.schema.features), 'feature')} ({settings})"
         shown = list(zip(self.classes, np.exp(self.log_prior), strict=True))[:20]
         width = max(len(repr(name)) for name, _ in shown)
         lines = [f"  P({name!r:{width}}) = {p:.4f}" for name, p in shown]

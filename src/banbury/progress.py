@@ -45,7 +45,7 @@ def _wanted() -> bool:
 
 
 def _told(batches: Iterable[B], what: str, name: str | None) -> Iterator[B]:
-    line = _Line(what, name)
+    line = display(what, name)
     try:
         if name is not None:
             line.begin()
@@ -58,7 +58,7 @@ def _told(batches: Iterable[B], what: str, name: str | None) -> Iterator[B]:
         line.end()
 
 
-class _Line:
+class Line:
     """The line, written by a thread of its own: a single batch may take long, too."""
 
     def __init__(self, what: str, name: str | None) -> None:
@@ -79,8 +79,7 @@ class _Line:
     def end(self) -> None:
         with self._writing:
             self._done.set()
-            if self._width:
-                self._write(" " * self._width + "\r")
+            self._gone()
 
     def _run(self) -> None:
         waiting = FIRST
@@ -95,6 +94,11 @@ class _Line:
         padding, self._width = " " * (self._width - len(text)), len(text)
         return self._write(text + padding)
 
+    def _gone(self) -> None:
+        """Wipes the line."""
+        if self._width:
+            self._write(" " * self._width + "\r")
+
     def _text(self) -> str:
         share = "" if self.share is None else f", {self.share:.0%}"
         return f"{self.title}: {self.n_rows:,} rows{share}, {time.monotonic() - self._start:.0f} s"
@@ -106,3 +110,6 @@ class _Line:
         except (AttributeError, OSError, ValueError):  # stderr was closed
             return False
         return True
+
+
+display: type[Line] = Line  # what is shown; a program may have another

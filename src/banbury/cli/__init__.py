@@ -62,6 +62,7 @@ def _run(given: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             _show_warnings()
+            _draw_bars()
             verb = getattr(import_module(f"banbury.cli.{arguments.module}"), arguments.function)
             verb(arguments)
         return DONE
@@ -79,11 +80,12 @@ def _told(problem: Exception, arguments: Namespace) -> int:
     from banbury.cli.wording import for_the_shell
 
     if isinstance(problem, errors.BanburyError):
-        _say(for_the_shell(str(problem), arguments))
+        message = for_the_shell(str(problem), arguments)
         if isinstance(problem, errors.SchemaMismatch) and arguments.verb in ("merge", "subtract"):
-            _say(str(errors.count_like(arguments.files[0])))
+            message = f"{message.splitlines()[0]}\n  {errors.count_like(arguments.files[0])}"
+        _say(message)
         return WRONG_USAGE if isinstance(problem, errors.BadSetting) else DATA_SAYS_NO
-    _say(str(errors.unexpected(problem)))
+    _say(errors.unexpected(problem))
     return DATA_SAYS_NO
 
 
@@ -102,6 +104,13 @@ def _show_warnings() -> None:
 
     warnings.simplefilter("always")
     warnings.showwarning = show
+
+
+def _draw_bars() -> None:
+    from banbury import progress
+    from banbury.cli.bar import Bar
+
+    progress.display = Bar
 
 
 def _say(message: str, name: str = "banbury: ") -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from banbury import errors
+from banbury.cli.settings import reading
 from banbury.files import load
 from banbury.naive_bayes import Model
-from banbury.cli.settings import reading
 from banbury.readers import Source, read
 from banbury.readers.batches import Batch
 from banbury.readers.blocks import COMPRESSED
@@ -74,7 +74,9 @@ def size(given: Namespace) -> float:
     """Roughly how many megabytes the input has when it is unpacked."""
     paths = [given.spool] if getattr(given, "spool", None) else given.input
     found = [os.path.expanduser(path) for path in paths]
-    matched = [match for path in found for match in ([path] if os.path.exists(path) else glob.glob(path, recursive=True))]
+    matched = [
+        match for path in found for match in ([path] if os.path.exists(path) else glob.glob(path, recursive=True))
+    ]
     return sum(map(_bytes, matched)) / 1e6
 
 
@@ -108,9 +110,9 @@ def kept(path: str) -> Model | Tally:
 def refuse_overwriting(given: Namespace) -> None:
     """Raises where the output would take the place of the data."""
     for path in given.input:
-        if given.output is not None and os.path.exists(path) and os.path.exists(given.output):
-            if os.path.samefile(path, given.output):
-                raise errors.bad_setting("--output", given.output, "another file than the input")
+        there = given.output is not None and os.path.exists(path) and os.path.exists(given.output)
+        if there and os.path.samefile(path, given.output):
+            raise errors.bad_setting("--output", given.output, "another file than the input")
 
 
 # Lines ---------------------------------------------------------------------------------------------------------------
@@ -128,8 +130,7 @@ def lines_of(paths: list[str]) -> Source:
     def batches() -> Iterator[Batch]:
         first_row = 0
         for path in paths:
-            stream = _stdin() if path == "-" else open(path, "rb", buffering=0)
-            with stream:
+            with _stdin() if path == "-" else _bytes_of(path) as stream:
                 for lines in _chunks(stream):
                     [batch] = from_texts(lines, None, None)
                     batch.first_row, first_row = first_row, first_row + batch.n_rows
@@ -138,11 +139,17 @@ def lines_of(paths: list[str]) -> Source:
     return Source(batches, "standard input" if paths == ["-"] else paths[0], again="-" not in paths)
 
 
+def _bytes_of(path: str) -> Any:
+    try:
+        return open(os.path.expanduser(path), "rb")
+    except OSError as problem:
+        raise errors.bad_file(path, f"{problem.strerror}.") from None
+
+
 def _chunks(stream: Any) -> Iterator[list[str]]:
     """Whole lines, as many as are there to be read."""
-    read = stream.read1 if hasattr(stream, "read1") else stream.read
     rest = b""
-    while piece := read(CHUNK):
+    while piece := stream.read1(CHUNK):
         *whole, rest = (rest + piece).split(b"\n")
         if whole:
             yield [_text(line) for line in whole]

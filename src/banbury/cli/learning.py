@@ -115,8 +115,13 @@ def _choose(counting: dict[str, Any]) -> str:
 
 def _chosen(tuning: Tuning) -> list[str]:
     """What was chosen, and what that does to the accuracy."""
-    found = [f"α = {tuning.best['alpha']:g} is the best of {len(tuning.settings)} by log loss"] * (len(tuning.settings) > 1)
-    return [*found, "chosen on these very rows, so a little optimistic: `banbury cross-validate` chooses within each fold"]
+    found = [f"α = {tuning.best['alpha']:g} is the best of {len(tuning.settings)} by log loss"] * (
+        len(tuning.settings) > 1
+    )
+    return [
+        *found,
+        "chosen on these very rows, so a little optimistic: `banbury cross-validate` chooses within each fold",
+    ]
 
 
 # What is said of it --------------------------------------------------------------------------------------------------
@@ -189,11 +194,12 @@ def _bytes(n: int) -> str:
 
 def summary(tally: Tally) -> dict[str, Any]:
     """What a tally has counted, as JSON can hold it."""
+    rows = tally.rows.rows if tally.rows.weights is None else tally.rows.value
     return {
         "rows": tally.n_rows,
         "skipped": tally.skipped,
         "target": tally.schema.target,
-        "classes": [{"class": name, "rows": n} for name, n in zip(tally.classes, tally.rows.value.tolist(), strict=True)],
+        "classes": [{"class": name, "rows": n} for name, n in zip(tally.classes, rows.tolist(), strict=True)],
         "features": [{"name": f.name, "family": str(f.family), "why": f.why} for f in tally.schema.features],
         "left_out": dict(tally.schema.left_out),
     }
@@ -215,15 +221,15 @@ def count(given: Namespace) -> None:
         if given.like is None:
             tally = counted(data, given.target, **settings.counting(given, data))
         else:
-            tally = _tally(kept(given.like)).count(
-                data, given.target, weights=given.weights, **_only_reading(given)
-            )
+            tally = _tally(kept(given.like)).count(data, given.target, weights=given.weights, **_only_reading(given))
     _keep(given, tally)
 
 
 def _only_reading(given: Namespace) -> dict[str, Any]:
     if given.features or given.text or given.missing != "skip":
-        raise errors.bad_setting("--like", given.like, "given without --features, --text and --missing, which the file settles")
+        raise errors.bad_setting(
+            "--like", given.like, "given without --features, --text and --missing, which the file settles"
+        )
     return settings.reading(given)
 
 
@@ -269,6 +275,11 @@ def _keep(given: Namespace, thing: Model | Tally) -> None:
     save(thing, given.output)
     tally, size = _tally(thing), _bytes(os.path.getsize(given.output))
     what = "model" if isinstance(thing, Model) else "tally"
-    found = {"file": given.output, "kind": what, **summary(tally), **(choices(thing) if isinstance(thing, Model) else {})}
+    found = {
+        "file": given.output,
+        "kind": what,
+        **summary(tally),
+        **(choices(thing) if isinstance(thing, Model) else {}),
+    }
     classes = f"{many(len(tally.classes), 'class')}: {_classes(tally)}" if tally.classes else "no class"
     output.result(given, found, f"{_rows(tally)}, {classes}\nKept as a {what} in {given.output} ({size}).")

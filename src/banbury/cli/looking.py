@@ -16,9 +16,9 @@ def cross_validate(given: Namespace) -> None:
     folds = _folds(given.folds)
     with inputs.labelled(given) as data:
         chosen = {**settings.counting(given, data), **settings.estimating(given)}
-        streams = inputs.size(given) > given.hold and isinstance(folds, int) and given.groups is None
+        large = inputs.size(given) > given.hold and given.groups is None
         found: Any
-        if streams and not settings.tunes(chosen):
+        if large and isinstance(folds, int) and not settings.tunes(chosen):
             found = selection.cross_validate_stream(data, given.target, folds=folds, **chosen)
         else:
             found = selection.cross_validate(data, given.target, **_grouped(folds, given.groups), **chosen)

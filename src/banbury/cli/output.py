@@ -14,11 +14,13 @@ from banbury.cli.wording import printable
 
 
 def kind(given: Namespace) -> str:
-    """"table", "json" or "csv": what was asked for, or what suits where stdout goes."""
+    """ "table", "json" or "csv": what was asked for, or what suits where stdout goes."""
     return given.kind or ("table" if sys.stdout.isatty() else "json")
 
 
-def result(given: Namespace, found: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None) -> None:
+def result(
+    given: Namespace, found: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None
+) -> None:
     """One result: ``text`` for reading, ``found`` as JSON; as CSV the ``rows``, or else a line of what is one number or word."""
     how = kind(given)
     if how == "table":

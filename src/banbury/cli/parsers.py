@@ -102,13 +102,19 @@ def overview() -> str:
         lines += [group, *(f"  {verb.name:15} {verb.summary}" for verb in VERBS if verb.group == group)]
     lines += ["", "examples:", "  banbury fit mail/ -o mail.banbury", "  banbury fit adult.csv --target income"]
     lines += ['  echo "cheap pills, free watches" | banbury predict mail.banbury -', ""]
-    lines += ["`banbury COMMAND --help` lists the options of a command, with an example to paste. On a terminal the output is"]
-    lines += ["made for reading; piped it is JSON. Exit codes: 0 done, 1 the data says no, 2 wrong usage, 130 interrupted."]
+    lines += [
+        "`banbury COMMAND --help` lists the options of a command, with an example to paste. On a terminal the output is"
+    ]
+    lines += [
+        "made for reading; piped it is JSON. Exit codes: 0 done, 1 the data says no, 2 wrong usage, 130 interrupted."
+    ]
     return "\n".join(lines) + "\n"
 
 
 def parser(verb: Verb) -> argparse.ArgumentParser:
-    epilog = "\n".join(["examples:" if len(verb.examples) > 1 else "example:", *(f"  {each}" for each in verb.examples)])
+    epilog = "\n".join(
+        ["examples:" if len(verb.examples) > 1 else "example:", *(f"  {each}" for each in verb.examples)]
+    )
     made = Parser(
         f"banbury {verb.name}",
         usage=f"banbury {verb.name} {verb.usage}",
@@ -123,8 +129,12 @@ def parser(verb: Verb) -> argparse.ArgumentParser:
     kinds = general.add_mutually_exclusive_group()
     kinds.add_argument("--json", dest="kind", action="store_const", const="json", help="print JSON, as when piped")
     kinds.add_argument("--csv", dest="kind", action="store_const", const="csv", help="print CSV")
-    kinds.add_argument("--table", dest="kind", action="store_const", const="table", help="print for reading, as on a terminal")
-    general.add_argument("--threads", type=int, metavar="N", help="use so many threads; the answer does not depend on it")
+    kinds.add_argument(
+        "--table", dest="kind", action="store_const", const="table", help="print for reading, as on a terminal"
+    )
+    general.add_argument(
+        "--threads", type=int, metavar="N", help="use so many threads; the answer does not depend on it"
+    )
     general.add_argument("--debug", action="store_true", help="show the traceback of an error")
     general.add_argument("-h", "--help", action="help", help="show this help")
     return made
@@ -142,23 +152,33 @@ def _file(made: argparse.ArgumentParser, name: str = "model") -> None:
 
 
 def _output(made: argparse.ArgumentParser, required: bool = True) -> None:
-    what = "the file to write; it is replaced as a whole, or not at all" if required else "the file to keep the model in"
+    what = (
+        "the file to write; it is replaced as a whole, or not at all" if required else "the file to keep the model in"
+    )
     made.add_argument("-o", "--output", metavar="FILE", required=required, help=what)
 
 
 def _counting(made: argparse.ArgumentParser, like: bool = False, choose: bool = False) -> None:
     group = made.add_argument_group("what is counted")
-    group.add_argument("--target", metavar="COLUMN", help="the column of the classes; of folders it is the sub-folder's name")
-    families = "FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; COLUMN=none "
+    group.add_argument(
+        "--target", metavar="COLUMN", help="the column of the classes; of folders it is the sub-folder's name"
+    )
+    families = (
+        "FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; COLUMN=none "
+    )
     families += "leaves one out. Families: bernoulli, categorical, gaussian, poisson, histogram, kernel_density, text"
     families += "; or choose: by how likely they find rows they have not seen" if choose else ""
     group.add_argument("--features", metavar="FAMILY", action="append", default=[], help=families)
-    text = "a setting of all columns of text, such as ngrams=2, tokens=mail, stop_words=a,the, model=complement, min_count=2 (repeat it)"
+    text = "a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, model=complement, min_count=2"
     group.add_argument("--text", metavar="KEY=VALUE", action="append", default=[], help=text)
     group.add_argument("--weights", metavar="COLUMN", help="the column of the rows' weights")
-    group.add_argument("--missing", metavar="HOW", default="skip", help="a missing word or flag: skip it (the default), or category")
+    group.add_argument(
+        "--missing", metavar="HOW", default="skip", help="a missing word or flag: skip it (the default), or category"
+    )
     if like:
-        group.add_argument("--like", metavar="FILE", help="count what this tally or model counted, so that the two can be merged")
+        group.add_argument(
+            "--like", metavar="FILE", help="count what this tally or model counted, so that the two can be merged"
+        )
     _reading(made)
 
 
@@ -166,7 +186,9 @@ def _reading(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("how it is read")
     group.add_argument("--names", metavar="A,B,C", help="the names of the columns of a file that has no header")
     group.add_argument("--delimiter", metavar="C", help="what divides columns (found out if not given); tab for a tab")
-    group.add_argument("--missing-values", metavar="A,B", help="the texts that mean missing (the empty one, NA, NaN, null, ?)")
+    group.add_argument(
+        "--missing-values", metavar="A,B", help="the texts that mean missing (the empty one, NA, NaN, null, ?)"
+    )
     form = "auto, csv or json of stdin; lines: each line is a text; text, mail or html: each file is one"
     group.add_argument("--format", metavar="FORMAT", default="auto", help=form)
     group.add_argument("--headers", metavar="NAMES", help="headers of mail to read: keep, drop, or names (subject)")
@@ -198,7 +220,9 @@ def _fit(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("how good it is")
     group.add_argument("--folds", metavar="K", type=int, default=10, help="cross-validate with so many folds (10)")
     group.add_argument("--no-cross-validate", dest="cross_validate", action="store_false", help="do without")
-    group.add_argument("--calibrate", metavar="METHOD", help="make probabilities honest: temperature, platt or isotonic")
+    group.add_argument(
+        "--calibrate", metavar="METHOD", help="make probabilities honest: temperature, platt or isotonic"
+    )
     _hold(group)
 
 
@@ -209,7 +233,9 @@ def _count(made: argparse.ArgumentParser) -> None:
 
 
 def _merge(made: argparse.ArgumentParser) -> None:
-    made.add_argument("files", nargs="+", metavar="FILE", help="tallies or models; what comes out is what the first one is")
+    made.add_argument(
+        "files", nargs="+", metavar="FILE", help="tallies or models; what comes out is what the first one is"
+    )
     _output(made)
 
 
@@ -222,7 +248,9 @@ def _estimate(made: argparse.ArgumentParser) -> None:
     _file(made, "tally")
     _output(made)
     _estimating(made)
-    families = "COLUMN=FAMILY with other settings of how it is estimated, such as age=gaussian,variance=shared (repeat it)"
+    families = (
+        "COLUMN=FAMILY with other settings of how it is estimated, such as age=gaussian,variance=shared (repeat it)"
+    )
     made.add_argument("--features", metavar="FAMILY", action="append", default=[], help=families)
     text = "such a setting of all columns of text: model=complement, min_count=2, max_words=5000 (repeat it)"
     made.add_argument("--text", metavar="KEY=VALUE", action="append", default=[], help=text)
@@ -231,7 +259,9 @@ def _estimate(made: argparse.ArgumentParser) -> None:
 def _predict(made: argparse.ArgumentParser) -> None:
     _file(made)
     _input(made)
-    made.add_argument("--posteriors", action="store_true", help="the probability of every class, not of the answer alone")
+    made.add_argument(
+        "--posteriors", action="store_true", help="the probability of every class, not of the answer alone"
+    )
     made.add_argument("--unsure", metavar="P", type=float, help="answer nothing where the probability is below this")
     _reading(made)
 
@@ -254,8 +284,12 @@ def _explain(made: argparse.ArgumentParser) -> None:
 
 def _cross_validate(made: argparse.ArgumentParser) -> None:
     _input(made)
-    made.add_argument("--folds", metavar="K", default="10", help="how many folds (10), or loo to leave out one row at a time")
-    made.add_argument("--groups", metavar="COLUMN", help="rows that share this column's value are never in different folds")
+    made.add_argument(
+        "--folds", metavar="K", default="10", help="how many folds (10), or loo to leave out one row at a time"
+    )
+    made.add_argument(
+        "--groups", metavar="COLUMN", help="rows that share this column's value are never in different folds"
+    )
     _counting(made, choose=True)
     _estimating(made, tuned=True)
     _hold(made)
@@ -265,7 +299,9 @@ def _learning_curve(made: argparse.ArgumentParser) -> None:
     _input(made)
     made.add_argument("--sizes", metavar="A,B,C", help="numbers of rows, or shares such as 0.5 (about ten sizes)")
     made.add_argument("--repeats", metavar="N", type=int, default=5, help="withhold so many times other rows (5)")
-    made.add_argument("--test", metavar="SHARE", type=float, default=1 / 3, help="the share of rows to withhold (a third)")
+    made.add_argument(
+        "--test", metavar="SHARE", type=float, default=1 / 3, help="the share of rows to withhold (a third)"
+    )
     made.add_argument("--beside", metavar="LEARNER", help="have logistic_regression try the same rows")
     _counting(made)
     _estimating(made)

@@ -55,7 +55,12 @@ def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> di
 
 def estimating(given: Namespace) -> dict[str, Any]:
     """How it is estimated; ``alpha`` is a number, several, or "auto"."""
-    return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": _prior(given.class_prior), "seed": given.seed}
+    return {
+        "how": given.how,
+        "alpha": _alpha(given.alpha),
+        "class_prior": _prior(given.class_prior),
+        "seed": given.seed,
+    }
 
 
 def estimated_features(given: Namespace, schema: Schema) -> dict[str, Any]:
@@ -77,7 +82,9 @@ def features(given: Sequence[str]) -> Any:
     """A mapping from column to family, or one word for all columns."""
     words = [each for each in given if "=" not in each.partition(",")[0]]
     if words and len(given) > 1:
-        raise errors.bad_setting("--features", list(given), "one family for all columns, or COLUMN=FAMILY for some of them")
+        raise errors.bad_setting(
+            "--features", list(given), "one family for all columns, or COLUMN=FAMILY for some of them"
+        )
     if words:
         return words[0] if words[0] in ("auto", "choose") else _family(words[0])
     found = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import sys
 from argparse import Namespace
@@ -30,6 +31,8 @@ def predict(given: Namespace) -> None:
     if given.unsure is not None and not 0 <= given.unsure <= 1:
         raise errors.bad_setting("--unsure", given.unsure, "a probability from 0 to 1")
     write = WRITERS[output.kind(given)](given, model)
+    if sys.stdout.isatty():  # the answers themselves show how far it has come
+        os.environ["BANBURY_PROGRESS"] = "0"
     with _rows(given, model) as data:
         for batch, posterior in model.stream(data, **settings.reading(given)):
             write(batch, posterior)

@@ -6,7 +6,8 @@ import re
 from argparse import Namespace
 
 OPTIONS = "alpha class_prior delimiter features folds format headers how missing missing_values names seed target threads weights"
-_KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\")?")
+_KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
+_SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
 
 def printable(text: str) -> str:
@@ -25,13 +26,15 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     'Name the columns with --names if the file has no header.'
     >>> for_the_shell("Smooth with how='mean' to have the evidence weighed.")
     'Smooth with --how mean to have the evidence weighed.'
+    >>> for_the_shell("how must be one of 'mle', 'map'. Got 'mpa' instead.")
+    "--how must be one of 'mle', 'map'. Got 'mpa' instead."
     """
     spool = getattr(arguments, "spool", None)
     if spool:
         message = message.replace(spool, "standard input")
-    return _KEYWORD.sub(_option, message)
+    return _SETTING.sub(lambda match: f"{_option(match)} must be", _KEYWORD.sub(_option, message))
 
 
 def _option(match: re.Match[str]) -> str:
-    value = match[2] or match[3]
+    value = (match[2] or match[3]) if match.re is _KEYWORD else None
     return f"--{match[1].replace('_', '-')}" + (f" {value}" if value else "")

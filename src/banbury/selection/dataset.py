@@ -188,7 +188,7 @@ def held(
         raise errors.no_target(sum(batch.n_rows for batch in batches), labels.name)
     numbers = renumbered([(names, codes) for codes, names, _ in found], classes)
     if aside is not None:
-        groups = _groups([denserenumbered(batch.codes(aside), labels.threads) for batch in batches])
+        groups = _groups([dense_numbers(batch.codes(aside), labels.threads) for batch in batches])
     return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name, groups)
 
 

@@ -236,9 +236,7 @@ class _Counting:
             lookup = np.array([*(known.get(name, -1) for name in place), -1], dtype=np.int32)
             yield aligned(batch, schema, self.labels.reserved()), lookup[numbers], dealt, weights
 
-    def _classes(
-        self, batch: Batch, schema: Schema, place: dict[Label, int]
-    ) -> tuple[NDArray[np.int32], Real | None]:
+    def _classes(self, batch: Batch, schema: Schema, place: dict[Label, int]) -> tuple[NDArray[np.int32], Real | None]:
         """The number of each row's class in the order in which they are met, which ``place`` keeps; −1 where there is none."""
         numbers, names, weights = numbered(batch, schema, self.labels)
         for name in names:
@@ -254,7 +252,9 @@ def _named(counted: Tally, place: Mapping[Label, int], n_folds: int) -> Groups:
     used = {met[c] for c in np.unique(labels // n_folds).tolist()}
     classes: Any = in_order(used)
     rank = {name: r for r, name in enumerate(classes)}
-    renamed = np.array([rank[met[c]] * n_folds for c in (labels // n_folds).tolist()], dtype=np.int64) + labels % n_folds
+    renamed = (
+        np.array([rank[met[c]] * n_folds for c in (labels // n_folds).tolist()], dtype=np.int64) + labels % n_folds
+    )
     order = np.argsort(renamed)
     return Groups(counted.of_classes(order.tolist(), tuple(renamed[order].tolist())), classes, n_folds)
 
