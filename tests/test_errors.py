@@ -23,8 +23,10 @@ from scipy import sparse
 import banbury as bb
 from banbury import errors
 from banbury.calibration import Calibration, calibrate
+from banbury.cli import main
 from banbury.dependence import diagnose
 from banbury.selection.learning import learning_curve
+from banbury.selection.streaming import cross_validate_stream
 
 XY = {"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}
 WORDS = {"x": ["u", "v", "u"], "y": ["a", "b", "a"]}
@@ -98,6 +100,19 @@ def plotted_without_matplotlib() -> Any:
 
 
 # The function of errors.py, a call that leads to it (given a folder), the class, and what the text must say.
+def banbury(*arguments: Any) -> None:
+    main([*map(str, arguments), "--debug"])
+
+
+def kept(thing: Any, folder: Path, name: str = "kept") -> Path:
+    bb.save(thing, folder / f"{name}.banbury")
+    return folder / f"{name}.banbury"
+
+
+def raised(problem: Exception) -> None:
+    raise problem
+
+
 EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ("unknown_column", lambda _: counted(target="z"), errors.UnknownColumn, ["no column 'z'", "Columns: x, y"]),
     (
@@ -512,6 +527,54 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["of 3 classes 'a' cannot be weighed against all others", "against= ('b', 'c')", "'a' and the rest"],
     ),
     (
+        "read_twice",
+        lambda _: cross_validate_stream(iter([XY]), "y"),
+        errors.BanburyError,
+        ["reads them twice", "Give a file or a list"],
+    ),
+    (
+        "only_a_tally",
+        lambda d: banbury("predict", kept(counted(), d), file(d, "x,y\n1,a\n")),
+        errors.BadFile,
+        ["kept.banbury holds a tally", "banbury estimate"],
+    ),
+    (
+        "target_needed",
+        lambda d: banbury("fit", file(d, "x,y\n1,a\n")),
+        errors.BadSetting,
+        ["rows.csv", "--target y", "Columns: x, y"],
+    ),
+    (
+        "counted_unlike",
+        lambda d: banbury("merge", kept(counted(), d), kept(bb.count(["a text"], ["a"]), d, "b"), "-o", d / "c"),
+        errors.SchemaMismatch,
+        ["only here [x], only there [text]", "--like", "kept.banbury"],
+    ),
+    (
+        "nothing_to_explain",
+        lambda d: banbury("explain", kept(model(), d)),
+        errors.BadSetting,
+        ["what is to be explained", "--text", "--row"],
+    ),
+    (
+        "not_one_text",
+        lambda d: banbury("explain", kept(model(), d), "--text", "some"),
+        errors.BadSetting,
+        ["has learned x", "Give a file and --row"],
+    ),
+    (
+        "no_such_row",
+        lambda d: banbury("explain", kept(model(), d), file(d, "x,y\n1,a\n2,b\n"), "--row", 3),
+        errors.BadSetting,
+        ["no row 3", "the last 2"],
+    ),
+    (
+        "unexpected",
+        lambda _: raised(errors.unexpected(KeyError("odd"))),
+        errors.BanburyError,
+        ["KeyError: 'odd'", "--debug"],
+    ),
+    (
         "missing_library",
         lambda _: plotted_without_matplotlib(),
         errors.MissingLibrary,
@@ -569,6 +632,11 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         "files_beside_folders",
         lambda d: [folder(d), file(d, "x", "README"), counted(d, "class")],
         ["the 1 files beside", "ignored", "Move them"],
+    ),
+    (
+        "widened",
+        lambda d: counted(file(d, "x,y\n" + f"1{' ' * 500},a\n2{' ' * 500},b\n" * 5_000 + "z,a\n")),
+        ["column 'x' in", "rows.csv", "counting again from the start, reading it as strings"],
     ),
     ("nothing_chosen", lambda _: counted({"x": [1, 1], "y": ["a", "b"]}), ["'x'", "features="]),
     (

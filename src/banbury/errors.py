@@ -733,14 +733,19 @@ def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting
     )
 
 
-def count_like(path: Any) -> str:
-    """How tallies come to count the same things."""
-    return f"Count all parts as the first was counted: banbury count rows.csv --like {path} -o part.banbury"
+def counted_unlike(path: Any, problem: SchemaMismatch) -> SchemaMismatch:
+    """Files that do not combine; ``path`` is the first of them."""
+    return SchemaMismatch(
+        f"{str(problem).splitlines()[0]}\n"
+        f"  Count all parts as the first was counted: banbury count rows.csv --like {path} -o part.banbury"
+    )
 
 
-def unexpected(problem: BaseException) -> str:
+def unexpected(problem: BaseException) -> BanburyError:
     said = (str(problem).splitlines() or ["no reason given"])[0]
-    return f"something unexpected happened ({type(problem).__name__}: {said}). Run it again with --debug to see where."
+    return BanburyError(
+        f"something unexpected happened ({type(problem).__name__}: {said}). Run it again with --debug to see where."
+    )
 
 
 def no_such_row(number: int, n_rows: int) -> BadSetting:

@@ -9,8 +9,8 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     _speak_any_language()
-    with suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, _terminated)
     try:
-        code = _run(given)
-        sys.stdout.flush()
-        return code
+        with _ended_in_order():
+            code = _run(given)
+            sys.stdout.flush()
+            return code
     except SystemExit as end:  # argparse has said all there is to say
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
@@ -62,9 +61,9 @@ def _run(given: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             _show_warnings()
-            _draw_bars()
             verb = getattr(import_module(f"banbury.cli.{arguments.module}"), arguments.function)
-            verb(arguments)
+            with _bars():
+                verb(arguments)
         return DONE
     except (KeyboardInterrupt, BrokenPipeError):
         raise
@@ -79,14 +78,9 @@ def _told(problem: Exception, arguments: Namespace) -> int:
     from banbury import errors
     from banbury.cli.wording import for_the_shell
 
-    if isinstance(problem, errors.BanburyError):
-        message = for_the_shell(str(problem), arguments)
-        if isinstance(problem, errors.SchemaMismatch) and arguments.verb in ("merge", "subtract"):
-            message = f"{message.splitlines()[0]}\n  {errors.count_like(arguments.files[0])}"
-        _say(message)
-        return WRONG_USAGE if isinstance(problem, errors.BadSetting) else DATA_SAYS_NO
-    _say(errors.unexpected(problem))
-    return DATA_SAYS_NO
+    known = problem if isinstance(problem, errors.BanburyError) else errors.unexpected(problem)
+    _say(for_the_shell(str(known), arguments))
+    return WRONG_USAGE if isinstance(known, errors.BadSetting) else DATA_SAYS_NO
 
 
 def _show_warnings() -> None:
@@ -106,11 +100,17 @@ def _show_warnings() -> None:
     warnings.showwarning = show
 
 
-def _draw_bars() -> None:
+@contextmanager
+def _bars() -> Iterator[None]:
+    """Progress is drawn as a bar meanwhile."""
     from banbury import progress
     from banbury.cli.bar import Bar
 
-    progress.display = Bar
+    before, progress.display = progress.display, Bar
+    try:
+        yield
+    finally:
+        progress.display = before
 
 
 def _say(message: str, name: str = "banbury: ") -> None:
@@ -127,8 +127,22 @@ def _speak_any_language() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def _terminated(number: int, frame: object) -> None:
-    raise SystemExit(TERMINATED)
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Being terminated is an exception meanwhile, so that nothing half written is left."""
+
+    def terminated(number: int, frame: object) -> None:
+        raise SystemExit(TERMINATED)
+
+    try:
+        before = signal.signal(signal.SIGTERM, terminated)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _close_quietly() -> None:

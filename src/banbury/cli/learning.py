@@ -97,7 +97,7 @@ def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], est
         return Fitted(_estimated(tally, estimating), None, ("one row only, so there is nothing to validate it on",))
     folds = min(given.folds, n_rows)
     if folds < given.folds:
-        notes.append(f"{folds} folds, since there are so many rows")
+        notes.append(f"{folds} folds: one for each row")
     if settings.tunes({**counting, **estimating}):
         tuning = tune(rows, features=_choose(counting), folds=folds, **estimating)
         rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
@@ -172,7 +172,7 @@ def _accuracy(found: CrossValidation | Streamed) -> list[str]:
         f"  majority  {found.majority:.4f}           answering with the most frequent class",
     ]
     if not gain > max(found.accuracy.error, 0.0):
-        lines.append("  No better than that: these columns do not tell the classes apart, or not to this model.")
+        lines.append("  No better than that: too few rows, or columns that do not tell the classes apart.")
     return lines
 
 
@@ -248,7 +248,11 @@ def _combined(given: Namespace, operation: Any) -> Model | Tally:
     if len(given.files) < 2:
         raise errors.bad_setting("FILE", given.files[0], "two files at least")
     first, *others = map(kept, given.files)
-    return _as_first(first, reduce(operation, map(_tally, others), _tally(first)), given.verb)
+    try:
+        tally = reduce(operation, map(_tally, others), _tally(first))
+    except errors.SchemaMismatch as problem:
+        raise errors.counted_unlike(given.files[0], problem) from None
+    return _as_first(first, tally, given.verb)
 
 
 def _as_first(first: Model | Tally, tally: Tally, what: str) -> Model | Tally:

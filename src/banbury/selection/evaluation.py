@@ -25,7 +25,7 @@ def evaluate(model: Model, data: Any, target: str | None = None, **reading: Any)
     >>> model = bb.estimate(bb.count({name: column[:10] for name, column in weather.items()}, target="play"))
     >>> found = bb.evaluate(model, {name: column[10:] for name, column in weather.items()})
     >>> found.confusion.tolist(), found.accuracy.value
-    ([[0, 1], [1, 2]], 0.5)
+    ([[1, 0], [1, 2]], 0.75)
     """
     if not isinstance(model, Model):
         raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate makes it")

@@ -121,8 +121,8 @@ def cross_validate_stream(
     >>> import banbury as bb
     >>> print(cross_validate_stream(bb.datasets.play_tennis(), target="play", folds=7))
     7-fold cross-validation in two passes: 14 rows, 2 classes
-      accuracy  0.5000 ± 0.1543  (random guess 0.5000, majority 0.6429)
-      log loss  0.7510
+      accuracy  0.4286 ± 0.1304  (random guess 0.5000, majority 0.6429)
+      log loss  0.7902
     """
     check_seed(seed)
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= MOST_FOLDS:

@@ -1,0 +1,807 @@
+"""banbury.cli: the verbs, said to a shell."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import banbury as bb
+import shell
+from banbury import errors, progress
+from banbury.cli import main, parsers
+
+GOLDEN = Path(__file__).parent / "golden" / "help"
+PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+VERBS = [verb.name for verb in parsers.VERBS]
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(monkeypatch):
+    """No progress, a terminal 100 wide; and a command may set the number of threads."""
+    monkeypatch.setenv("BANBURY_PROGRESS", "0")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("BANBURY_THREADS", "2")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a table, mail, a model of each, and a tally."""
+    monkeypatch.chdir(tmp_path)
+    weather = bb.datasets.play_tennis()
+    write_csv("weather.csv", weather)
+    for name, texts in MAIL.items():
+        Path("mail", name).mkdir(parents=True)
+        for number, text in enumerate(texts):
+            Path("mail", name, f"{number}.txt").write_text(text)
+    bb.save(bb.estimate(bb.count(weather, target="play")), "play.banbury")
+    bb.save(bb.count(weather, target="play"), "tally.banbury")
+    bb.save(bb.estimate(bb.count("mail")), "mail.banbury")
+    return tmp_path
+
+
+MAIL = {
+    "spam": ["cheap pills, free watches", "you won: claim your free money", "free pills now"],
+    "ham": ["lunch at noon with the colleagues", "notes of the meeting on Monday", "lunch on Monday?"],
+}
+
+
+def write_csv(path, table):
+    rows = zip(*table.values(), strict=True)
+    Path(path).write_text("\n".join([",".join(table), *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
+def said(capsys, *arguments, code=0):
+    """What a command prints as JSON; it must end with this code."""
+    assert main(list(map(str, arguments))) == code, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, *arguments):
+    """The code and the message of a command that fails: nothing on stdout, no traceback."""
+    code = main(list(map(str, arguments)))
+    out, err = capsys.readouterr()
+    assert code != 0 and out == "" and "Traceback" not in err and "\nbanbury: " in f"\n{err}"
+    return code, err
+
+
+def stdin(monkeypatch, data):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+# Help ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help_is_what_it_was(verb, capsys):
+    """Where a change is meant: BANBURY_GOLDEN=write."""
+    assert main([verb, "--help"] if verb else ["--help"]) == 0
+    shown, golden = capsys.readouterr().out, GOLDEN / f"{verb or 'banbury'}.txt"
+    if os.environ.get("BANBURY_GOLDEN") == "write":
+        golden.write_text(shown, encoding="utf-8")
+    assert shown == golden.read_text(encoding="utf-8")
+
+
+def test_no_golden_help_is_of_a_command_that_is_gone():
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == {"banbury", *VERBS}
+
+
+@pytest.mark.parametrize("verb", parsers.VERBS, ids=lambda verb: verb.name)
+def test_every_help_has_an_example_that_parses(verb):
+    assert verb.examples
+    for example in verb.examples:
+        words = shlex.split(example.rpartition("| ")[2])
+        assert words[:2] == ["banbury", verb.name]
+        assert parsers.parser(verb).parse_args(words[2:])
+
+
+def test_help_is_short_of_nothing(capsys):
+    assert main([]) == main(["help"]) == main(["-h"]) == 0
+    assert main(["help", "fit"]) == 0
+    assert "--target" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"], ["fit"], ["ift"], ["fit", "--no"]])
+def test_help_and_usage_import_nothing_heavy(arguments):
+    heavy = ["numpy", "scipy", "pyarrow", "sklearn", "rich", "safetensors", "pandas", "banbury._core"]
+    code = (
+        f"import sys; from banbury.cli import main; main({arguments}); print([m for m in {heavy} if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert found.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_small_table_is_fitted_without_scikit_learn(here):
+    code = "import sys; from banbury.cli import main; main(['fit', 'weather.csv', '--target', 'play']); "
+    code += "print('sklearn' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert found.stdout.splitlines()[-1] == "False"
+
+
+def environment(**more):
+    return {**os.environ, "PYTHONPATH": str(shell.SOURCE), "BANBURY_PROGRESS": "0", **more}
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["fti"], "Did you mean: banbury fit"),
+        (["nonsense"], "The commands are fit, count"),
+        (["--fit"], "Did you mean: banbury fit"),
+        (["--nonsense"], "no option '--nonsense'"),
+        (["fit"], "INPUT"),
+        (["fit", "a.csv", "--nonsense"], "--nonsense"),
+        (["count", "a.csv"], "-o"),
+        (["predict", "m.banbury"], "INPUT"),
+        (["fit", "a.csv", "--json", "--csv"], "not allowed with"),
+        (["fit", "a.csv", "--seed", "x"], "--seed"),
+    ],
+)
+def test_wrong_usage_says_what_is_right(arguments, words, capsys):
+    code, message = refused(capsys, *arguments)
+    assert code == 2 and words in message
+
+
+def test_options_may_be_written_as_the_library_writes_them(here, capsys):
+    found = said(capsys, "fit", "weather.csv", "--target=play", "--class_prior=uniform", "--no_cross_validate")
+    assert found["rows"] == 14 and "accuracy" not in found
+
+
+# Fit -----------------------------------------------------------------------------------------------------------------
+
+
+def test_fit_of_a_table_is_count_and_estimate_and_cross_validate(here, capsys):
+    found = said(
+        capsys, "fit", "weather.csv", "--target", "play", "-o", "new.banbury", "--alpha", "0.5", "--folds", "7"
+    )
+    model = bb.load("new.banbury")
+    tally = bb.count("weather.csv", target="play")
+    assert model.tally == tally and (model.choice.how, model.choice.alpha) == ("mean", 0.5)
+    expected = bb.cross_validate("weather.csv", target="play", folds=7, alpha=0.5)
+    assert found["accuracy"] == expected.accuracy.value and found["majority"] == expected.majority
+    assert found["log_loss"] == pytest.approx(expected.log_loss, rel=1e-12)
+    assert found["features"][0] == {"name": "outlook", "family": "categorical", "why": "strings"}
+    assert found["classes"] == [{"class": "no", "rows": 5}, {"class": "yes", "rows": 9}]
+
+
+def test_fit_of_a_folder_needs_no_option(here, capsys):
+    found = said(capsys, "fit", "mail/", "-o", "new.banbury")
+    assert found["rows"] == 6 and found["features"][0]["family"] == "text"
+    assert bb.load("new.banbury").tally == bb.count("mail")
+
+
+def test_fit_says_which_families_and_why_and_how_good_beside_the_majority(here):
+    Path("rows.csv").write_text(
+        "id,x,note,y\n" + "".join(f"{i},{i % 7},all the same words here,{i % 2}\n" for i in range(40))
+    )
+    shown, code = shell.on_a_terminal("banbury fit rows.csv --target y", here)
+    assert code == 0
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert "x gaussian integers" in lines and "id identifiers: every row has its own" in lines
+    assert any(line.startswith("accuracy 0.") and "10-fold cross-validation" in line for line in lines)
+    assert any(line.startswith("majority 0.5000") for line in lines)
+    assert lines[-1] == "Not kept. To keep it, add: -o rows.banbury"
+
+
+def test_large_input_is_read_twice_instead_of_held(here, capsys):
+    held = said(capsys, "fit", "weather.csv", "--target", "play", "-o", "held.banbury")
+    streamed = said(capsys, "fit", "weather.csv", "--target", "play", "-o", "streamed.banbury", "--hold", "0")
+    assert bb.load("held.banbury").tally == bb.load("streamed.banbury").tally
+    assert streamed["majority"] == held["majority"] and 2 <= streamed["folds"] <= 10
+    shown, _ = shell.on_a_terminal("banbury cross-validate weather.csv --target play --hold 0", here)
+    assert "in two passes" in shown
+
+
+@pytest.mark.parametrize("fold_option", [[], ["--hold", "0"]])
+def test_fit_counts_rows_without_a_class(here, capsys, fold_option):
+    with Path("weather.csv").open("a") as file:
+        file.write("sunny,hot,high,weak,\n")
+    found = said(capsys, "fit", "weather.csv", "--target", "play", "-o", "new.banbury", *fold_option)
+    assert (found["rows"], found["skipped"]) == (14, 1)
+    assert bb.load("new.banbury").tally.skipped == 1
+
+
+def test_fit_chooses_and_calibrates(here, capsys):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 300)
+    write_csv("numbers.csv", {"x": np.exp(rng.normal(labels, 1.0)), "y": labels})
+    found = said(
+        capsys, "fit", "numbers.csv", "--target", "y", "--features", "choose", "--alpha", "auto",
+        "--calibrate", "platt", "-o", "new.banbury",
+    )  # fmt: skip
+    clf = bb.NaiveBayesClassifier(features="choose", alpha="auto", calibrate="platt")
+    rows = {"x": np.loadtxt("numbers.csv", delimiter=",", skiprows=1)[:, 0]}
+    clf.fit(rows, labels)
+    model = bb.load("new.banbury")
+    assert found["features"][0]["why"] == "chosen by held-out likelihood" and found["calibration"].startswith("Platt")
+    assert model.choice.alpha == clf.alpha_
+    np.testing.assert_allclose(model.posterior(rows), clf.predict_proba(rows), rtol=1e-9)
+
+
+def test_fit_of_one_row_has_nothing_to_validate(here, capsys):
+    Path("one.csv").write_text("a,b\nx,y\n")
+    found = said(capsys, "fit", "one.csv", "--target", "b")
+    assert "accuracy" not in found and "one row" in found["notes"][0]
+
+
+def test_settings_reach_the_library(here, capsys):
+    Path("rows.tsv").write_text("".join(f"{i}\t{i % 3}.5\tw{i % 2} and more\t{'ab'[i % 2]}\n" for i in range(30)))
+    reading = ["--names", "i,x,t,y", "--delimiter", "tab", "--target", "y"]
+    said(
+        capsys, "fit", "rows.tsv", *reading, "-o", "new.banbury", "--features", "i=none", "--features", "x=histogram,bins=5",
+        "--features", "t=text", "--text", "ngrams=1,2", "--text", "model=complement", "--text", "stop_words=and", "--how", "map",
+        "--class-prior", "a=0.25,b=0.75", "--threads", "1",
+    )  # fmt: skip
+    model = bb.load("new.banbury")
+    text = bb.Text(ngrams=(1, 2), model="complement", stop_words=["and"])
+    assert [(f.name, f.family) for f in model.schema.features] == [("x", bb.Histogram(bins=5)), ("t", text)]
+    assert model.schema.left_out == {"i": "declared"} and model.choice.how == "map"
+    np.testing.assert_allclose(np.exp(model.log_prior), [0.25, 0.75])
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--alpha", "x"], "--alpha must be a number"),
+        (["--how", "maen"], "Did you mean 'mean'?"),
+        (["--features", "outlook=categorcal"], "Did you mean 'categorical'?"),
+        (["--features", "outlook=categorical,bins=2"], "a setting of categorical"),
+        (["--features", "gaussian", "--features", "wind=text"], "one family for all columns"),
+        (["--text", "ngrams=2"], "no column is text"),
+        (["--text", "ngrms=2"], "Did you mean 'ngrams'?"),
+        (["--text", "ngrams"], "with a value"),
+        (["--class-prior", "yes=much"], "CLASS=PROBABILITY"),
+        (["--class-prior", "ye=1"], "'ye'"),
+        (["--missing", "what"], "--missing must be one of"),
+        (["--folds", "1"], "--folds must be"),
+        (["--calibrate", "magic"], "temperature"),
+        (["--format", "lines"], "lines have no class"),
+        (["--format", "nonsense"], "--format must be one of"),
+        (["--threads", "0"], "THREADS"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_wrong_usage_or_unknown(options, words, here, capsys):
+    code, message = refused(capsys, "fit", "weather.csv", "--target", "play", *options)
+    assert code == (1 if options[1] == "ye=1" else 2) and words in message
+
+
+def test_fit_without_a_target_lists_the_columns(here, capsys):
+    code, message = refused(capsys, "fit", "weather.csv")
+    assert code == 2 and "--target play" in message and "outlook, temperature" in message
+
+
+def test_the_output_does_not_take_the_place_of_the_data(here, capsys):
+    before = Path("weather.csv").read_bytes()
+    for verb in ("fit", "count"):
+        code, message = refused(capsys, verb, "weather.csv", "--target", "play", "-o", "weather.csv")
+        assert code == 2 and "another file than the input" in message
+    assert Path("weather.csv").read_bytes() == before
+
+
+# Predict, explain, evaluate ------------------------------------------------------------------------------------------
+
+
+def lines_of(capsys, *arguments):
+    assert main(list(map(str, arguments))) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_predict_says_a_line_for_each_row(here, capsys):
+    model = bb.load("play.banbury")
+    expected = model.posterior("weather.csv")
+    rows = list(map(json.loads, lines_of(capsys, "predict", "play.banbury", "weather.csv", "--posteriors")))
+    assert [row["class"] for row in rows] == model.predict("weather.csv").tolist()
+    assert [list(row["posteriors"].values()) for row in rows] == expected.tolist()
+    header, *table = lines_of(capsys, "predict", "play.banbury", "weather.csv", "--csv", "--posteriors")
+    assert header == "class,probability,P(no),P(yes)"
+    assert [list(map(float, row.split(",")[2:])) for row in table] == expected.tolist()
+
+
+def test_predict_declines_when_unsure(here, capsys):
+    rows = list(map(json.loads, lines_of(capsys, "predict", "play.banbury", "weather.csv", "--unsure", "0.8")))
+    assert [row["class"] for row in rows] == bb.load("play.banbury").predict("weather.csv", unsure=0.8).tolist()
+    assert refused(capsys, "predict", "play.banbury", "weather.csv", "--unsure", "2")[0] == 2
+
+
+def test_each_line_of_stdin_is_a_text_to_a_model_of_text(here, capsys, monkeypatch):
+    stdin(monkeypatch, "free pills\r\n\nlunch on Monday\ncaf\xe9".encode("latin-1"))
+    rows = list(map(json.loads, lines_of(capsys, "predict", "mail.banbury", "-")))
+    expected = bb.load("mail.banbury").predict({"text": ["free pills", "", "lunch on Monday", "café"]})
+    assert [row["class"] for row in rows] == expected.tolist()
+    Path("lines.txt").write_text("free pills\nlunch on Monday\n")
+    rows = list(map(json.loads, lines_of(capsys, "predict", "mail.banbury", "lines.txt", "--format", "lines")))
+    assert [row["class"] for row in rows] == ["spam", "ham"]
+
+
+def test_stdin_is_csv_or_json_to_a_model_of_columns(here, capsys, monkeypatch):
+    expected = bb.load("play.banbury").predict("weather.csv").tolist()
+    stdin(monkeypatch, Path("weather.csv").read_bytes())
+    assert [json.loads(line)["class"] for line in lines_of(capsys, "predict", "play.banbury", "-")] == expected
+    weather = bb.datasets.play_tennis()
+    rows = [dict(zip(weather, row, strict=True)) for row in zip(*weather.values(), strict=True)]
+    stdin(monkeypatch, "\n".join(map(json.dumps, rows)).encode())
+    assert [json.loads(line)["class"] for line in lines_of(capsys, "predict", "play.banbury", "-")] == expected
+
+
+def test_a_text_is_answered_before_the_next_one_comes(here):
+    command = [sys.executable, "-m", "banbury", "predict", "mail.banbury", "-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment(), **pipes) as process:
+        for text, expected in (("free pills", "spam"), ("lunch on Monday", "ham")):
+            process.stdin.write(text + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["class"] == expected
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_files_are_predicted_by_their_names(here, capsys):
+    rows = list(map(json.loads, lines_of(capsys, "predict", "mail.banbury", "mail/spam")))
+    assert [(Path(row["file"]).name, row["class"]) for row in rows] == [(f"{i}.txt", "spam") for i in range(3)]
+    several = lines_of(
+        capsys, "predict", "mail.banbury", "mail/ham/0.txt", "mail/ham/1.txt", "--format", "text", "--csv"
+    )
+    assert several[0] == "file,class,probability" and len(several) == 3
+    assert lines_of(capsys, "predict", "mail.banbury", "mail/h*/*.txt", "--format", "text")
+
+
+def test_several_files_are_one_table(here, capsys):
+    lines = Path("weather.csv").read_text().splitlines(keepends=True)
+    Path("a.csv").write_text("".join(lines[:6]))
+    Path("b.csv").write_text("".join([lines[0], *lines[6:]]))
+    for given in (["a.csv", "b.csv"], ["[ab].csv"]):
+        assert said(capsys, "count", *given, "--target", "play", "-o", "new.banbury")["rows"] == 14
+        assert bb.load("new.banbury") == bb.load("tally.banbury")
+
+
+def test_a_table_whose_unused_column_widens_is_predicted_once(here, capsys):
+    n, long = 10_000, "x" * 500
+    with Path("wide.csv").open("w") as file:
+        file.write("other,outlook,wide\n" + f"1,sunny,{long}\n" * n + f"x,rain,{long}\n" * n)
+    assert Path("wide.csv").stat().st_size > 4 << 20
+    rows = lines_of(capsys, "predict", "play.banbury", "wide.csv")
+    assert len(rows) == 2 * n and rows[0] != rows[-1]
+
+
+def test_explain_a_text_and_a_row(here, capsys):
+    model = bb.load("mail.banbury")
+    found = said(capsys, "explain", "mail.banbury", "--text", "free lunch")
+    assert found == json.loads(json.dumps(model.explain("free lunch").to_dict()))
+    weather = bb.datasets.play_tennis()
+    row = {name: column[2] for name, column in weather.items()}
+    found = said(capsys, "explain", "play.banbury", "weather.csv", "--row", "3", "--against", "no")
+    assert found.pop("truth") == "yes"
+    assert found == json.loads(json.dumps(bb.load("play.banbury").explain(row, against="no").to_dict()))
+    assert lines_of(capsys, "explain", "play.banbury", "weather.csv", "--csv")[0].startswith("feature,value,decibans")
+
+
+def test_a_row_is_found_in_a_later_batch(here, capsys):
+    with Path("long.csv").open("w") as file:
+        file.write("outlook\n" + "sunny\n" * 900_000 + "overcast\n")
+    found = said(capsys, "explain", "play.banbury", "long.csv", "--row", "900001")
+    assert found["evidence"][0]["value"] == "overcast"
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["play.banbury"], "--text"),
+        (["play.banbury", "--text", "sunny"], "outlook, temperature"),
+        (["play.banbury", "weather.csv", "--row", "15"], "the last 14"),
+        (["play.banbury", "weather.csv", "--row", "0"], "the first is 1"),
+    ],
+)
+def test_explain_says_what_it_needs(arguments, words, here, capsys):
+    code, message = refused(capsys, "explain", *arguments)
+    assert code == 2 and words in message
+
+
+def test_evaluate_is_what_the_model_says_of_labelled_rows(here, capsys):
+    found = said(capsys, "evaluate", "play.banbury", "weather.csv")
+    weather = bb.datasets.play_tennis()
+    right = bb.load("play.banbury").predict("weather.csv") == np.array(weather["play"])
+    assert found["accuracy"] == right.mean() and found["rows"] == 14
+    assert said(capsys, "evaluate", "mail.banbury", "mail")["accuracy"] == 1.0
+
+
+def test_a_class_the_model_has_not_met_is_never_right(here, capsys):
+    Path("new.csv").write_text("outlook,play\nsunny,perhaps\nrain,yes\nsunny,\n")
+    found = said(capsys, "evaluate", "play.banbury", "new.csv")
+    assert [each["class"] for each in found["classes"]] == ["no", "yes", "perhaps"]
+    assert found["rows"] == 2 and found["confusion"][2][2] == 0 and "'perhaps'" in found["notes"][0]
+
+
+# Looking -------------------------------------------------------------------------------------------------------------
+
+
+def test_cross_validate_and_learning_curve_do_as_the_library_does(here, capsys):
+    def plain(found):
+        return json.loads(json.dumps(found.to_dict()))
+
+    found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--folds", "7", "--seed", "3")
+    assert found == plain(bb.cross_validate("weather.csv", target="play", folds=7, seed=3))
+    found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--folds", "loo")
+    assert found == plain(bb.cross_validate("weather.csv", target="play", folds="loo"))
+    found = said(capsys, "cross-validate", "weather.csv", "--target", "play", "--groups", "outlook", "--folds", "3")
+    assert found["folds"] == 3 and sum(each["rows"] for each in found["classes"]) == 14
+    found = said(capsys, "learning-curve", "weather.csv", "--target", "play", "--sizes", "4,1.0", "--repeats", "2")
+    assert found == plain(bb.learning_curve("weather.csv", target="play", sizes=[4, 1.0], repeats=2))
+    rows = lines_of(capsys, "learning-curve", "weather.csv", "--target", "play", "--sizes", "4,8", "--csv")
+    assert rows[0] == "rows,accuracy,standard_error,log_loss" and [row.split(",")[0] for row in rows[1:]] == ["4", "8"]
+
+
+def test_show_a_tally_and_a_model(here, capsys):
+    assert said(capsys, "show", "tally.banbury")["kind"] == "tally"
+    found = said(capsys, "show", "play.banbury")
+    assert found["kind"] == "model" and found["how"] == "mean"
+    assert bb.Schema.from_dict(found["schema"]) == bb.load("tally.banbury").schema
+    assert main(["show", "play.banbury", "--table"]) == 0
+    shown = capsys.readouterr().out
+    assert str(bb.load("play.banbury")) in shown and str(bb.load("tally.banbury")) in shown
+
+
+# Tallies -------------------------------------------------------------------------------------------------------------
+
+
+def test_parts_counted_by_several_processes_merge_to_the_whole_and_subtract_again(here):
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 3, 900)
+    table = {"x": rng.normal(labels, 1e3), "t": [f"w{i % 7} and w{i % 11} and so on" for i in labels], "y": labels}
+    write_csv("all.csv", table)
+    for part in range(3):
+        write_csv(f"{part}.csv", {name: np.asarray(column)[part::3] for name, column in table.items()})
+
+    def banbury(*arguments):
+        return subprocess.Popen(
+            [sys.executable, "-m", "banbury", *arguments], env=environment(), stdout=subprocess.DEVNULL
+        )
+
+    assert banbury("count", "0.csv", "--target", "y", "-o", "0.banbury").wait() == 0
+    together = [banbury("count", f"{i}.csv", "--like", "0.banbury", "-o", f"{i}.banbury") for i in (1, 2)]
+    assert [process.wait() for process in together] == [0, 0]
+    assert banbury("merge", "2.banbury", "0.banbury", "1.banbury", "-o", "merged.banbury").wait() == 0
+    first = bb.load("0.banbury")
+    whole = bb.count("all.csv", target="y", schema=first.schema)
+    assert bb.load("merged.banbury") == whole
+    assert banbury("subtract", "merged.banbury", "1.banbury", "2.banbury", "-o", "merged.banbury").wait() == 0
+    assert bb.load("merged.banbury") == first
+
+
+def test_a_model_forgets_and_stays_a_model(here, capsys):
+    weather = bb.datasets.play_tennis()
+    write_csv("part.csv", {name: column[:4] for name, column in weather.items()})
+    said(capsys, "estimate", "tally.banbury", "--how", "predictive", "--alpha", "0.5", "-o", "model.banbury")
+    said(capsys, "count", "part.csv", "--like", "model.banbury", "-o", "part.banbury")
+    found = said(capsys, "subtract", "model.banbury", "part.banbury", "-o", "model.banbury")
+    rest = bb.count({name: column[4:] for name, column in weather.items()}, target="play")
+    model = bb.load("model.banbury")
+    assert found["kind"] == "model" and model.tally == rest
+    assert (model.choice.how, model.choice.alpha) == ("predictive", 0.5)
+
+
+def test_a_merged_model_is_no_longer_calibrated(here, capsys):
+    assert main(["fit", "weather.csv", "--target", "play", "--calibrate", "temperature", "-o", "hot.banbury"]) == 0
+    capsys.readouterr()
+    assert main(["merge", "hot.banbury", "tally.banbury", "-o", "both.banbury"]) == 0
+    assert "warning: after merge probabilities are not calibrated" in capsys.readouterr().err
+    assert bb.load("both.banbury").calibration is None
+
+
+def test_estimate_gives_a_tally_other_settings(here, capsys):
+    said(capsys, "estimate", "mail.banbury", "--text", "model=complement", "--text", "min_count=2", "-o", "new.banbury")
+    assert bb.load("new.banbury").schema["text"].family == bb.Text(model="complement", min_count=2)
+    code, message = refused(capsys, "estimate", "mail.banbury", "--text", "ngrams=2", "-o", "new.banbury")
+    assert code == 1 and "was counted with ngrams" in message
+
+
+def test_tallies_of_other_things_do_not_merge_and_the_message_says_how(here, capsys):
+    code, message = refused(capsys, "merge", "tally.banbury", "mail.banbury", "-o", "both.banbury")
+    assert code == 1 and "--like tally.banbury" in message and not Path("both.banbury").exists()
+    code, message = refused(capsys, "merge", "tally.banbury", "-o", "both.banbury")
+    assert code == 2 and "two files" in message
+
+
+def test_subtracting_what_was_never_added_says_no(here, capsys):
+    said(capsys, "merge", "tally.banbury", "tally.banbury", "-o", "twice.banbury")
+    code, message = refused(capsys, "subtract", "tally.banbury", "twice.banbury", "-o", "new.banbury")
+    assert code == 1 and "was not part of this one" in message and not Path("new.banbury").exists()
+
+
+# What is wrong with the data -----------------------------------------------------------------------------------------
+
+BAD_DATA = {
+    "missing.csv": None,
+    "empty.csv": b"",
+    "blank.csv": b"\n\n\n",
+    "header.csv": b"outlook,play\n",
+    "binary.csv": bytes(range(256)) * 40,
+    "packed.csv": b"PK\x03\x04" + bytes(100),
+    "ragged.csv": b"outlook,play\nsunny,no\nsunny,no,yes,no\n",
+    "twice.csv": b"play,play\nsunny,no\n",
+    "bad.ndjson": b'{"outlook": "sunny", "play": "no"}\n{"outlook":\n',
+    "bad.parquet": b"PAR1" + bytes(100) + b"PAR1",
+    "bad.csv.gz": b"\x1f\x8b" + bytes(50),
+    "\x1b[31mred.csv": None,
+}
+ON_DATA = [
+    ["fit", "DATA", "--target", "play"],
+    ["fit", "DATA", "--target", "play", "--hold", "0"],
+    ["count", "DATA", "--target", "play", "-o", "new.banbury"],
+    ["count", "DATA", "--like", "tally.banbury", "-o", "new.banbury"],
+    ["predict", "play.banbury", "DATA"],
+    ["explain", "play.banbury", "DATA"],
+    ["evaluate", "play.banbury", "DATA"],
+    ["cross-validate", "DATA", "--target", "play"],
+    ["learning-curve", "DATA", "--target", "play"],
+]
+
+
+@pytest.mark.parametrize("name", BAD_DATA, ids=repr)
+@pytest.mark.parametrize("arguments", ON_DATA, ids=" ".join)
+def test_bad_data_are_refused_in_one_message(name, arguments, here, capsys):
+    if BAD_DATA[name] is not None:
+        Path(name).write_bytes(BAD_DATA[name])
+    if name == "header.csv" and arguments[0] == "predict":
+        assert lines_of(capsys, "predict", "play.banbury", name) == []  # no rows, no answers
+        return
+    code, message = refused(capsys, *(name if word == "DATA" else word for word in arguments))
+    assert code in (1, 2) and "\x1b" not in message and "unexpected" not in message
+    assert not Path("new.banbury").exists()
+
+
+@pytest.mark.parametrize("arguments", ON_DATA, ids=" ".join)
+def test_what_is_no_file_is_refused_too(arguments, here, capsys):
+    os.mkfifo("pipe.csv")
+    Path("hollow").mkdir()
+    for name in ("pipe.csv", "hollow", "*.nothing"):
+        assert refused(capsys, *(name if word == "DATA" else word for word in arguments))[0] == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("arguments", ON_DATA, ids=" ".join)
+def test_what_may_not_be_read_is_refused(arguments, here, capsys):
+    Path("secret.csv").write_text("outlook,play\nsunny,no\n")
+    Path("secret.csv").chmod(0)
+    assert "permission" in refused(capsys, *("secret.csv" if word == "DATA" else word for word in arguments))[1]
+
+
+ON_FILES = [
+    ["predict", "FILE", "weather.csv"],
+    ["explain", "FILE", "weather.csv"],
+    ["evaluate", "FILE", "weather.csv"],
+    ["merge", "FILE", "tally.banbury", "-o", "new.banbury"],
+    ["subtract", "tally.banbury", "FILE", "-o", "new.banbury"],
+    ["estimate", "FILE", "-o", "new.banbury"],
+    ["count", "weather.csv", "--like", "FILE", "-o", "new.banbury"],
+    ["show", "FILE"],
+]
+
+
+@pytest.mark.parametrize("arguments", ON_FILES, ids=" ".join)
+def test_bad_files_are_refused_in_one_message(arguments, here, capsys):
+    whole = Path("play.banbury").read_bytes()
+    bad = {
+        "empty": b"",
+        "cut": whole[:-20],
+        "text": b"outlook,play\n",
+        "binary": bytes(range(256)),
+        "changed": b"\xff" + whole,
+    }
+    for name, content in bad.items():
+        Path(f"{name}.banbury").write_bytes(content)
+    Path("folder.banbury").mkdir()
+    for name in [*bad, "folder", "missing", "[a-z]"]:
+        code, message = refused(capsys, *(f"{name}.banbury" if word == "FILE" else word for word in arguments))
+        assert code == 1 and f"{name}.banbury" in message and not Path("new.banbury").exists()
+
+
+def test_a_tally_is_no_model(here, capsys):
+    assert "banbury estimate tally.banbury" in refused(capsys, "predict", "tally.banbury", "weather.csv")[1]
+
+
+def test_what_cannot_be_written_is_refused(here, capsys):
+    code, message = refused(capsys, "count", "weather.csv", "--target", "play", "-o", "no/such/folder/x.banbury")
+    assert code == 1 and "cannot write" in message
+
+
+def test_empty_stdin(here, capsys, monkeypatch):
+    stdin(monkeypatch, b"")
+    assert lines_of(capsys, "predict", "mail.banbury", "-") == []  # no lines, no answers
+    for arguments in (["predict", "play.banbury", "-"], ["fit", "-", "--target", "play"]):
+        stdin(monkeypatch, b"")
+        code, message = refused(capsys, *arguments)
+        assert code == 1 and "standard input" in message and "banbury-" not in message
+
+
+def test_stdin_is_fitted_as_a_file_is(here, capsys, monkeypatch):
+    expected = said(capsys, "fit", "weather.csv", "--target", "play")
+    stdin(monkeypatch, Path("weather.csv").read_bytes())
+    assert said(capsys, "fit", "-", "--target", "play") == expected
+
+
+def test_a_command_leaves_the_process_as_it_was(here, capsys):
+    before = signal.getsignal(signal.SIGTERM), progress.display
+    assert main(["show", "tally.banbury"]) == 0
+    assert (signal.getsignal(signal.SIGTERM), progress.display) == before
+
+
+def test_names_in_the_data_cannot_write_on_the_terminal(here, capsys):
+    Path("rows.csv").write_text("a\x1b[2Jb,y\nx,\x1b]0;title\x07no\nz,yes\n" * 1)
+    assert main(["fit", "rows.csv", "--target", "y", "-o", "new.banbury", "--table"]) == 0
+    assert main(["show", "new.banbury", "--table"]) == 0
+    assert main(["predict", "new.banbury", "rows.csv", "--table"]) == 0
+    assert main(["explain", "new.banbury", "rows.csv", "--table"]) == 0
+    out, err = capsys.readouterr()
+    assert "\\x1b" in out and "\x1b" not in out + err and "\x07" not in out + err
+
+
+def test_warnings_are_a_line_on_stderr(here, capsys):
+    Path("part.csv").write_text("outlook,hour\nsunny,3\n")
+    assert main(["predict", "play.banbury", "part.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["class"] in ("no", "yes")
+    assert all(line.startswith("warning: ") for line in err.splitlines()) and "'hour' was not counted" in err
+
+
+def test_the_unexpected_is_one_line_and_debug_shows_where(here, capsys, monkeypatch):
+    from banbury.cli import looking
+
+    def broken(given):
+        raise RuntimeError("a bug\nof two lines")
+
+    monkeypatch.setattr(looking, "show", broken)
+    code, message = refused(capsys, "show", "tally.banbury")
+    assert code == 1 and "RuntimeError: a bug)" in message and "--debug" in message
+    with pytest.raises(RuntimeError):
+        main(["show", "tally.banbury", "--debug"])
+
+
+def test_json_has_neither_nan_nor_infinity(here, capsys):
+    Path("rows.csv").write_text("a,y\n" + "x,1\n" * 3 + "z,2\n" * 3)
+    said(capsys, "fit", "rows.csv", "--target", "y", "--how", "mle", "-o", "new.banbury")
+    assert main(["explain", "new.banbury", "rows.csv"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["evidence"][0]["decibans"] == "inf"
+
+
+# Pipes and interruptions ---------------------------------------------------------------------------------------------
+
+
+def test_a_closed_pipe_ends_it_quietly(here):
+    Path("lines.txt").write_text("free pills\n" * 200_000)
+    command = "set -o pipefail; banbury predict mail.banbury - < lines.txt | head -1"
+    found = subprocess.run(["bash", "-c", command], env=shell.environment(here), capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "") and json.loads(found.stdout)["class"] == "spam"
+    found = subprocess.run(["bash", "-c", "banbury --help | true"], env=shell.environment(here), capture_output=True)
+    assert found.stderr == b""
+
+
+def test_ctrl_c_while_reading(here):
+    command = [sys.executable, "-m", "banbury", "fit", "-", "--target", "play", "-o", "new.banbury"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    folder = here / "temporary"
+    folder.mkdir()
+    with subprocess.Popen(command, env=environment(TMPDIR=str(folder)), **pipes) as process:
+        process.stdin.write(b"outlook,play\nsunny,no\n")
+        process.stdin.flush()
+        until = time.monotonic() + 60
+        while not list(folder.glob("*/stdin*")) and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, b"", b"banbury: interrupted\n")
+    assert not Path("new.banbury").exists() and not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("end, code", [(KeyboardInterrupt, 130), (SystemExit(143), 143)])
+def test_an_interrupted_write_leaves_what_was_there(end, code, here, capsys, monkeypatch):
+    before = Path("tally.banbury").read_bytes()
+    files = sorted(os.listdir())
+
+    def interrupted(*_):
+        raise end
+
+    monkeypatch.setattr(os, "replace", interrupted)  # all is written, and not yet in its place
+    assert main(["merge", "tally.banbury", "tally.banbury", "-o", "tally.banbury"]) == code
+    assert Path("tally.banbury").read_bytes() == before and sorted(os.listdir()) == files
+
+
+# A terminal ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_terminal_gets_tables_and_a_pipe_json(here):
+    shown, _ = shell.on_a_terminal("banbury predict mail.banbury mail/spam", here)
+    assert shown.splitlines()[0].split() == ["row", "class", "probability"]
+    shown, _ = shell.on_a_terminal("banbury predict mail.banbury mail/spam | cat", here)
+    assert [json.loads(line)["class"] for line in shown.splitlines()] == ["spam"] * 3
+
+
+def test_progress_is_a_bar_on_stderr_that_goes_away(monkeypatch):
+    from banbury.cli.bar import Bar
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(progress, "FIRST", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "display", Bar)
+    monkeypatch.delenv("BANBURY_PROGRESS")
+    monkeypatch.setenv("TERM", "xterm")
+    terminal, read = Terminal(), []
+    with contextlib.redirect_stderr(terminal):
+        for batch in progress.watched(batches(5), "counting", "mail/"):
+            time.sleep(0.1)
+            read.append(batch)
+    shown = terminal.getvalue()
+    assert len(read) == 5 and "counting mail/" in shown and "s to go" in shown
+    assert shown.endswith("\x1b[2K")  # the line is wiped
+
+
+def batches(n):
+    from types import SimpleNamespace
+
+    return [SimpleNamespace(n_rows=2000, share=(i + 1) / n) for i in range(n)]
+
+
+def test_the_page_says_what_happens(tmp_path):
+    checker = doctest.OutputChecker()
+    found = shell.examples(PAGE)
+    assert len(found) > 25
+    for command, expected in found:
+        shown, _ = shell.on_a_terminal(command, tmp_path)
+        got = "\n".join(line.rstrip() for line in shown.rstrip().splitlines())
+        assert checker.check_output(expected + "\n", got + "\n", doctest.ELLIPSIS), f"$ {command}\n{got}"
+
+
+# Large files ---------------------------------------------------------------------------------------------------------
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    """A file four times as long takes hardly more memory. BANBURY_LARGE_MB=1000 tries a gigabyte."""
+    most = float(os.environ.get("BANBURY_LARGE_MB", "60"))
+    peaks = [peak_of_fit(tmp_path, megabytes) for megabytes in (most / 4, most)]
+    assert peaks[1] - peaks[0] < most / 8
+
+
+def peak_of_fit(folder, megabytes):
+    """How many megabytes a fit takes at most."""
+    path = folder / f"{megabytes:g}.csv"
+    rng = np.random.default_rng(0)
+    rows = [f"{x:.4f},{y % 90},{'red' if y % 3 else 'blue'},some words of number w{y} here,{y % 2}\n"
+            for x, y in zip(rng.normal(size=5000), rng.integers(0, 1000, 5000), strict=True)]  # fmt: skip
+    block = "".join(rows)
+    with path.open("w") as file:
+        file.write("amount,age,colour,note,label\n")
+        for _ in range(int(megabytes * 1e6 / len(block))):
+            file.write(block)
+    code = (
+        "import resource, sys; from banbury.cli import main; code = main(sys.argv[1:]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    )
+    arguments = ["fit", str(path), "--target", "label", "--hold", "1", "-o", str(folder / "new.banbury")]
+    found = subprocess.run([sys.executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True)
+    assert found.returncode == 0 and json.loads(found.stdout)["folds"] == 10
+    kilobytes = int(found.stderr.split()[-1])
+    return kilobytes / 1e3 if sys.platform != "darwin" else kilobytes / 1e6
+
+
+def test_every_word_of_an_option_that_messages_name_is_an_option():
+    from banbury.cli.wording import OPTIONS
+
+    known = {
+        option for verb in parsers.VERBS for action in parsers.parser(verb)._actions for option in action.option_strings
+    }
+    assert {f"--{name.replace('_', '-')}" for name in OPTIONS.split()} <= known
+    assert issubclass(errors.BadSetting, errors.BanburyError)
