@@ -667,8 +667,8 @@ def other_columns_than_counted(what: str, names: Sequence[str]) -> BanburyWarnin
 def nothing_chosen(left_out: dict[str, str]) -> BanburyWarning:
     why = listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
     return BanburyWarning(
-        f"no column is left to learn from, so every row will be answered by the class prior; left out: {why}. "
-        "Name a family in features= to have a column counted all the same"
+        "no column is left to learn from, so every row will be answered by the class prior"
+        + (f"; left out: {why}. Name a family in features= to have a column counted all the same" if why else "")
     )
 
 

@@ -107,9 +107,16 @@ def kept(path: str) -> Model | Tally:
     return load(path)
 
 
-def refuse_overwriting(given: Namespace) -> None:
-    """Raises where the output would take the place of the data."""
-    for path in given.input:
+def check_output(given: Namespace) -> None:
+    """Raises, before the work is done, where its result could not be written or would take the place of the data."""
+    if given.output is not None:
+        folder = os.path.dirname(given.output) or "."
+        if not os.path.isdir(folder) or os.path.isdir(given.output):
+            why = f"there is no folder {folder}" if not os.path.isdir(folder) else "it is a folder"
+            raise errors.unwritable_file(given.output, why)
+        if not os.access(folder, os.W_OK):
+            raise errors.unwritable_file(given.output, "you have no permission to write there")
+    for path in getattr(given, "input", []):
         there = given.output is not None and os.path.exists(path) and os.path.exists(given.output)
         if there and os.path.samefile(path, given.output):
             raise errors.bad_setting("--output", given.output, "another file than the input")

@@ -61,7 +61,7 @@ class Fitted:
 
 def fit(given: Namespace) -> None:
     """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
-    inputs.refuse_overwriting(given)
+    inputs.check_output(given)
     with labelled(given) as data:
         found = _fitted(given, data)
     if given.output is not None:
@@ -171,7 +171,9 @@ def _accuracy(found: CrossValidation | Streamed) -> list[str]:
         f"  accuracy  {found.accuracy.value:.4f} ± {found.accuracy.error:.4f}  {passes}by exact {n}-fold cross-validation",
         f"  majority  {found.majority:.4f}           answering with the most frequent class",
     ]
-    if not gain > max(found.accuracy.error, 0.0):
+    if len(found.classes) == 1:
+        lines.append("  There is one class only, so there is nothing to tell apart.")
+    elif not gain > max(found.accuracy.error, 0.0):
         lines.append("  No better than that: too few rows, or columns that do not tell the classes apart.")
     return lines
 
@@ -216,7 +218,7 @@ def choices(model: Model) -> dict[str, Any]:
 
 def count(given: Namespace) -> None:
     """Counts rows into a tally file, under the schema of another file where one is named."""
-    inputs.refuse_overwriting(given)
+    inputs.check_output(given)
     with labelled(given, needs_target=given.like is None) as data:
         if given.like is None:
             tally = counted(data, given.target, **settings.counting(given, data))
@@ -245,6 +247,7 @@ def subtract(given: Namespace) -> None:
 
 def _combined(given: Namespace, operation: Any) -> Model | Tally:
     """The first file's tally with all the others; a model if the first file has one."""
+    inputs.check_output(given)
     if len(given.files) < 2:
         raise errors.bad_setting("FILE", given.files[0], "two files at least")
     first, *others = map(kept, given.files)
@@ -270,6 +273,7 @@ def _tally(thing: Model | Tally) -> Tally:
 
 def estimate(given: Namespace) -> None:
     """Makes a model from a tally, or another one from a model's tally."""
+    inputs.check_output(given)
     tally = _tally(kept(given.tally))
     chosen = settings.with_labels(settings.estimating(given), tally.classes)
     _keep(given, models.estimate(tally, features=settings.estimated_features(given, tally.schema), **chosen))

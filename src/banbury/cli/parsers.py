@@ -262,6 +262,8 @@ def _predict(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--posteriors", action="store_true", help="the probability of every class, not of the answer alone"
     )
+    costs = "what it costs to answer PREDICTED where TRUE is right (1, and 0 when right; repeat it): the cheapest answer is given"
+    made.add_argument("--costs", metavar="TRUE:PREDICTED=N", action="append", default=[], help=costs)
     made.add_argument("--unsure", metavar="P", type=float, help="answer nothing where the probability is below this")
     _reading(made)
 

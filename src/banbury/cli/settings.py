@@ -179,6 +179,19 @@ def as_label(text: str, classes: Sequence[Any]) -> Any:
     return next((name for name in classes if str(name) == text), text)
 
 
+def costs(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, float]] | None:
+    """What wrong answers cost, by the true class and the answer."""
+    found: dict[Any, dict[Any, float]] = {}
+    for each in given:
+        pair, _, number = each.rpartition("=")
+        true, _, predicted = pair.rpartition(":")
+        try:
+            found.setdefault(as_label(true, classes), {})[as_label(predicted, classes)] = float(number)
+        except ValueError:
+            raise errors.bad_setting("--costs", each, "TRUE:PREDICTED=NUMBER, as in ham:spam=10") from None
+    return found or None
+
+
 def sizes(text: str | None) -> Any:
     """Numbers of rows, or shares."""
     if text is None:

@@ -30,6 +30,8 @@ def predict(given: Namespace) -> None:
     model = inputs.model(given.model)
     if given.unsure is not None and not 0 <= given.unsure <= 1:
         raise errors.bad_setting("--unsure", given.unsure, "a probability from 0 to 1")
+    costs = settings.costs(given.costs, model.classes)
+    given.cost_matrix = None if costs is None else model._costs(costs)
     write = WRITERS[output.kind(given)](given, model)
     if sys.stdout.isatty():  # the answers themselves show how far it has come
         os.environ["BANBURY_PROGRESS"] = "0"
@@ -50,7 +52,8 @@ def _rows(given: Namespace, model: Model) -> Iterator[Any]:
 
 def _answers(given: Namespace, model: Model, posterior: Real) -> Iterator[tuple[Any, float, list[float]]]:
     """Of each row its class, None where it is unsure, the probability of that, and those of all classes."""
-    best = posterior.argmax(axis=1)
+    costs = given.cost_matrix
+    best = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
     for number, each in zip(best.tolist(), posterior.tolist(), strict=True):
         sure = given.unsure is None or each[number] >= given.unsure
         yield model.classes[number] if sure else None, each[number], each

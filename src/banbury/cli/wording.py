@@ -7,6 +7,12 @@ from argparse import Namespace
 
 OPTIONS = "alpha class_prior delimiter features folds format headers how missing missing_values names seed target threads weights"
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
+# What the library says to Python, and how it is said here.
+PHRASES = {
+    "bb.count(..., features=...)": "banbury count and --features",
+    "bb.Text(min_count=..., max_words=...)": "--text min_count=... or --text max_words=...",
+    "of bb.Text": "of --text",
+}
 _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
 
@@ -32,6 +38,8 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     spool = getattr(arguments, "spool", None)
     if spool:
         message = message.replace(spool, "standard input")
+    for phrase, ours in PHRASES.items():
+        message = message.replace(phrase, ours)
     return _SETTING.sub(lambda match: f"{_option(match)} must be", _KEYWORD.sub(_option, message))
 
 
