@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.family import How, by_number
+from banbury.distributions.family import How
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source, Widened, n_threads, read
@@ -22,7 +22,7 @@ from banbury.selection.cross_validation import Told, fitting_prior
 from banbury.selection.groups import Groups
 from banbury.selection.results import Mean
 from banbury.sums import in_order
-from banbury.tally import Growing, Label, Labels, Tally, aligned, count_rows, many, numbered
+from banbury.tally import Growing, Label, Labels, Tally, aligned, count_rows, many, numbered, refuse_continuous
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -239,6 +239,7 @@ class _Counting:
     def _classes(self, batch: Batch, schema: Schema, place: dict[Label, int]) -> tuple[NDArray[np.int32], Real | None]:
         """The number of each row's class in the order in which they are met, which ``place`` keeps; −1 where there is none."""
         numbers, names, weights = numbered(batch, schema, self.labels)
+        refuse_continuous(names, batch.n_rows)
         for name in names:
             place.setdefault(name, len(place))
         lookup = np.array([*(place[name] for name in names), -1], dtype=np.int32)
@@ -270,7 +271,7 @@ class _Deal:
     def folds(self, classes: NDArray[np.int32]) -> NDArray[np.int32]:
         """The fold of each row; of one without a class it means nothing."""
         dealt = np.zeros(len(classes), dtype=np.int32)
-        order = by_number(classes)
+        order = np.argsort(classes, kind="stable")
         numbers, starts = np.unique(classes[order], return_index=True)
         for number, (a, b) in zip(numbers.tolist(), pairwise([*starts.tolist(), len(order)]), strict=True):
             if number >= 0:
