@@ -268,7 +268,7 @@ def test_settings_reach_the_library(here, capsys):
         (["--calibrate", "magic"], "temperature"),
         (["--format", "lines"], "lines have no class"),
         (["--format", "nonsense"], "--format must be one of"),
-        (["--threads", "0"], "THREADS"),
+        (["--threads", "0"], "--threads must be"),
     ],
 )
 def test_a_setting_that_cannot_be_is_wrong_usage_or_unknown(options, words, here, capsys):
@@ -705,6 +705,20 @@ def test_a_closed_pipe_ends_it_quietly(here):
     assert (found.returncode, found.stderr) == (0, "") and json.loads(found.stdout)["class"] == "spam"
     found = subprocess.run(["bash", "-c", "banbury --help | true"], env=shell.environment(here), capture_output=True)
     assert found.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("command", ["--help", "fit weather.csv --target play", "predict play.banbury weather.csv"])
+def test_a_full_disk_is_one_message(command, here):
+    shown = subprocess.run(
+        ["bash", "-c", f"banbury {command} > /dev/full"], env=shell.environment(here), capture_output=True
+    )
+    assert shown.returncode == 1 and shown.stderr == b"banbury: the system says: No space left on device.\n"
+
+
+def test_a_line_of_many_megabytes_is_a_text(here, capsys, monkeypatch):
+    stdin(monkeypatch, b"free " * 4_000_000 + b"\nlunch")
+    assert [json.loads(line)["class"] for line in lines_of(capsys, "predict", "mail.banbury", "-")] == ["spam", "ham"]
 
 
 def test_ctrl_c_while_reading(here):

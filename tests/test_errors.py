@@ -569,6 +569,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["no row 3", "the last 2"],
     ),
     (
+        "refused_by_the_system",
+        lambda _: raised(errors.refused_by_the_system(OSError(28, "No space left on device", "out.txt"))),
+        errors.BanburyError,
+        ["No space left on device in out.txt"],
+    ),
+    (
         "unexpected",
         lambda _: raised(errors.unexpected(KeyError("odd"))),
         errors.BanburyError,

@@ -121,6 +121,13 @@ def test_no_rows_and_no_classes():
         cross_validate_stream({"a": ["p", "q"], "y": [None, None]}, "y")
 
 
+@pytest.mark.parametrize("weights", [[1.0], [0.0, 0.0], [0.0, 1.0]])
+def test_rows_that_leave_nothing_to_learn_from_or_to_test(weights):
+    rows = {"a": ["p", "q"][: len(weights)], "w": weights, "y": ["k", "k"][: len(weights)]}
+    with pytest.raises(errors.BadSetting, match="two labelled rows at least"):
+        cross_validate_stream(rows, "y", folds=2, features={"a": "categorical"}, weights="w")
+
+
 def test_a_measurement_is_no_class():
     rows = {"a": np.arange(300.0), "y": np.arange(300.0) + 0.5}
     with pytest.raises(errors.BadValue, match="looks continuous"):

@@ -741,6 +741,11 @@ def counted_unlike(path: Any, problem: SchemaMismatch) -> SchemaMismatch:
     )
 
 
+def refused_by_the_system(problem: OSError) -> BanburyError:
+    """No space left, no permission, a disk that fails."""
+    return BanburyError(f"the system says: {problem.strerror or problem}{where(problem.filename)}.")
+
+
 def unexpected(problem: BaseException) -> BanburyError:
     said = (str(problem).splitlines() or ["no reason given"])[0]
     return BanburyError(

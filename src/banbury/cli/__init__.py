@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has seen enough
         _close_quietly()
         return DONE
+    except OSError as problem:  # the last of the output could not be written
+        _close_quietly()
+        return _told(problem)
 
 
 def _run(given: list[str]) -> int:
@@ -73,12 +76,17 @@ def _run(given: list[str]) -> int:
         return _told(problem, arguments)
 
 
-def _told(problem: Exception, arguments: Namespace) -> int:
+def _told(problem: Exception, arguments: Namespace | None = None) -> int:
     """Says what went wrong, in one breath and without a traceback; gives back the exit code."""
     from banbury import errors
     from banbury.cli.wording import for_the_shell
 
-    known = problem if isinstance(problem, errors.BanburyError) else errors.unexpected(problem)
+    if isinstance(problem, errors.BanburyError):
+        known = problem
+    elif isinstance(problem, OSError):
+        known = errors.refused_by_the_system(problem)
+    else:
+        known = errors.unexpected(problem)
     _say(for_the_shell(str(known), arguments))
     return WRONG_USAGE if isinstance(known, errors.BadSetting) else DATA_SAYS_NO
 

@@ -155,13 +155,15 @@ def _bytes_of(path: str) -> Any:
 
 def _chunks(stream: Any) -> Iterator[list[str]]:
     """Whole lines, as many as are there to be read."""
-    rest = b""
+    pending: list[bytes] = []  # of a line that has not ended
     while piece := stream.read1(CHUNK):
-        *whole, rest = (rest + piece).split(b"\n")
-        if whole:
-            yield [_text(line) for line in whole]
-    if rest:
-        yield [_text(rest)]
+        whole, newline, rest = piece.rpartition(b"\n")
+        if newline:
+            yield [_text(line) for line in b"".join([*pending, whole]).split(b"\n")]
+            pending = []
+        pending += [rest] if rest else []
+    if pending:
+        yield [_text(b"".join(pending))]
 
 
 def _text(line: bytes) -> str:

@@ -38,6 +38,8 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     spool = getattr(arguments, "spool", None)
     if spool:
         message = message.replace(spool, "standard input")
+    if getattr(arguments, "threads", None) is not None:
+        message = message.replace("BANBURY_THREADS", "--threads")
     for phrase, ours in PHRASES.items():
         message = message.replace(phrase, ours)
     return _SETTING.sub(lambda match: f"{_option(match)} must be", _KEYWORD.sub(_option, message))

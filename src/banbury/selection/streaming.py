@@ -156,6 +156,8 @@ def cross_validate_stream(
             said = np.maximum(at[np.arange(len(rows)), classes[rows]], np.finfo(float).eps)
             lost -= float(weight @ np.log(said))
     told.warn(how, 3)
+    if not confusions.any():
+        raise errors.tested_nothing()
     return Streamed(tally, confusions, lost)
 
 
@@ -216,6 +218,8 @@ class _Counting:
             raise errors.empty_data(self.source.name)
         if not place:
             raise errors.no_target(skipped, self.labels.name)
+        if len({name % self.n_folds for name in growing.classes}) < 2:  # type: ignore[operator]
+            raise errors.bad_setting("folds", self.n_folds, "for two labelled rows at least, in two of the folds")
         return _named(growing.frozen(), place, self.n_folds), skipped
 
     def _inferred(self, batch: Batch) -> Schema:
