@@ -250,6 +250,16 @@ def test_settings_reach_the_library(here, capsys):
     np.testing.assert_allclose(np.exp(model.log_prior), [0.25, 0.75])
 
 
+@pytest.mark.parametrize("hold", [[], ["--hold", "0"]])
+def test_a_class_prior_names_classes_as_the_data_have_them(hold, here, capsys):
+    Path("rows.csv").write_text("a,y\n" + "p,1\nq,0\np,1\n" * 10)
+    said(capsys, "fit", "rows.csv", "--target", "y", "--class-prior", "0=0.75,1=0.25", "-o", "new.banbury", *hold)
+    np.testing.assert_allclose(np.exp(bb.load("new.banbury").log_prior), [0.75, 0.25])
+    said(capsys, "estimate", "new.banbury", "--class-prior", "0=0.5,1=0.5", "-o", "new.banbury")
+    np.testing.assert_allclose(np.exp(bb.load("new.banbury").log_prior), [0.5, 0.5])
+    said(capsys, "cross-validate", "rows.csv", "--target", "y", "--class-prior", "0=0.75,1=0.25", *hold)
+
+
 @pytest.mark.parametrize(
     "options, words",
     [

@@ -39,13 +39,10 @@ def opened(given: Namespace) -> Iterator[Any]:
             given.spool = os.path.join(folder, "stdin" + ENDINGS.get(given.format, ""))
             with open(given.spool, "wb") as file:
                 shutil.copyfileobj(_stdin(), file)
-            yield lines_of([given.spool]) if given.format == "lines" else given.spool
+            yield given.spool
         return
     for path in given.input:
         _check(path)
-    if given.format == "lines":
-        yield lines_of(given.input)
-        return
     yield given.input[0] if len(given.input) == 1 else [Path(path) for path in given.input]
 
 

@@ -70,31 +70,28 @@ def fit(given: Namespace) -> None:
 
 
 def _fitted(given: Namespace, data: Any) -> Fitted:
-    counting, estimating = settings.counting(given, data), settings.estimating(given)
+    counting, estimating = settings.counting(given, data), settings.estimating(given, data)
     tuned = settings.tunes({**counting, **estimating})
     if tuned or given.calibrate is not None:
         return _fitted_in_memory(given, data, counting, estimating)
     if not given.cross_validate:
         tally = counted(data, given.target, **counting)
-        return Fitted(_estimated(tally, estimating), None)
+        return Fitted(models.estimate(tally, **estimating), None)
     if inputs.size(given) <= given.hold:
         return _fitted_in_memory(given, data, counting, estimating)
     found = cross_validate_stream(data, given.target, folds=given.folds, **counting, **estimating)
-    return Fitted(_estimated(found.tally, estimating), found)
-
-
-def _estimated(tally: Tally, estimating: dict[str, Any]) -> Model:
-    return models.estimate(tally, **settings.with_labels(estimating, tally.classes))
+    return Fitted(models.estimate(found.tally, **estimating), found)
 
 
 def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any]) -> Fitted:
     rows = held(data, given.target, **counting)
-    estimating = settings.with_labels(estimating, rows.classes)
     n_rows = int(np.count_nonzero(rows.labels >= 0))
     notes: list[str] = []
     if n_rows < 2:
         tally = counted(data, given.target, **counting)
-        return Fitted(_estimated(tally, estimating), None, ("one row only, so there is nothing to validate it on",))
+        return Fitted(
+            models.estimate(tally, **estimating), None, ("one row only, so there is nothing to validate it on",)
+        )
     folds = min(given.folds, n_rows)
     if folds < given.folds:
         notes.append(f"{folds} folds: one for each row")
@@ -103,7 +100,7 @@ def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], est
         rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
         notes += _chosen(tuning)
     tally, scores, found = counted_and_validated(rows, folds, estimating)
-    model = _estimated(tally, estimating)
+    model = models.estimate(tally, **estimating)
     if given.calibrate is not None:
         model = model.calibrated(calibrate(given.calibrate, scores, found.truth, found.weights))
     return Fitted(model, found if given.cross_validate else None, tuple(notes))
@@ -275,7 +272,7 @@ def estimate(given: Namespace) -> None:
     """Makes a model from a tally, or another one from a model's tally."""
     inputs.check_output(given)
     tally = _tally(kept(given.tally))
-    chosen = settings.with_labels(settings.estimating(given), tally.classes)
+    chosen = settings.estimating_from(given, tally.classes)
     _keep(given, models.estimate(tally, features=settings.estimated_features(given, tally.schema), **chosen))
 
 

@@ -15,7 +15,7 @@ def cross_validate(given: Namespace) -> None:
     """How good a model of the data is on rows that it has not seen."""
     folds = _folds(given.folds)
     with inputs.labelled(given) as data:
-        chosen = {**settings.counting(given, data), **settings.estimating(given)}
+        chosen = {**settings.counting(given, data), **settings.estimating(given, data)}
         large = inputs.size(given) > given.hold and given.groups is None
         found: Any
         if large and isinstance(folds, int) and not settings.tunes(chosen):
@@ -54,7 +54,7 @@ def learning_curve(given: Namespace) -> None:
             test=given.test,
             beside=given.beside,
             **settings.counting(given, data),
-            **settings.estimating(given),
+            **settings.estimating(given, data),
         )
     as_dict = found.to_dict()
     output.result(given, as_dict, str(found), _by_size(as_dict))

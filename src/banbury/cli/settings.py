@@ -53,14 +53,28 @@ def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> di
     return {**rest, **texts}
 
 
-def estimating(given: Namespace) -> dict[str, Any]:
-    """How it is estimated; ``alpha`` is a number, several, or "auto"."""
-    return {
-        "how": given.how,
-        "alpha": _alpha(given.alpha),
-        "class_prior": _prior(given.class_prior),
-        "seed": given.seed,
-    }
+def estimating(given: Namespace, data: Any) -> dict[str, Any]:
+    """How a model of the data is estimated; ``alpha`` is a number, several, or "auto"."""
+    prior = _prior(given.class_prior)
+    if isinstance(prior, Mapping):
+        kind = Schema.infer(data, given.target, **reading(given)).target_kind
+        prior = {_as_kind(name, kind): p for name, p in prior.items()}
+    return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": prior, "seed": given.seed}
+
+
+def _as_kind(name: str, kind: str | None) -> Any:
+    """A class's name as a column of this kind has it."""
+    value = _value(name)
+    kinds = {"integer": int, "float": (int, float), "boolean": bool}
+    return value if kind in kinds and isinstance(value, kinds[kind]) else name  # type: ignore[arg-type]
+
+
+def estimating_from(given: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
+    """The same, of a tally of these classes."""
+    prior = _prior(given.class_prior)
+    if isinstance(prior, Mapping):
+        prior = {as_label(name, classes): p for name, p in prior.items()}
+    return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": prior, "seed": given.seed}
 
 
 def estimated_features(given: Namespace, schema: Schema) -> dict[str, Any]:
@@ -164,14 +178,6 @@ def _prior(text: str | None) -> Any:
         return {name: float(number) for name, _, number in pairs}
     except ValueError:
         raise errors.bad_setting("--class-prior", text, wanted) from None
-
-
-def with_labels(settings: dict[str, Any], classes: Sequence[Any]) -> dict[str, Any]:
-    """The settings with the class prior's names as the data have them: 1 is a number there."""
-    prior = settings.get("class_prior")
-    if not isinstance(prior, Mapping):
-        return settings
-    return {**settings, "class_prior": {as_label(name, classes): p for name, p in prior.items()}}
 
 
 def as_label(text: str, classes: Sequence[Any]) -> Any:

@@ -134,31 +134,40 @@ def cross_validate_stream(
     counting = _Counting(source, labels, schema, features, missing, int(folds), int(seed))
     groups, skipped = counting.groups()
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    tally = replace(groups.total, skipped=skipped)
+    tally, told = replace(groups.total, skipped=skipped), Told()
     models = _models(groups, settings, every=weights is not None)
-    confusions, lost, told = np.zeros((int(folds), len(tally.classes), len(tally.classes))), 0.0, Told()
     for each in filter(None, models):
         told.note(each)
-    for batch, classes, dealt, weighed in counting.rows(groups.counted.schema, tally.classes, "scoring"):
+    scores = _Scores(tally.classes, int(folds))
+    for batch, classes, dealt, weighed in counting.rows(groups.counted.schema, tally.classes):
         for fold, model in enumerate(models):
             rows = np.flatnonzero((dealt == fold) & (classes >= 0))
-            if model is None or not len(rows):
-                continue
-            part = batch.take(rows)
-            part.threads = labels.threads
-            found, impossible = model._kernel(part, model.parameters, "posterior")
-            told.impossible += impossible
-            places = np.array([tally.classes.index(name) for name in model.classes])
-            weight = np.ones(len(rows)) if weighed is None else weighed[rows]
-            np.add.at(confusions[fold], (classes[rows], places[found.argmax(axis=1)]), weight)
-            at = np.zeros((len(rows), len(tally.classes)))
-            at[:, places] = found
-            said = np.maximum(at[np.arange(len(rows)), classes[rows]], np.finfo(float).eps)
-            lost -= float(weight @ np.log(said))
+            if model is not None and len(rows):
+                part = batch.take(rows)
+                part.threads = labels.threads
+                weight = np.ones(len(rows)) if weighed is None else weighed[rows]
+                told.impossible += scores.add(fold, model, part, classes[rows], weight)
     told.warn(how, 3)
-    if not confusions.any():
-        raise errors.tested_nothing()
-    return Streamed(tally, confusions, lost)
+    return Streamed(tally, scores.confusions, scores.lost)
+
+
+class _Scores:
+    """How good the answers were so far."""
+
+    def __init__(self, classes: tuple[Label, ...], n_folds: int) -> None:
+        self.classes = classes
+        self.confusions = np.zeros((n_folds, len(classes), len(classes)))
+        self.lost = 0.0
+
+    def add(self, fold: int, model: Model, rows: Batch, truth: NDArray[np.int32], weights: Real) -> int:
+        """Scores rows of a fold by the model of the others; how many are impossible in every class."""
+        found, impossible = model._kernel(rows, model.parameters, "posterior")
+        posteriors = np.zeros((rows.n_rows, len(self.classes)))
+        posteriors[:, [self.classes.index(name) for name in model.classes]] = found
+        np.add.at(self.confusions[fold], (truth, posteriors.argmax(axis=1)), weights)
+        said = np.maximum(posteriors[np.arange(len(truth)), truth], np.finfo(float).eps)
+        self.lost -= float(weights @ np.log(said))
+        return impossible
 
 
 def _models(groups: Groups, settings: Mapping[str, Any], every: bool) -> list[Model | None]:
@@ -218,7 +227,7 @@ class _Counting:
             raise errors.empty_data(self.source.name)
         if not place:
             raise errors.no_target(skipped, self.labels.name)
-        if len({name % self.n_folds for name in growing.classes}) < 2:  # type: ignore[operator]
+        if len({name % self.n_folds for name in growing.classes}) < 2:
             raise errors.bad_setting("folds", self.n_folds, "for two labelled rows at least, in two of the folds")
         return _named(growing.frozen(), place, self.n_folds), skipped
 
@@ -226,12 +235,12 @@ class _Counting:
         return infer(batch, self.labels.reserved(), self.labels.name, self._features, self._missing)
 
     def rows(
-        self, schema: Schema, classes: tuple[Label, ...], what: str
+        self, schema: Schema, classes: tuple[Label, ...]
     ) -> Iterator[tuple[Batch, NDArray[np.int32], NDArray[np.int32], Real | None]]:
         """Each batch with the place of every row's class, its fold and its weight."""
         deal, place = _Deal(self.n_folds, self.seed), dict[Label, int]()
         known = {name: c for c, name in enumerate(classes)}
-        for batch in watched(self.source, what, self.source.name):
+        for batch in watched(self.source, "scoring", self.source.name):
             if not batch.n_rows:
                 continue
             batch.threads = self.labels.threads
