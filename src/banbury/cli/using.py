@@ -60,13 +60,17 @@ def _answers(given: Namespace, model: Model, posterior: Real) -> Iterator[tuple[
 
 
 def _as_json(given: Namespace, model: Model) -> Write:
+    encoded = json.JSONEncoder(ensure_ascii=False).encode
+
     def write(batch: Batch, posterior: Real) -> None:
+        lines = []
         for row, (name, probability, each) in enumerate(_answers(given, model, posterior)):
             found: dict[str, Any] = {} if batch.row_names is None else {"file": batch.row_names[row]}
             found |= {"class": name, "probability": probability}
             if given.posteriors:
                 found["posteriors"] = dict(zip(map(str, model.classes), each, strict=True))
-            print(json.dumps(found, ensure_ascii=False))
+            lines.append(encoded(found) + "\n")
+        sys.stdout.write("".join(lines))
 
     return write
 
