@@ -470,6 +470,15 @@ def test_show_a_tally_and_a_model(here, capsys):
     assert str(bb.load("play.banbury")) in shown and str(bb.load("tally.banbury")) in shown
 
 
+def test_show_what_tells_classes_apart(here, capsys):
+    found = said(capsys, "show", "play.banbury", "--informative", "2")
+    assert found == json.loads(json.dumps(bb.load("play.banbury").informative(2).to_dict()))
+    rows = lines_of(capsys, "show", "play.banbury", "--informative", "2", "--csv")
+    assert rows[0].startswith("class,feature,value,ratio") and len(rows) == 5
+    assert refused(capsys, "show", "tally.banbury", "--informative", "2")[0] == 1
+    assert refused(capsys, "show", "play.banbury", "--informative", "-2")[0] == 2
+
+
 # Tallies -------------------------------------------------------------------------------------------------------------
 
 

@@ -76,10 +76,16 @@ def _at(found: dict[str, Any], number: int, prefix: str) -> dict[str, Any]:
 
 
 def show(given: Namespace) -> None:
-    """What a file holds."""
+    """What a file holds; of a model also what tells its classes apart, if asked."""
+    if given.informative is not None:
+        found = inputs.model(given.file).informative(given.informative)
+        as_dict = found.to_dict()
+        rows = [{"class": each["class"], **ratio} for each in as_dict["classes"] for ratio in each["ratios"]]
+        output.result(given, as_dict, str(found), rows)
+        return
     thing = inputs.kept(given.file)
     tally = thing.tally if isinstance(thing, Model) else thing
-    found = {"file": given.file, "kind": "model" if isinstance(thing, Model) else "tally", **summary(tally)}
-    found |= {**(choices(thing) if isinstance(thing, Model) else {}), "schema": tally.schema.to_dict()}
+    about = {"file": given.file, "kind": "model" if isinstance(thing, Model) else "tally", **summary(tally)}
+    about |= {**(choices(thing) if isinstance(thing, Model) else {}), "schema": tally.schema.to_dict()}
     text = f"{thing}\n\n{tally}" if isinstance(thing, Model) else str(tally)
-    output.result(given, found, f"{text}\n\n{tally.schema}", found["features"])
+    output.result(given, about, f"{text}\n\n{tally.schema}", about["features"])

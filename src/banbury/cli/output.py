@@ -28,13 +28,14 @@ def result(
     elif how == "json":
         print(json.dumps(plain(found), indent=2, ensure_ascii=False))
     else:
-        single = {name: value for name, value in found.items() if not isinstance(value, (list, dict))}
-        as_csv([single] if rows is None else rows)
+        as_csv([found] if rows is None else rows)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The rows as CSV, without what is itself a list."""
     if rows:
-        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
+        writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

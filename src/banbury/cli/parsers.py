@@ -311,6 +311,8 @@ def _learning_curve(made: argparse.ArgumentParser) -> None:
 
 def _show(made: argparse.ArgumentParser) -> None:
     _file(made, "file")
+    text = "of a model the N values that best tell each class from the rest, as likelihood ratios"
+    made.add_argument("--informative", metavar="N", type=int, help=text)
 
 
 LEARN, USE, LOOK = "learn", "use", "look"
@@ -419,8 +421,8 @@ VERBS = (
         "show",
         LOOK,
         "Print what a file holds: schema, tally, model.",
-        "FILE",
-        ["banbury show adult.banbury"],
+        "FILE [--informative N]",
+        ["banbury show adult.banbury --informative 5"],
         _show,
         "looking",
     ),
