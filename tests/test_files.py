@@ -564,6 +564,7 @@ def test_a_calibration_is_not_kept_for_other_words(path: Path) -> None:
 def test_a_calibration_of_someone_elses_is_refused(model: bb.Model, path: Path) -> None:
     class Theirs:
         n_classes, keeps_order = 2, True
+        log_apply = None
 
     with pytest.raises(BadSetting, match=r"calibration must be one that bb\.calibrate made"):
         bb.save(model.calibrated(Theirs()), path)  # type: ignore[arg-type]

@@ -99,7 +99,7 @@ def several(alpha: Any) -> bool:
 def _told(splits: Sequence[Round]) -> str:
     """How many folds, and how many times."""
     each = [len(one.splits) for one in splits]
-    return f"{len(each)} × {each[0]}" if len(each) > 1 and len(set(each)) == 1 else str(sum(each))
+    return f"{len(each)} × {each[0]}" if len(each) > 1 and set(each) == {each[0]} != {1} else str(sum(each))
 
 
 def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation:

@@ -171,11 +171,11 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         raise errors.length_mismatch("folds", len(given), len(labels))
     masked = isinstance(given, np.ma.MaskedArray) and bool(np.ma.getmaskarray(given).any())
     values: list[Any] = [] if masked else np.asarray(given, dtype=object).tolist()
-    if len({isinstance(x, str) for x in values}) > 1:
-        raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other")
     plain = all(isinstance(x, (bool, int, float, str, np.generic)) or hasattr(x, "isoformat") for x in values)
     if masked or not plain or any(x != x for x in values):
         raise errors.bad_setting("folds", "an array with NaN, or with what is no number or name", WANTED)
+    if len({isinstance(x, str) for x in values}) > 1:
+        raise errors.bad_setting("folds", "an array of numbers and names", "an array of one or the other")
     try:
         names, numbers = np.unique(np.asarray(given), return_inverse=True)
     except TypeError:
