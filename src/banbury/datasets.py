@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from types import BuiltinFunctionType, ClassMethodDescriptorType, FunctionType, MethodDescriptorType, ModuleType
+from typing import Any, NamedTuple
+
+from banbury import errors
+
+# Every Python from 3.11 has them, and they do nothing but define things when they are imported.
+MODULES = "asyncio collections decimal email http logging mailbox multiprocessing tarfile unittest urllib xml".split()
+
 _PLAY_TENNIS = """
 outlook   temperature  humidity  wind    play
 sunny     hot          high      weak    no
@@ -68,6 +81,116 @@ def wine() -> dict[str, list[float] | list[str]]:
     }
     columns["cultivar"] = data.target_names[data.target].tolist()
     return columns
+
+
+def docstrings() -> dict[str, list[Any]]:
+    """The docstrings of twelve modules of Python's own standard library, some 2,000 texts, and the module each is from.
+
+    Beside the text: what it describes (its name, and the kind: function, method, property or class), how many parameters that
+    has (None where Python cannot tell), how many lines the text has, and whether the name is private. A text that occurs
+    twice is there once. How many there are depends on the version of Python.
+
+    >>> found = docstrings()
+    >>> list(found)
+    ['name', 'text', 'kind', 'parameters', 'lines', 'private', 'module']
+    >>> sorted(set(found["module"]))[:4], len(found["text"]) > 1_500
+    (['asyncio', 'collections', 'decimal', 'email'], True)
+    >>> i = found["name"].index("tarfile.is_tarfile")
+    >>> found["kind"][i], found["parameters"][i], found["private"][i], found["module"][i]
+    ('function', 1, False, 'tarfile')
+    """
+    return _table(list(_described(MODULES)))
+
+
+class _Described(NamedTuple):
+    """What has a docstring, under the name of the place where it was found."""
+
+    name: str
+    text: str
+    kind: str
+    parameters: int | None
+
+
+def _table(rows: list[_Described]) -> dict[str, list[Any]]:
+    owners = [row.name.partition(".")[0] for row in rows]
+    bare = [module for module in MODULES if module not in owners]
+    if bare:
+        raise errors.no_docstrings(bare)
+    return {
+        "name": [row.name for row in rows],
+        "text": [row.text for row in rows],
+        "kind": [row.kind for row in rows],
+        "parameters": [row.parameters for row in rows],
+        "lines": [len(row.text.splitlines()) for row in rows],
+        "private": [_is_private(row.name) for row in rows],
+        "module": owners,
+    }
+
+
+def _is_private(name: str) -> bool:
+    """Whether some part of the name begins with an underscore; ``__init__`` and the like are no secret."""
+    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
+
+
+def _described(names: list[str]) -> Iterator[_Described]:
+    """What has a docstring in these modules and all modules in them, each text once, in the order of the sources."""
+    seen: set[str] = set()
+    for name in names:
+        for module in _with_submodules(name):
+            for thing in _within(module, module.__name__, module.__name__):
+                if thing.text and thing.text not in seen:
+                    seen.add(thing.text)
+                    yield thing
+
+
+def _with_submodules(name: str) -> Iterator[ModuleType]:
+    """The module, and those inside it in the order of their names; but programs, and what needs another system."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = import_module(name)
+    except ImportError:  # asyncio.windows_events, for instance
+        return
+    yield module
+    for inner in sorted(info.name for info in pkgutil.iter_modules(getattr(module, "__path__", []))):
+        if inner not in ("__main__", "test", "tests"):
+            yield from _with_submodules(f"{name}.{inner}")
+
+
+def _within(holder: ModuleType | type, place: str, home: str) -> Iterator[_Described]:
+    """The functions and classes that are defined in a module, or the methods and classes in a class."""
+    for name, thing in list(vars(holder).items()):
+        if isinstance(thing, (staticmethod, classmethod)):
+            thing = thing.__func__
+        kind = _kind(thing, holder, home)
+        if kind is not None:
+            yield _Described(f"{place}.{name}", _docstring(thing), kind, _n_parameters(thing))
+        if kind == "class":
+            yield from _within(thing, f"{place}.{name}", home)
+
+
+def _kind(thing: Any, holder: ModuleType | type, home: str) -> str | None:
+    """What a thing is that is defined here; None of what is borrowed from elsewhere, and of mere values."""
+    inside = isinstance(holder, type)
+    if isinstance(thing, type):
+        within = not isinstance(holder, type) or thing.__qualname__.startswith(f"{holder.__qualname__}.")
+        return "class" if thing.__module__ == home and within else None
+    if isinstance(thing, (MethodDescriptorType, ClassMethodDescriptorType)):
+        return "method" if thing.__objclass__ is holder else None
+    if isinstance(thing, (FunctionType, BuiltinFunctionType)):
+        return ("method" if inside else "function") if thing.__module__ == home else None
+    return "property" if inside and isinstance(thing, property) else None
+
+
+def _docstring(thing: Any) -> str:
+    return inspect.cleandoc(thing.__doc__) if isinstance(thing.__doc__, str) else ""
+
+
+def _n_parameters(thing: Any) -> int | None:
+    try:
+        return len(inspect.signature(thing).parameters)
+    except (NameError, TypeError, ValueError):  # properties, and what is written in C and does not say
+        return None
 
 
 def _columns(text: str) -> dict[str, list[str]]:

@@ -168,6 +168,14 @@ def empty_data(source: str | None = None, why: str = "it has no rows") -> EmptyD
     return EmptyData(f"nothing to count{where(source)}: {why}.")
 
 
+def no_docstrings(modules: Sequence[str]) -> EmptyData:
+    return EmptyData(
+        f"no docstrings in {listed(modules)}: this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. "
+        "Run it without.",
+        modules=list(modules),
+    )
+
+
 def no_target(n_rows: int, target: Any) -> EmptyData:
     name = f" {target!r}" if isinstance(target, str) else ""
     return EmptyData(
@@ -347,6 +355,10 @@ def header_too_long(path: Any, length: int, most: int) -> BadFile:
         "Count columns of so many different values as text, or leave them out with features={...: None}.",
         path=str(path),
     )
+
+
+def unwritable_folder(path: Any, why: str) -> BadFile:
+    return BadFile(f"cannot write into the folder {path}: {why}. Name one that may be written to.", path=str(path))
 
 
 def broken_row(path: Any, line: int | None, expected: int, actual: int, text: str) -> BadFile:
