@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from io import TextIOWrapper
 from itertools import compress
 from pathlib import Path
-from textwrap import dedent
-from typing import Any
+from textwrap import dedent, fill
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,7 @@ Docs = dict[str, list[Any]]
 Real = NDArray[np.float64]
 
 WIDTH = 80
+MANY = 8  # mistakes of one sort that catch the eye
 FAMILIES = {"parameters": "poisson", "lines": "histogram"}
 EXPLAINED = "urllib.robotparser.RobotFileParser.read"
 FORGOTTEN = "tarfile"
@@ -42,16 +45,22 @@ def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
     docs = bb.datasets.docstrings()
     place = _made(folder)
     page = _Page()
-    page.say("Which module of Python's standard library is a docstring from? Here is how Banbury learns to tell. ")
+    n_rows, version = len(docs["text"]), platform.python_version()
+    page.say(
+        f"From which module is a docstring? Banbury learns it from {n_rows:,} docstrings of twelve modules of Python {version}. "
+        "Every figure below is computed now, and every line after >>> can be pasted into Python."
+    )
     tally = count(page, docs)
     tuned, found = validate(page, docs)
     confusion(page, found)
     explain(page, docs, tally, tuned.best["alpha"])
     classifier = calibrate(page, docs)
     forget(page, docs, tally, tuned.best["alpha"])
-    keep(page, docs, tuned.model.calibrated(classifier.calibration_), place)
+    keep(page, docs, tally, tuned.model.calibrated(classifier.calibration_), place)
     your_own(page)
-    page.say(f"\nAll this took {time.monotonic() - start:.0f} seconds, with the docstrings of Python {platform.python_version()}.")
+    page.say(
+        f"All of this took {time.monotonic() - start:.0f} seconds. Another Python has other docstrings, and other figures."
+    )
 
 
 # The steps ------------------------------------------------------------------------------------------------------------
@@ -70,11 +79,16 @@ def count(page: _Page, docs: Docs) -> bb.Tally:
     )
     tally = bb.count(docs, target="module", features=FAMILIES)
     page.result(str(tally))
-    page.say(
-        "One model for text, categories and numbers together. Texts, kinds and flags were known by their types. "
-        "Two columns got another family by hand: a number of parameters is a small count, so Poisson; lines have a long "
-        "tail that no bell curve fits, so a histogram. Words are runs of two or more letters or digits, in lower case. "
-        "Names tell nothing about the next row, so they were left out."
+    page.say("One model of all these columns, each with a family that suits it:")
+    page.pairs(
+        [
+            ("text", "a bag of words, each of two or more letters or digits, in lower case"),
+            ("kind", "one word of a few: categorical"),
+            ("parameters", "a small count, so we chose Poisson"),
+            ("lines", "a long tail that no bell curve fits, so we chose a histogram"),
+            ("private", "yes or no: Bernoulli"),
+            ("name", "different in every row, and so left out without being told"),
+        ]
     )
     return tally
 
@@ -101,9 +115,9 @@ def validate(page: _Page, docs: Docs) -> tuple[bb.Tuning, bb.CrossValidation]:
         ]
     )
     page.say(
-        "Every row was judged by a model that had not seen it. That model is exact, and cheap: the tally of all rows "
-        'minus the tally of a fifth. α is how many times each word is thought to have been seen before counting; "auto" '
-        "chooses it anew within each four fifths. Of all rows it chooses:"
+        "Each row was judged by a model that had not seen it, and exactly: the tally of four fifths is that of all rows minus "
+        "a fifth, so nothing is counted again. α is added to every count, which makes a word not seen yet rare instead of "
+        'impossible. "auto" chooses it by log loss: above anew within each four fifths, and now for all rows.'
     )
     page.code(
         """
@@ -125,15 +139,17 @@ def confusion(page: _Page, found: bb.CrossValidation) -> None:
     worst = np.argsort(-wrong, axis=None, kind="stable")[:3]
     pairs = [(found.labels[i // len(wrong)], found.labels[i % len(wrong)], wrong.flat[i]) for i in worst]
     told = ", ".join(f"{true} for {given} ({n} times)" for true, given, n in pairs)
-    page.say(f"Down: where a docstring is from. Across: the answer. Most often it takes {told}.")
+    page.say(
+        f"Down: where a docstring is from. Across: the answer. Last: how many are right. Most often it takes {told}."
+    )
 
 
 def explain(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
     page.title("Why: one docstring, word by word")
     page.code(
         f"""
-        row = {{name: column[docs["name"].index("{EXPLAINED}")]
-               for name, column in docs.items()}}
+        i = docs["name"].index("{EXPLAINED}")
+        row = {{name: column[i] for name, column in docs.items()}}
         unseen = tally - tally.count(row)
         bb.estimate(unseen, alpha=tuned.best["alpha"]).explain(row)
         """
@@ -142,8 +158,8 @@ def explain(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
     why = bb.estimate(tally - tally.count(row), alpha=alpha).explain(row)
     page.evidence(why)
     page.say(
-        "The model answers without ever having seen this row: it was subtracted. A deciban is a step of evidence: +3 "
-        "doubles the odds, +10 makes them ten times as long. The prior and the pieces add up to the sum, which is the answer."
+        "This model has never seen the row: it was subtracted. Evidence is weighed in decibans: +3 doubles the odds, +10 makes "
+        "them ten times as long. The prior and all the pieces add up to the sum, and the sum is the answer."
     )
 
 
@@ -155,9 +171,13 @@ def calibrate(page: _Page, docs: Docs) -> bb.NaiveBayesClassifier:
         learned = {name: [value for i, value in enumerate(column) if i % 5]
                    for name, column in docs.items()}
         modules, truth = learned.pop("module"), held_out.pop("module")
-        clf = bb.NaiveBayesClassifier(families, alpha="auto", calibrate="temperature")
-        after = clf.fit(learned, modules).predict_proba(held_out)
+        clf = bb.NaiveBayesClassifier(families, alpha="auto",
+                                      calibrate="temperature").fit(learned, modules)
+        steps = bb.NaiveBayesClassifier(families, alpha=clf.alpha_,
+                                        calibrate="isotonic").fit(learned, modules)
         before = clf.model_.calibrated(None).posterior(held_out)
+        after = clf.predict_proba(held_out)
+        after_steps = steps.predict_proba(held_out)
         """
     )
     held_out = {name: column[::5] for name, column in docs.items()}
@@ -165,27 +185,33 @@ def calibrate(page: _Page, docs: Docs) -> bb.NaiveBayesClassifier:
     modules, truth = learned.pop("module"), held_out.pop("module")
     clf = bb.NaiveBayesClassifier(FAMILIES, alpha="auto", calibrate="temperature").fit(learned, modules)
     steps = bb.NaiveBayesClassifier(FAMILIES, alpha=clf.alpha_, calibrate="isotonic").fit(learned, modules)
-    before, after = clf.model_.calibrated(None).posterior(held_out), clf.predict_proba(held_out)
+    before = clf.model_.calibrated(None).posterior(held_out)
+    after, after_steps = clf.predict_proba(held_out), steps.predict_proba(held_out)
     answers = clf.model_.labels.searchsorted(truth)
     page.measures(
-        ["log loss", "calibration error"],
+        ["log loss", "calibration error", "claims", "right"],
         [
             ("before", _honesty(before, answers)),
             (f"after: {clf.calibration_}", _honesty(after, answers)),
-            ('after: calibrate="isotonic"', _honesty(steps.predict_proba(held_out), answers)),
+            ("after: isotonic", _honesty(after_steps, answers)),
         ],
     )
     page.say(
-        f"Measured on every fifth row, {len(truth):,} of them, which nothing was learned from. Log loss is dear where it is sure and "
-        "wrong; calibration error is how far what it claims is from how often it is right. Lower is better, and * marks the "
-        "lowest. Naive Bayes is too sure of itself, most of all of its worst mistake here:"
+        f"Measured on every fifth row, {len(truth):,} in all, from which nothing was learned. Log loss punishes being sure and "
+        "wrong. Calibration error is how far what it claims is from how often it is right; beside it, what it claims and gets "
+        "right on average. A temperature divides all evidence by one number; isotonic learns a staircase for each class. "
+        "This is the mistake that the temperature humbles most:"
     )
-    sure = np.where(before.argmax(axis=1) == answers, 0.0, before.max(axis=1))
-    worst = int(sure.argmax())
+    humbled = np.where(before.argmax(axis=1) == answers, -1.0, before.max(axis=1) - after.max(axis=1))
+    worst = int(humbled.argmax())
     page.quote(held_out["text"][worst])
-    page.say(f"  {'truth':14}{truth[worst]}")
-    page.say(f"  {'before':14}{_ranked(clf.model_.labels, before[worst])}")
-    page.say(f"  {'after':14}{_ranked(clf.model_.labels, after[worst])}")
+    page.pairs(
+        [
+            ("truth", truth[worst]),
+            ("before", _ranked(clf.model_.labels, before[worst])),
+            ("after", _ranked(clf.model_.labels, after[worst])),
+        ]
+    )
     return clf
 
 
@@ -204,30 +230,36 @@ def forget(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
     without = tally - part
     page.result(str((without.n_rows, len(without.classes), FORGOTTEN in without.classes)))
     same = without == tally.count(_rows(docs, FORGOTTEN, False))
-    page.say(f"The same as if the other modules had been counted alone? {same}. Asked where this is from, it said and says:")
+    page.say(
+        f"The tally of the other modules, counted alone, is identical: {same}. Asked about a docstring of {FORGOTTEN}:"
+    )
     asked = _row(docs, ASKED)
     page.quote(asked["text"])
-    for when, known in (("before", tally), ("forgotten", without), ("learned back", without + part)):
-        model = bb.estimate(known, alpha=alpha)
-        page.say(f"  {when:14}{_ranked(model.labels, model.posterior(asked)[0])}")
+    page.pairs([(when, _answer(known, alpha, asked)) for when, known in (("before", tally), ("forgotten", without))])
     page.code("without + part == tally")
     page.result(str(without + part == tally))
+    page.say("Learned back: the identical tally, and so the identical model.")
 
 
-def keep(page: _Page, docs: Docs, model: bb.Model, place: Path) -> None:
+def keep(page: _Page, docs: Docs, tally: bb.Tally, model: bb.Model, place: Path) -> None:
     page.title("A model in a file, and a report")
     file, sheet = place / "docstrings.banbury", place / "report.html"
     page.code(
         f"""
         model = tuned.model.calibrated(clf.calibration_)
-        bb.save(model, {str(file)!r})
-        bb.report(model, docs, target="module", path={str(sheet)!r})
+        bb.save(model, {_quoted(file)})
+        bb.load({_quoted(file)}).tally == tally
         """
     )
     bb.save(model, file)
+    loaded = bb.load(file)
+    page.result(str(isinstance(loaded, bb.Model) and loaded.tally == tally))
+    page.code(f'bb.report(model, docs, target="module", path={_quoted(sheet)})')
     report(model, docs, sheet)
-    for path, what in ((file, "loading it runs nothing that is in it"), (sheet, "open it in a browser")):
-        page.say(f"{path}  ({path.stat().st_size / 1000:,.0f} kB): {what}")
+    page.say(
+        "Both can be sent to others: loading the model runs nothing that is in it, and the report opens in a browser."
+    )
+    page.links([file, sheet])
 
 
 def report(model: bb.Model, docs: Docs, path: Path) -> None:
@@ -242,7 +274,7 @@ def your_own(page: _Page) -> None:
         banbury fit mail/ -o mail.banbury
         banbury fit orders.csv --target status -o orders.banbury
         banbury predict orders.banbury new-orders.csv
-        banbury explain orders.banbury new-orders.csv
+        banbury explain mail.banbury --text "free lunch at the meeting"
         """
     )
     page.say("In Python:")
@@ -284,16 +316,32 @@ def _most_frequent(found: bb.CrossValidation) -> Any:
     return found.classes[int(found.confusion.sum(axis=1).argmax())]
 
 
-def _honesty(posteriors: Real, truth: NDArray[np.int64]) -> list[float]:
-    """Log loss and calibration error."""
+def _honesty(posteriors: Real, truth: NDArray[np.int64]) -> list[str]:
+    """Log loss, calibration error, the mean probability of the answers, and the share of them that is right."""
     from sklearn.metrics import log_loss
 
-    return [float(log_loss(truth, posteriors, labels=range(posteriors.shape[1]))), reliability(posteriors, truth).error]
+    lost = float(log_loss(truth, posteriors, labels=range(posteriors.shape[1])))
+    claimed, right = float(posteriors.max(axis=1).mean()), float((posteriors.argmax(axis=1) == truth).mean())
+    return [f"{lost:.3f}", f"{reliability(posteriors, truth).error:.3f}", f"{claimed:.1%}", f"{right:.1%}"]
+
+
+def _quoted(path: Path) -> str:
+    return json.dumps(str(path), ensure_ascii=False)
+
+
+def _answer(tally: bb.Tally, alpha: float, row: dict[str, Any]) -> str:
+    model = bb.estimate(tally, alpha=alpha)
+    return _ranked(model.labels, model.posterior(row)[0])
 
 
 def _ranked(labels: NDArray[Any], posterior: Real, most: int = 3) -> str:
     best = np.argsort(-posterior, kind="stable")[:most]
-    return "   ".join(f"{labels[c]} {posterior[c]:.1%}" for c in best)
+    return "   ".join(f"{labels[c]} {_percent(posterior[c])}" for c in best)
+
+
+def _percent(share: float) -> str:
+    """Never all or nothing, which is not what a model says."""
+    return "> 99.9%" if share > 0.999 else "< 0.1%" if share < 0.001 else f"{share:.1%}"
 
 
 # How it is printed ----------------------------------------------------------------------------------------------------
@@ -303,67 +351,90 @@ class _Page:
     """Rich on a terminal; where it is piped the same words without colour, 80 columns wide."""
 
     def __init__(self) -> None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # where α and █ cannot be written
         self.console = Console(highlight=False, soft_wrap=False)
         self.console.width = min(self.console.width, WIDTH) if self.console.is_terminal else WIDTH
         self.n_titles = 0
+        self.below_title = True
 
     def title(self, text: str) -> None:
         self.n_titles += 1
         self.console.print()
         self.console.print(Rule(Text(f"{self.n_titles}  {text}", "bold"), align="left", style="dim"))
+        self.below_title = True
+
+    def gap(self) -> None:
+        """A blank line between paragraphs; none below a title."""
+        if not self.below_title:
+            self.console.print()
+        self.below_title = False
 
     def say(self, text: str) -> None:
-        self.console.print(Text(text))
+        """A paragraph."""
+        self.gap()
+        self.console.print(Text(fill(text, self.console.width)))
+
+    def pairs(self, rows: Sequence[tuple[str, str]]) -> None:
+        """A word, and what is to be said of it."""
+        width = max(len(name) for name, _ in rows)
+        for name, text in rows:
+            self._line(Text.assemble("  ", (f"{name:{width}}", "bold"), f"  {text}"))
 
     def result(self, text: str) -> None:
         """What Python answers, as it is."""
-        self.console.print(Text(text), no_wrap=True, overflow="ignore", crop=False)
+        for line in text.splitlines():
+            self._line(Text(line), "ellipsis")
 
     def code(self, source: str) -> None:
         """Lines to paste into Python."""
-        lines = dedent(source).strip().splitlines()
-        for line in lines:
+        self.gap()
+        for line in dedent(source).strip().splitlines():
             prompt = "... " if line.startswith((" ", ")")) else ">>> "
-            self.console.print(Text.assemble((prompt, "dim"), (line, "cyan")), no_wrap=True, overflow="ignore", crop=False)
+            self._line(Text.assemble((prompt, "dim"), (line, "cyan")))
 
     def shell(self, source: str, prompt: str = "$ ") -> None:
         """Lines to paste into a terminal."""
         for line in dedent(source).strip().splitlines():
-            self.console.print(Text.assemble("  ", (prompt, "dim"), (line, "cyan")))
+            self._line(Text.assemble("  ", (prompt, "dim"), (line, "cyan")))
 
     def quote(self, text: str) -> None:
         """A docstring's first paragraph, on one line if it fits."""
-        self.console.print(Text(f"“{_paragraph(text)}”", "italic"))
+        self.console.print(Text(fill(f"“{_paragraph(text)}”", self.console.width), "italic"))
 
     def bars(self, rows: Sequence[tuple[str, float, str]]) -> None:
         """Shares, drawn."""
         width = max(len(name) for name, _, _ in rows)
         for name, share, error in rows:
             bar = ("█" * round(30 * share), "green")
-            self.console.print(Text.assemble(f"  {name:{width}}  {share:6.1%} {error:7}  ", bar))
+            self._line(Text.assemble(f"  {name:{width}}  {share:6.1%} {error:7}  ", bar))
 
     def squares(self, table: NDArray[Any], names: Sequence[str]) -> None:
         """A square table of counts: what is right in green, what is wrong in red, and the share that is right."""
         width = max(map(len, names))
         head = "".join(f" {name[:4]:>4}" for name in names)
-        self.console.print(Text(f"{'':{width}}{head}  hit", "dim"))
+        self._line(Text(f"{'':{width}}{head}     ", "dim"))
         for i, (name, row) in enumerate(zip(names, table, strict=True)):
             line = Text(f"{name:{width}}")
             for j, n in enumerate(row):
-                line.append(f" {n or '·':>4}", "bold green" if i == j else "red" if n else "dim")
+                line.append(f" {n or '·':>4}", _shade(n, i == j))
             share = row[i] / row.sum()
-            self.console.print(line.append(f" {share:4.0%}", "dim"), no_wrap=True, crop=False)
+            self._line(line.append(f" {share:4.0%}", "dim"))
 
-    def measures(self, names: Sequence[str], rows: Sequence[tuple[str, list[float]]]) -> None:
-        """Numbers under their names; the lowest of each is marked."""
+    def measures(self, names: Sequence[str], rows: Sequence[tuple[str, list[str]]]) -> None:
+        """Numbers under their names."""
         width = max(len(name) for name, _ in rows)
-        lowest = [min(values) for values in zip(*(values for _, values in rows), strict=True)]
-        self.console.print(Text(f"  {'':{width}}" + "".join(f"  {name:>17} " for name in names), "dim"))
+        head = "".join(f"  {name:>8}" for name in names)
+        self._line(Text(f"  {'':{width}}{head}", "dim"))
         for name, values in rows:
-            line = Text(f"  {name:{width}}")
-            for value, low in zip(values, lowest, strict=True):
-                line.append(f"  {value:17.3f}{'*' if value == low else ' '}", "bold green" if value == low else "")
-            self.console.print(line)
+            cells = "".join(f"  {value:>{max(8, len(column))}}" for column, value in zip(names, values, strict=True))
+            self._line(Text.assemble(f"  {name:{width}}", (cells, "bold")))
+
+    def links(self, paths: Sequence[Path]) -> None:
+        """Files, which many terminals open on a click."""
+        for path in paths:
+            size = f"{path.stat().st_size / 1000:,.0f} kB"
+            self._line(Text.assemble("  ", (str(path), f"bold link {path.resolve().as_uri()}"), f"  {size}"))
 
     def evidence(self, why: bb.Explanation) -> None:
         """The text with its words coloured by what they say, and the explanation."""
@@ -373,12 +444,24 @@ class _Page:
                 text.stylize(_colour(piece.decibans), start, end)
         self.console.print(Text("“").append_text(text).append("”"))
         for line in str(why).splitlines():
-            self.console.print(Text(line, {"+": "green", "-": "red"}.get(line[-1:], "")), no_wrap=True, crop=False)
+            start = len(line.rstrip("+-…"))
+            self._line(Text.assemble(line[:start], (line[start:], "green" if "+" in line[start:] else "red")))
+
+    def _line(self, line: Text, overflow: Literal["ignore", "ellipsis"] = "ignore") -> None:
+        """One line, whatever its length; or as much of it as there is room for."""
+        line.rstrip()
+        self.console.print(line, no_wrap=True, overflow=overflow, crop=overflow != "ignore")
 
 
 def _colour(decibans: float) -> str:
-    strong = "bold " if abs(decibans) >= 3 else ""
-    return strong + ("green" if decibans > 0 else "red")
+    """Strong evidence is bold, and next to none has no colour."""
+    if abs(decibans) < 1:
+        return ""
+    return ("bold " if abs(decibans) >= 3 else "") + ("green" if decibans > 0 else "red")
+
+
+def _shade(n: int, right: bool) -> str:
+    return "bold green" if right else "bold red" if n >= MANY else "" if n else "dim"
 
 
 def _paragraph(text: str) -> str:
