@@ -24,7 +24,7 @@ need_cargo = @command -v cargo >/dev/null || { \
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-10s %s\n", $$1, $$2 }'
 
-demo: .venv/core.stamp ## See it work: PlayTennis, wine and mail, counted, classified and explained
+demo: .venv/core.stamp ## See it work on docstrings of Python's own library, in ten seconds; leaves a model and a report in banbury-demo/
 	@$(bin)/python -m banbury.demo
 
 test: .venv/core.stamp ## Run every test: the Rust kernels, the package, and the examples in README and docs
@@ -51,7 +51,7 @@ wheel: .venv/tools.stamp ## Build a wheel for this platform into dist/
 	$(bin)/maturin build --release $(locked) --out dist
 
 clean: ## Remove everything that was built, .venv included
-	rm -rf .venv dist rust/target src/banbury/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist banbury-demo rust/target src/banbury/_core*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/made.stamp:

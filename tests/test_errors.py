@@ -21,7 +21,7 @@ import pytest
 from scipy import sparse
 
 import banbury as bb
-from banbury import errors
+from banbury import datasets, demo, errors
 from banbury.calibration import Calibration, calibrate
 from banbury.cli import main
 from banbury.dependence import diagnose
@@ -298,6 +298,18 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda _: bb.load(Path(__file__).parent / "golden" / "hostile" / "format-999.banbury"),
         errors.UnknownFormat,
         ["format 999", "reads format 1", "a newer one"],
+    ),
+    (
+        "unwritable_folder",
+        lambda d: demo.main(d / file(d, "x\n") / "demo"),
+        errors.BadFile,
+        ["cannot write into the folder", "demo", "Not a directory", "may be written to"],
+    ),
+    (
+        "no_docstrings",
+        lambda _: datasets._table([]),
+        errors.EmptyData,
+        ["no docstrings in asyncio, collections", "-OO", "Run it without"],
     ),
     (
         "changed_data",

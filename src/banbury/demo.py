@@ -82,7 +82,7 @@ def count(page: _Page, docs: Docs) -> bb.Tally:
     page.say("One model of all these columns, each with a family that suits it:")
     page.pairs(
         [
-            ("text", "a bag of words, each of two or more letters or digits, in lower case"),
+            ("text", "a bag of words of two or more letters or digits, in lower case"),
             ("kind", "one word of a few: categorical"),
             ("parameters", "a small count, so we chose Poisson"),
             ("lines", "a long tail that no bell curve fits, so we chose a histogram"),
@@ -146,15 +146,16 @@ def confusion(page: _Page, found: bb.CrossValidation) -> None:
 
 def explain(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
     page.title("Why: one docstring, word by word")
+    chosen = _known(docs, EXPLAINED)
     page.code(
         f"""
-        i = docs["name"].index("{EXPLAINED}")
+        i = docs["name"].index("{chosen}")
         row = {{name: column[i] for name, column in docs.items()}}
         unseen = tally - tally.count(row)
         bb.estimate(unseen, alpha=tuned.best["alpha"]).explain(row)
         """
     )
-    row = _row(docs, EXPLAINED)
+    row = _row(docs, chosen)
     why = bb.estimate(tally - tally.count(row), alpha=alpha).explain(row)
     page.evidence(why)
     page.say(
@@ -233,7 +234,7 @@ def forget(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
     page.say(
         f"The tally of the other modules, counted alone, is identical: {same}. Asked about a docstring of {FORGOTTEN}:"
     )
-    asked = _row(docs, ASKED)
+    asked = _row(docs, _known(docs, ASKED))
     page.quote(asked["text"])
     page.pairs([(when, _answer(known, alpha, asked)) for when, known in (("before", tally), ("forgotten", without))])
     page.code("without + part == tally")
@@ -299,6 +300,12 @@ def _made(folder: str | os.PathLike[str]) -> Path:
             return place
     except OSError as problem:
         raise errors.unwritable_folder(place, problem.strerror or str(problem)) from None
+
+
+def _known(docs: Docs, name: str) -> str:
+    """This name; where this Python does not have it, the last one of its module."""
+    names: list[str] = docs["name"]
+    return name if name in names else [other for other in names if other.startswith(name.partition(".")[0])][-1]
 
 
 def _row(docs: Docs, name: str) -> dict[str, Any]:
