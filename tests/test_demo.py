@@ -130,6 +130,7 @@ def test_the_forgotten_module_is_gone_and_comes_back(printed: str) -> None:
     before, forgotten = re.findall(r"^  (?:before|forgotten) +(\w+) ", shown, re.MULTILINE)
     assert (before, forgotten == "tarfile") == ("tarfile", False)
     assert ">>> without + part == tally\nTrue\n" in shown
+    assert ">>> (back == bb.estimate(tally).posterior(docs)).all()\nTrue\n" in shown
 
 
 def test_the_model_and_the_report_are_left_in_the_folder(printed: str, folder: Path) -> None:

@@ -237,9 +237,17 @@ def forget(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
     asked = _row(docs, _known(docs, ASKED))
     page.quote(asked["text"])
     page.pairs([(when, _answer(known, alpha, asked)) for when, known in (("before", tally), ("forgotten", without))])
+    page.say("Learned back, is it the tally it was? And is every probability of every row the same, to the last bit?")
     page.code("without + part == tally")
     page.result(str(without + part == tally))
-    page.say("Learned back: the identical tally, and so the identical model.")
+    page.code(
+        """
+        back = bb.estimate(without + part).posterior(docs)
+        (back == bb.estimate(tally).posterior(docs)).all()
+        """
+    )
+    back, before = (bb.estimate(known).posterior(docs) for known in (without + part, tally))
+    page.result(str((back == before).all()))
 
 
 def keep(page: _Page, docs: Docs, tally: bb.Tally, model: bb.Model, place: Path) -> None:
@@ -480,3 +488,5 @@ if __name__ == "__main__":
         main(*sys.argv[1:2])
     except errors.BanburyError as problem:
         sys.exit(f"banbury demo: {problem}")
+    except KeyboardInterrupt:
+        sys.exit(130)
