@@ -99,6 +99,13 @@ def plotted_without_matplotlib() -> Any:
         return curve.plot()
 
 
+def docstrings_that_were_stripped() -> Any:
+    """As `python -OO` has them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "_docstring", lambda _: "")
+        return datasets.docstrings()
+
+
 # The function of errors.py, a call that leads to it (given a folder), the class, and what the text must say.
 def banbury(*arguments: Any) -> None:
     main([*map(str, arguments), "--debug"])
@@ -307,7 +314,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "no_docstrings",
-        lambda _: datasets._table([]),
+        lambda _: docstrings_that_were_stripped(),
         errors.EmptyData,
         ["no docstrings in asyncio, collections", "-OO", "Run it without"],
     ),

@@ -75,7 +75,7 @@ def test_one_version_everywhere() -> None:
     assert f"## {banbury.__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars", "scipy.stats", "matplotlib"])
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars", "scipy.stats", "matplotlib", "rich"])
 def test_import_banbury_leaves_heavy_libraries_alone(library: str) -> None:
     code = f"import sys, banbury; print({library!r} in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
