@@ -1,6 +1,6 @@
-"""What tests share: the hypothesis profiles, and the public data sets that are too large to ship.
+"""What tests share: the hypothesis profiles, the lectures' figures, and the public data sets that are too large to ship.
 
-Those are looked for in the folder that BANBURY_DATA names, and unpacked into pytest's own temporary folder; a test that
+Those last are looked for in the folder that BANBURY_DATA names, and unpacked into pytest's own temporary folder; a test that
 needs one is skipped when the variable is unset.
 """
 
@@ -20,12 +20,32 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 
+import lectures
+
 # `HYPOTHESIS_PROFILE=thorough make test` looks twenty times harder. Let the profile say how many examples a law is
 # tried on: a number given to one test's @settings would not grow with it.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-lectures", action="store_true", help="put the figures found into docs/lectures.md")
+
+
+@pytest.fixture
+def figure(pytestconfig: pytest.Config) -> Callable[[int, str, str, str, str], None]:
+    """``figure(row, what, said, found, call)`` is a line of docs/lectures.md: there already, or put there when asked."""
+
+    def told(row: int, what: str, said: str, found: str, call: str) -> None:
+        made = lectures.line(row, what, said, found, call)
+        if pytestconfig.getoption("--write-lectures"):
+            lectures.write(made)
+        assert made in lectures.lines(), f"docs/lectures.md has another figure; {lectures.COMMAND} writes it anew"
+
+    return told
+
 
 ADULT = """age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain
     capital_loss hours_per_week native_country income""".split()

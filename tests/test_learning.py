@@ -443,7 +443,9 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
 # Row 18 of the lectures
 
 
-def test_the_learning_curve_of_20_newsgroups_rises_to_the_lectures_89_percent(archived: Any, newsgroups: Any) -> None:
+def test_the_learning_curve_of_20_newsgroups_rises_to_the_lectures_89_percent(
+    archived: Any, newsgroups: Any, figure: Any
+) -> None:
     """A third withheld, words pruned as in row 17, full headers (of which Newsgroups: names the class)."""
     files = archived("20_newsgroups")
     texts = [newsgroups.datasets.decoded(content) for content in files.values()]
@@ -457,12 +459,19 @@ def test_the_learning_curve_of_20_newsgroups_rises_to_the_lectures_89_percent(ar
     assert 0.88 <= curve.mean_accuracy[-1] <= 0.905  # row 17: 0.892
     assert curve.random_guess == 0.05
     assert curve.majority == pytest.approx(0.05, abs=0.001)
+    figure(
+        18,
+        "learning curve of 20 Newsgroups, a third withheld: after 100, 1,000 and 13,331 posts",
+        "rises to 89 %",
+        ", ".join(f"{curve.mean_accuracy[i]:.1%}" for i in (0, 2, 4)),
+        "bb.learning_curve(texts, labels, features=pruned)",
+    )
 
 
 # Row 34 of the lectures
 
 
-def test_on_few_messages_naive_bayes_is_ahead_of_logistic_regression(unpacked: Any) -> None:
+def test_on_few_messages_naive_bayes_is_ahead_of_logistic_regression(unpacked: Any, figure: Any) -> None:
     """SMS spam, TF-IDF weights and a penalty chosen by cross-validation for logistic regression, which catches up later."""
     lines = (unpacked("sms-spam") / "SMSSpamCollection").read_text(encoding="utf-8").splitlines()
     kinds, texts = zip(*(line.split("\t", 1) for line in lines), strict=True)
@@ -474,3 +483,11 @@ def test_on_few_messages_naive_bayes_is_ahead_of_logistic_regression(unpacked: A
     assert np.all(ahead.mean(axis=0)[:3] > 0.02)
     assert np.all(ahead.mean(axis=0)[:3] > 2 * error[:3])
     assert abs(ahead.mean(axis=0)[3]) < 0.01
+    both = zip(curve.mean_accuracy, curve.beside.mean_accuracy, strict=True)
+    figure(
+        34,
+        "generative against discriminative: SMS spam after 20, 50, 100 and 1,000 messages, naive Bayes : logistic regression",
+        "naive Bayes ahead on few rows",
+        ", ".join(f"{ours:.0%} : {theirs:.0%}" for ours, theirs in both),
+        'bb.learning_curve(texts, kinds, beside="logistic_regression")',
+    )

@@ -1,6 +1,6 @@
 """The lectures' worked examples, one test per row of the requirement, with the figures they give.
 
-Rows 18 and 34, learning curves, are in test_learning.py.
+Rows 18 and 34, learning curves, are in test_learning.py. What a test hands to ``figure`` is a line of docs/lectures.md.
 """
 
 from __future__ import annotations
@@ -45,17 +45,30 @@ def share(answers: Any, truth: Any) -> float:
     return float(np.mean(np.asarray(answers) == np.asarray(truth)))
 
 
+def fractions(*numbers: float) -> str:
+    """Numbers as the fractions that they are."""
+    return ", ".join(str(Fraction(number).limit_denominator(1000)) for number in numbers)
+
+
 # Row 9
 
 
-def test_play_tennis_products_and_posterior():
+def test_play_tennis_products_and_posterior(figure):
     model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"), how="mle")
     no, yes = np.exp(model.log_joint(SUNNY_COOL_HIGH_STRONG))[0]
     assert no == pytest.approx(5 / 14 * 3 / 5 * 1 / 5 * 4 / 5 * 3 / 5, rel=1e-12)
     assert yes == pytest.approx(9 / 14 * 2 / 9 * 3 / 9 * 3 / 9 * 3 / 9, rel=1e-12)
     assert (round(yes, 4), round(no, 4)) == (0.0053, 0.0206)
     assert model.predict(SUNNY_COOL_HIGH_STRONG).tolist() == ["no"]
-    assert model.posterior(SUNNY_COOL_HIGH_STRONG)[0, 0] == pytest.approx(0.795, abs=5e-4)
+    sure = model.posterior(SUNNY_COOL_HIGH_STRONG)[0, 0]
+    assert sure == pytest.approx(0.795, abs=5e-4)
+    figure(
+        9,
+        "PlayTennis, ⟨sunny, cool, high, strong⟩: prior times likelihoods, and the posterior",
+        "yes .0053, no .0206; no with .795",
+        f"yes {yes:.4f}, no {no:.4f}; no with {sure:.3f}",
+        'bb.estimate(tally, how="mle").log_joint(today)',
+    )
 
 
 # Row 10
@@ -66,24 +79,48 @@ def enjoy_sport() -> bb.Tally:
     return bb.count(bb.datasets.enjoy_sport(), target="play")
 
 
-def test_enjoy_sport_parameters_are_the_shares_of_rows(enjoy_sport):
+def test_enjoy_sport_parameters_are_the_shares_of_rows(enjoy_sport, figure):
     model = bb.estimate(enjoy_sport, how="mle")
     assert dict(zip(model.classes, np.exp(model.log_prior), strict=True)) == pytest.approx({"no": 1 / 4, "yes": 3 / 4})
     assert model.likelihood("sky", "sunny") == pytest.approx({"yes": 1, "no": 0})
     assert model.likelihood("humid", "high") == pytest.approx({"yes": 2 / 3, "no": 1})
+    sunny, high = model.likelihood("sky", "sunny"), model.likelihood("humid", "high")
+    figure(
+        10,
+        "EnjoySport by counting: P(sunny | play), P(sunny | not), P(high | play), P(high | not)",
+        "1, 0, 2/3, 1",
+        fractions(sunny["yes"], sunny["no"], high["yes"], high["no"]),
+        'bb.estimate(tally, how="mle").likelihood("sky", "sunny")',
+    )
 
 
-def test_enjoy_sport_adds_one_over_the_values_seen(enjoy_sport):
+def test_enjoy_sport_adds_one_over_the_values_seen(enjoy_sport, figure):
     model = bb.estimate(enjoy_sport, how="mean", alpha=1)
-    assert model.likelihood("sky", "sunny") == pytest.approx({"yes": 4 / 5, "no": 1 / 3}, rel=1e-14)
-    assert model.likelihood("humid", "high") == pytest.approx({"yes": 3 / 5, "no": 2 / 3}, rel=1e-14)
+    sunny, high = model.likelihood("sky", "sunny"), model.likelihood("humid", "high")
+    assert sunny == pytest.approx({"yes": 4 / 5, "no": 1 / 3}, rel=1e-14)
+    assert high == pytest.approx({"yes": 3 / 5, "no": 2 / 3}, rel=1e-14)
+    figure(
+        10,
+        "the same with one added to each of two values",
+        "4/5, 1/3, 3/5, 2/3",
+        fractions(sunny["yes"], sunny["no"], high["yes"], high["no"]),
+        'bb.estimate(tally, how="mean", alpha=1)',
+    )
 
 
-def test_enjoy_sport_adds_one_over_the_values_that_can_be():
+def test_enjoy_sport_adds_one_over_the_values_that_can_be(figure):
     sky = bb.Categorical(values=["sunny", "rainy", "cloudy"])
     tally = bb.count(bb.datasets.enjoy_sport(), target="play", features={"sky": sky})
     model = bb.estimate(tally, how="mean", alpha=1)
-    assert model.likelihood("sky", "sunny") == pytest.approx({"yes": 2 / 3, "no": 1 / 4}, rel=1e-14)
+    sunny = model.likelihood("sky", "sunny")
+    assert sunny == pytest.approx({"yes": 2 / 3, "no": 1 / 4}, rel=1e-14)
+    figure(
+        10,
+        "the same when the sky can be cloudy too: P(sunny | play), P(sunny | not)",
+        "2/3, 1/4",
+        fractions(sunny["yes"], sunny["no"]),
+        'features={"sky": bb.Categorical(values=["sunny", "rainy", "cloudy"])}',
+    )
     assert model.likelihood("sky", "cloudy") == pytest.approx({"yes": 1 / 6, "no": 1 / 4}, rel=1e-14)
     assert model.likelihood("humid", "high") == pytest.approx({"yes": 3 / 5, "no": 2 / 3}, rel=1e-14)
 
@@ -91,7 +128,7 @@ def test_enjoy_sport_adds_one_over_the_values_that_can_be():
 # Row 11
 
 
-def test_boolean_parameters_are_the_frequencies_of_a_thousand_listeners():
+def test_boolean_parameters_are_the_frequencies_of_a_thousand_listeners(figure):
     rng = np.random.default_rng(11)
     income = rng.choice(["above", "below"], size=1000, p=[0.4, 0.6])
     share = {"above": [0.7, 0.2, 0.5], "below": [0.3, 0.6, 0.5]}
@@ -105,6 +142,13 @@ def test_boolean_parameters_are_the_frequencies_of_a_thousand_listeners():
         for j, network in enumerate("ABC"):
             assert model.likelihood(network, True)[name] == pytest.approx(listens[ours, j].mean(), rel=1e-14)
             assert model.likelihood(network, False)[name] == pytest.approx(1 - listens[ours, j].mean(), rel=1e-14)
+    figure(
+        11,
+        "1,000 listeners of three networks: P(listens to A | income above)",
+        "the frequency",
+        f"{model.likelihood('A', True)['above']:.4f}; of them {listens[income == 'above', 0].mean():.4f} listen",
+        'bb.estimate(tally, how="mle").likelihood("A", True)',
+    )
     # The true parameters are within four standard errors of the estimates.
     for name, true in share.items():
         n = np.count_nonzero(income == name)
@@ -134,11 +178,19 @@ def test_the_m_estimate_is_n_c_plus_m_p_over_n_plus_m(m):
 
 @pytest.mark.parametrize("m", [0.5, 2, 30])
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_the_m_estimate_of_a_boolean(m, p):
+def test_the_m_estimate_of_a_boolean(m, p, figure):
     rows = {"late": [True, False, False, True, True], "rain": ["y", "y", "n", "n", "n"]}
     tally = bb.count(rows, target="rain", features={"late": bb.Bernoulli(m=m, p=p)})
     yes = bb.estimate(tally, how="mean").likelihood("late", True)
     assert yes == pytest.approx({"y": (1 + m * p) / (2 + m), "n": (2 + m * p) / (3 + m)}, rel=1e-14)
+    if (m, p) == (2, 0.1):
+        figure(
+            12,
+            "m-estimate (n_c + m p) / (n + m) with n_c = 2, n = 3, m = 2, p = .1",
+            "2.2 / 5 = .44",
+            f"{yes['n']:.2f}",
+            "bb.Bernoulli(m=2, p=0.1)",
+        )
 
 
 def test_without_p_the_m_pseudo_rows_are_spread_equally():
@@ -160,7 +212,7 @@ def smoothed(how: str, **settings: float) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def test_maximum_likelihood_cannot_recover_from_a_word_never_seen_in_a_class():
+def test_maximum_likelihood_cannot_recover_from_a_word_never_seen_in_a_class(figure):
     """However much else speaks for the class: here fifty words, each nine times as frequent in it."""
     rows = {f"other{j}": [True] * 9 + [False] + [True] + [False] * 9 for j in range(50)}
     rows |= {"word": [False] * 10 + [True] * 10, "satire": [False] * 10 + [True] * 10}
@@ -174,6 +226,13 @@ def test_maximum_likelihood_cannot_recover_from_a_word_never_seen_in_a_class():
     for model in (bb.estimate(tally, how="mean"), bb.estimate(tally, how="map", alpha=2)):
         assert model.likelihood("word", True) == pytest.approx({False: 1 / 12, True: 11 / 12}, rel=1e-14)
         assert model.posterior(article)[0, 0] > 0.999
+    figure(
+        13,
+        "a word never seen in a class that fifty others speak for: the class's posterior by maximum likelihood; with one added",
+        "0, and no recovery; then recovery",
+        f"{hopeless.posterior(article)[0, 0]:.0f}; {bb.estimate(tally).posterior(article)[0, 0]:.4f}",
+        'bb.estimate(tally, how="mle"), bb.estimate(tally)',
+    )
 
 
 @pytest.mark.parametrize("strength", [Fraction(1), Fraction(1, 10), Fraction(5, 2)])
@@ -189,21 +248,37 @@ def test_map_with_a_beta_prior_is_its_mode(alpha, beta):
     assert smoothed("map", alpha=alpha, beta=beta) == pytest.approx(expected, rel=1e-14)
 
 
-def test_add_one_is_the_mean_under_beta_1_1_and_the_mode_under_beta_2_2():
+def test_add_one_is_the_mean_under_beta_1_1_and_the_mode_under_beta_2_2(figure):
     add_one = (0 + 1) / (3 + 2), (3 + 1) / (4 + 2)
     assert smoothed("mean", alpha=1) == pytest.approx(add_one, rel=1e-14)
     assert smoothed("mean", alpha=1, beta=1) == pytest.approx(add_one, rel=1e-14)
     assert smoothed("map", alpha=2, beta=2) == pytest.approx(add_one, rel=1e-14)
+    figure(
+        13,
+        "the word in 0 of 3 and in 3 of 4 texts: one added, and the mode under Beta(2, 2)",
+        "1/5, 4/6; the same",
+        f"{fractions(*smoothed('mean', alpha=1))}; {fractions(*smoothed('map', alpha=2, beta=2))}",
+        'bb.estimate(tally, how="map"), bb.Bernoulli(alpha=2, beta=2)',
+    )
 
 
 def test_the_mode_under_a_flat_prior_is_maximum_likelihood():
     assert smoothed("map", alpha=1, beta=1) == smoothed("mle") == (0.0, 0.75)
 
 
-def test_four_pseudo_rows_move_the_class_prior_only_when_asked():
+def test_four_pseudo_rows_move_the_class_prior_only_when_asked(figure):
     tally = bb.count(WORDS, target="satire")
     assert np.exp(bb.estimate(tally).log_prior) == pytest.approx([3 / 7, 4 / 7], rel=1e-14)
     assert np.exp(bb.estimate(tally, class_prior=2).log_prior) == pytest.approx([5 / 11, 6 / 11], rel=1e-14)
+    figure(
+        13,
+        "four pseudo-rows, and the class prior with n1 = 4, N = 7",
+        "n1 / N; but four rows more make it (n1 + 2) / (N + 4)",
+        " and when asked ".join(
+            fractions(np.exp(bb.estimate(tally, class_prior=prior).log_prior[1])) for prior in (None, 2)
+        ),
+        "bb.estimate(tally, class_prior=2)",
+    )
 
 
 # Row 14
@@ -245,11 +320,19 @@ def test_zero_counts_leave_no_answer_at_zero_over_zero(how):
 
 
 @pytest.mark.parametrize("how, alpha", [("mle", 1), ("map", 1)])
-def test_a_row_that_every_class_rules_out_is_answered_by_the_prior(how, alpha):
+def test_a_row_that_every_class_rules_out_is_answered_by_the_prior(how, alpha, figure):
     tally = bb.count({"a": ["u", "v", "v"], "b": ["u", "v", "v"], "y": [0, 1, 1]}, target="y")
     model = bb.estimate(tally, how=how, alpha=alpha)
     with pytest.warns(bb.BanburyWarning, match="every class is impossible for 1 rows"):
-        assert model.posterior({"a": ["u"], "b": ["v"]}) == pytest.approx(np.array([[1 / 3, 2 / 3]]))
+        found = model.posterior({"a": ["u"], "b": ["v"]})[0]
+    assert found == pytest.approx([1 / 3, 2 / 3])
+    figure(
+        14,
+        "zero counts: a row that every class rules out, with class frequencies 1/3 and 2/3",
+        "0/0",
+        f"{fractions(*found)}, with a warning",
+        'bb.estimate(tally, how="mle").posterior(row)',
+    )
 
 
 def test_alpha_zero_is_finite():
@@ -280,7 +363,7 @@ def test_two_thousand_features_do_not_underflow(family):
 
 @pytest.mark.parametrize("model", EVENT_MODELS)
 @pytest.mark.parametrize("how", HOWS)
-def test_documents_of_ten_thousand_words_do_not_underflow(model, how):
+def test_documents_of_ten_thousand_words_do_not_underflow(model, how, figure):
     rng = np.random.default_rng(15)
     words = np.array([f"word{i}" for i in range(5000)])
     shares = rng.dirichlet(np.full(5000, 0.3), size=3)
@@ -298,13 +381,21 @@ def test_documents_of_ten_thousand_words_do_not_underflow(model, how):
         found = fitted.posterior([*texts, *others])
     assert np.isfinite(found).all()
     assert found.sum(axis=1) == pytest.approx(np.ones(12), rel=1e-12)
+    if (model, how) == ("multinomial", "mean"):
+        figure(
+            15,
+            "documents of 10,000 words: a product of as many probabilities",
+            "underflows to 0; logarithms do not",
+            f"logarithms down to {log_joint.min():,.0f}; posteriors sum to {found.sum(axis=1).min():.0f}",
+            "model.log_joint(texts)",
+        )
     assert fitted.predict(texts).tolist() == y.tolist()
 
 
 # Row 16
 
 
-def test_posteriors_are_the_joint_probabilities_normalised():
+def test_posteriors_are_the_joint_probabilities_normalised(figure):
     weather = bb.datasets.play_tennis()
     rows = {name: column for name, column in weather.items() if name != "play"}
     for how in HOWS:
@@ -314,7 +405,15 @@ def test_posteriors_are_the_joint_probabilities_normalised():
         assert found == pytest.approx(joint / joint.sum(axis=1, keepdims=True), rel=1e-12)
         assert np.exp(model.log_posterior(rows)) == pytest.approx(found, rel=1e-12)
     model = bb.estimate(bb.count(weather, target="play"), how="mle")
-    assert model.posterior(SUNNY_COOL_HIGH_STRONG)[0] == pytest.approx([0.795, 0.205], abs=5e-4)
+    no, yes = model.posterior(SUNNY_COOL_HIGH_STRONG)[0]
+    assert [no, yes] == pytest.approx([0.795, 0.205], abs=5e-4)
+    figure(
+        16,
+        "PlayTennis: products divided by their sum",
+        "no .795, yes .205",
+        f"no {no:.3f}, yes {yes:.3f}",
+        'bb.estimate(tally, how="mle").posterior(today)',
+    )
 
 
 # Row 17
@@ -328,7 +427,7 @@ def posts(archived, newsgroups) -> tuple[list[str], np.ndarray]:
     return texts, np.array([name.split("/")[1] for name in files])
 
 
-def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, newsgroups):
+def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, newsgroups, figure):
     """The splits of `python -m benchmarks.newsgroups`. It is too good: the header Newsgroups: names the class."""
     texts, labels = posts
     splits = [newsgroups.halved(np.arange(len(texts)), seed) for seed in newsgroups.SEEDS]
@@ -339,9 +438,16 @@ def test_the_replay_on_20_newsgroups_reaches_the_lectures_89_percent(posts, news
     assert 0.885 <= np.mean(replay.ours) <= 0.90
     assert 1 / replay.classes == 0.05
     assert max(replay.majority) < 0.05  # the most frequent class of those learned is rarer among the others
+    figure(
+        17,
+        "20 Newsgroups, two thirds learned, rare and the 100 most frequent words dropped; headers kept (one names the group)",
+        "89 %, random guess 5 %",
+        f"{np.mean(replay.ours):.1%}, mean of ten splits; majority {np.mean(replay.majority):.1%}",
+        "bb.Text(min_count=3, drop_most_frequent=100)",
+    )
 
 
-def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, newsgroups):
+def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, newsgroups, figure):
     texts, labels = posts
     bodies = np.unique([newsgroups.body_hash(text) for text in texts], return_inverse=True)[1]
     splits = [newsgroups.halved(bodies, seed) for seed in newsgroups.SEEDS]
@@ -353,15 +459,29 @@ def test_without_the_headers_that_name_groups_20_newsgroups_are_harder(posts, ne
     honest = newsgroups.over(bare, labels, splits, peer=False)
     print(newsgroups.heading(False), honest.line("Honest, no header names a group"), sep="\n")
     assert 0.84 <= np.mean(honest.ours) <= 0.88
+    figure(
+        17,
+        "the same without the headers that name groups, and no body on both sides of a split",
+        "none",
+        f"{np.mean(honest.ours):.1%}",
+        "python -m benchmarks.newsgroups",
+    )
 
 
-def test_the_probability_of_a_word_is_its_count_plus_one_over_all_words_plus_the_vocabulary():
+def test_the_probability_of_a_word_is_its_count_plus_one_over_all_words_plus_the_vocabulary(figure):
     texts, labels = ["fine fine film", "dull film", "fine cast"], ["good", "bad", "good"]
     # n_k of fine, film, cast: 3, 1, 1 of 5 words in good; 0, 1, 0 of 2 in bad. The vocabulary has four words.
     model = bb.estimate(bb.count(texts, target=labels))
     expected = {"fine": (1 / 6, 4 / 9), "film": (2 / 6, 2 / 9), "cast": (1 / 6, 2 / 9), "dull": (2 / 6, 1 / 9)}
     for word, (bad, good) in expected.items():
         assert model.likelihood("text", word) == pytest.approx({"bad": bad, "good": good}, rel=1e-14)
+    figure(
+        17,
+        "(n_k + 1) / (n + size of the vocabulary) of a word with n_k = 3, n = 5, four words in all",
+        "4/9",
+        fractions(model.likelihood("text", "fine")["good"]),
+        'bb.estimate(bb.count(texts, labels)).likelihood("text", "fine")',
+    )
     # Words outside the vocabulary do not count: it may be given, and then has words that no text had.
     assert model.likelihood("text", "unknown") == {"bad": 1.0, "good": 1.0}
     given = bb.Text(vocabulary=["fine", "film", "best"])
@@ -382,7 +502,7 @@ def by_date(archived, newsgroups) -> dict[str, tuple[list[str], np.ndarray]]:
     return parts
 
 
-def test_by_date_every_post_gets_scikit_learns_answers(by_date):
+def test_by_date_every_post_gets_scikit_learns_answers(by_date, figure):
     """One pass over the texts suffices for all four models; scikit-learn's vectoriser stands for its own."""
     (texts, labels), (held, truth) = by_date["train"], by_date["test"]
     tally = bb.count(texts, target=labels)
@@ -395,6 +515,7 @@ def test_by_date_every_post_gets_scikit_learns_answers(by_date):
         "bernoulli": (BernoulliNB(), True, None, (0.60, 0.70)),
         "complement": (ComplementNB(), False, "uniform", (0.80, 0.86)),  # it has no class prior
     }
+    right = {}
     for name, (peer, once, prior, (low, high)) in peers.items():
         peer.fit(counts.sign() if once else counts, labels)
         theirs = peer.predict_joint_log_proba(held_counts.sign() if once else held_counts)
@@ -403,15 +524,23 @@ def test_by_date_every_post_gets_scikit_learns_answers(by_date):
         assert list(model.classes) == peer.classes_.tolist()
         np.testing.assert_allclose(ours - (model.log_prior if prior else 0.0), theirs, rtol=1e-9)
         assert np.array_equal(answers, peer.classes_[theirs.argmax(axis=1)])
-        print(f"20 Newsgroups by date, {name}: {share(answers, truth):.4f}")
-        assert low <= share(answers, truth) <= high
+        right[name] = share(answers, truth)
+        print(f"20 Newsgroups by date, {name}: {right[name]:.4f}")
+        assert low <= right[name] <= high
+    figure(
+        17,
+        "20 Newsgroups by date, nothing dropped; every answer is scikit-learn's",
+        "none",
+        ", ".join(f"{name} {value:.1%}" for name, value in right.items()),
+        'bb.Text(model="complement")',
+    )
 
 
 # Row 19
 
 
 @pytest.mark.parametrize("family", [bb.Text(model=model) for model in EVENT_MODELS] + [bb.Text(idf=True)], ids=str)
-def test_naive_bayes_of_words_is_a_linear_classifier(family):
+def test_naive_bayes_of_words_is_a_linear_classifier(family, figure):
     rng = np.random.default_rng(19)
     words = np.array([f"word{i}" for i in range(300)])
     shares = rng.dirichlet(np.full(300, 0.5), size=3)
@@ -425,6 +554,14 @@ def test_naive_bayes_of_words_is_a_linear_classifier(family):
     log_odds = model.log_posterior(texts) - model.log_posterior(texts)[:, [0]]
     size = np.abs(form.intercepts) + counts @ np.abs(form.weights)
     assert (np.abs((scores - scores[:, [0]]) - log_odds) <= 1e-12 * (size + size[:, [0]])).all()
+    if family == bb.Text():
+        figure(
+            19,
+            "multinomial naive Bayes is linear: the log-odds of a text of 300 possible words",
+            "equal to intercept + counts · weights",
+            f"{log_odds[0, 1]:.6f}; {scores[0, 1] - scores[0, 0]:.6f}",
+            "model.log_posterior(texts), model.linear()",
+        )
 
 
 # Row 20
@@ -464,7 +601,7 @@ def journeys() -> pd.DataFrame:
     return frame
 
 
-def test_one_frame_with_every_family_text_included(journeys):
+def test_one_frame_with_every_family_text_included(journeys, figure):
     by_hand = {"delays": "poisson", "hour": "kernel_density", "price": "histogram"}
     tally = bb.count(journeys, target="by", features=by_hand)
     assert [feature.family.name for feature in tally.schema.features] == [
@@ -488,6 +625,13 @@ def test_one_frame_with_every_family_text_included(journeys):
     together = share(model.predict(rows), journeys["by"])
     assert together > 0.95
     assert together > max(right)
+    figure(
+        20,
+        "a family for each column to fit the data: flags, words, numbers, counts, bins, kernels and text in one frame",
+        "none",
+        f"{together:.1%} right; {max(right):.1%} by the best column alone",
+        'bb.count(frame, "by", features={"delays": "poisson", "price": "histogram"})',
+    )
 
 
 def each(model: bb.Model, rows: pd.DataFrame, name: str) -> np.ndarray:
@@ -525,13 +669,20 @@ def test_the_poisson_maximum_likelihood_is_the_mean():
         assert model.likelihood("arrivals", k) == pytest.approx(expected, rel=1e-12)
 
 
-def test_numeric_maximisation_of_the_poisson_likelihood_finds_the_same():
+def test_numeric_maximisation_of_the_poisson_likelihood_finds_the_same(figure):
     found = minimize_scalar(lambda rate: -poisson.logpmf(ARRIVALS, rate).sum(), bounds=(1e-3, 20), method="bounded")
     rows = {"arrivals": ARRIVALS, "day": ["sun"] * 8}
     model = bb.estimate(bb.count(rows, target="day", features={"arrivals": "poisson"}), how="mle")
     nothing = model.likelihood("arrivals", 0)["sun"]  # exp(−λ)
     assert -np.log(nothing) == pytest.approx(19 / 8, rel=1e-12)
     assert -np.log(nothing) == pytest.approx(found.x, abs=1e-4)
+    figure(
+        22,
+        "Poisson: the likeliest rate of eight counts whose mean is 19/8",
+        "the mean, 2.375",
+        f"{-np.log(nothing):.3f}; by numeric maximisation {found.x:.3f}",
+        'features={"arrivals": "poisson"}, how="mle"',
+    )
 
 
 # Row 27
@@ -551,12 +702,19 @@ def with_noise(frame: pd.DataFrame, seed: int, each: int) -> pd.DataFrame:
     return frame.assign(**noise)
 
 
-def test_noise_columns_move_the_accuracy_on_adult_by_less_than_a_point(adult_train, adult_test):
+def test_noise_columns_move_the_accuracy_on_adult_by_less_than_a_point(adult_train, adult_test, figure):
     plain = accuracy(adult_train, adult_test, "income")
     noisy = accuracy(with_noise(adult_train, 1, 5), with_noise(adult_test, 2, 5), "income")
     assert len(bb.Schema.infer(with_noise(adult_train, 1, 5), target="income").features) == 14 + 15
     assert plain > (adult_test["income"] == "<=50K").mean() + 0.05
     assert abs(noisy - plain) < 0.01
+    figure(
+        27,
+        "irrelevant features: Adult with fifteen columns of pure noise",
+        "little harm",
+        f"{plain:.1%} right without them, {noisy:.1%} with them",
+        'bb.estimate(bb.count(train, "income"))',
+    )
 
 
 @pytest.mark.parametrize("load", [load_wine, load_iris])
@@ -587,11 +745,18 @@ def test_one_scan_of_a_stream_of_mixed_columns_shows_that_noise_does_not_matter(
     assert abs(found["noisy"].accuracy.value - found["plain"].accuracy.value) < 0.01
 
 
-def test_adult_in_a_stream_of_batches_is_adult_at_once(adult_train):
+def test_adult_in_a_stream_of_batches_is_adult_at_once(adult_train, figure):
     whole = bb.count(adult_train, target="income")
     parts = [whole.count(adult_train.iloc[start : start + 5000]) for start in range(0, len(adult_train), 5000)]
     together = sum(parts)
     assert together == whole
+    figure(
+        27,
+        "one scan, and streaming: Adult in batches of 5,000 rows",
+        "the same sums",
+        f"{len(parts)} tallies of {together.n_rows:,} rows; equal: {together == whole}",
+        "sum(whole.count(batch) for batch in batches) == whole",
+    )
     assert np.array_equal(together.counts.cells.rows, whole.counts.cells.rows)
     rows = adult_train.drop(columns="income").head(2000)
     a, b = bb.estimate(whole).log_joint(rows), bb.estimate(together).log_joint(rows)
@@ -651,7 +816,7 @@ def test_k_fold_cross_validation_of_mixed_columns_is_refitting_fold_by_fold(jour
     np.testing.assert_allclose(found.posteriors, refitted(journeys, "by", schema, found.folds), rtol=1e-10)
 
 
-def test_the_error_is_the_mean_of_the_errors_of_the_folds():
+def test_the_error_is_the_mean_of_the_errors_of_the_folds(figure):
     X, y = load_iris(return_X_y=True)
     folds = np.arange(150) % 7  # of 21 and 22 rows: the mean over folds is not the mean over rows
     found = bb.cross_validate(X, target=y, folds=folds, features="histogram")
@@ -663,6 +828,13 @@ def test_the_error_is_the_mean_of_the_errors_of_the_folds():
     assert 1 - found.fold_accuracies == pytest.approx(errors, rel=1e-12)
     assert 1 - found.accuracy.value == pytest.approx(np.mean(errors), rel=1e-12)
     assert found.accuracy.error == pytest.approx(np.std(errors, ddof=1) / 7**0.5, rel=1e-12)
+    figure(
+        28,
+        "seven-fold cross-validation of iris, histograms: the mean of the folds' errors",
+        f"{np.mean(errors):.4f}, by seven fits",
+        f"{1 - found.accuracy.value:.4f}, by one count",
+        "1 - bb.cross_validate(X, y, folds=folds).accuracy.value",
+    )
     assert 1 - found.accuracy.value != pytest.approx(1 - share(found.predictions, y), rel=1e-6)
 
 
@@ -704,9 +876,17 @@ def test_categorical_samples_give_the_parameters_back(labels):
         assert again.likelihood("x", value) == pytest.approx(model.likelihood("x", value), abs=0.025)
 
 
-def test_poisson_samples_give_the_parameters_back(labels):
+def test_poisson_samples_give_the_parameters_back(labels, figure):
     rate = np.array([{"a": 0.5, "b": 4.0, "c": 20.0}[name] for name in labels])
     model, again = drawn("poisson", {"x": np.random.default_rng(3).poisson(rate), "y": labels})
+    rates = {name: [-np.log(m.likelihood("x", 0)[name]) for name in "ab"] for name, m in (("of", model), ("in", again))}
+    figure(
+        29,
+        "synthetic data: rates of two Poisson classes, and those estimated from 40,000 sampled rows",
+        "close",
+        f"{', '.join(f'{x:.2f}' for x in rates['of'])}; {', '.join(f'{x:.2f}' for x in rates['in'])}",
+        "model.sample(40_000, seed=29)",
+    )
     for label in "abc":
         # P(0) = exp(−λ) gives λ itself; compared in standard errors of a mean of at least 6,000 draws.
         before, after = (-np.log(m.likelihood("x", 0)[label]) for m in (model, again))
@@ -759,7 +939,7 @@ def test_samples_of_a_predictive_gaussian_are_student_t():
 # Row 30
 
 
-def test_what_is_heard_again_and_again_pushes_posteriors_to_0_and_1_and_is_named():
+def test_what_is_heard_again_and_again_pushes_posteriors_to_0_and_1_and_is_named(figure):
     """Seven in ten are right, however often the same is said; the model grows sure of them all."""
     rng = np.random.default_rng(30)
     heard = rng.random(2000) < 0.5
@@ -779,9 +959,16 @@ def test_what_is_heard_again_and_again_pushes_posteriors_to_0_and_1_and_is_named
     assert sure == pytest.approx(expected, abs=0.03)
     assert wrong == pytest.approx(np.array(expected) - 0.7, abs=0.03)
     assert sure[-1] > 0.9999
+    figure(
+        30,
+        "independence fails: the mean posterior of answers right in 70 %, from a column that is there 1, 2, 6 and 21 times",
+        "too close to 1",
+        ", ".join(f"{value:.3f}" for value in sure),
+        "bb.diagnose(table, target), which names every copy",
+    )
 
 
-def test_words_that_come_together_are_named():
+def test_words_that_come_together_are_named(figure):
     rng = np.random.default_rng(31)
     others = "vote rally storm rain wind sun hat tea".split()
     texts, topics = [], np.array(["politics", "weather"] * 200)
@@ -791,6 +978,13 @@ def test_words_that_come_together_are_named():
     worst, *rest = bb.diagnose(texts, target=topics).pairs
     assert (worst.first, worst.second, worst.duplicated) == ("text:'donald'", "text:'trump'", True)
     assert not any(pair.duplicated for pair in rest)
+    figure(
+        30,
+        "independence fails: words that come together",
+        "donald and trump",
+        f"{worst.first} and {worst.second}, first of all pairs",
+        "bb.diagnose(texts, topics).pairs[0]",
+    )
     words = bb.estimate(bb.count(texts, target=topics))
     one, both = (words.posterior([text])[0, 0] for text in ("donald", "donald trump"))
     assert 0.5 < one < both
@@ -800,11 +994,19 @@ def test_words_that_come_together_are_named():
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 10, 20])
-def test_counting_parameters_with_and_without_the_assumption(d):
+def test_counting_parameters_with_and_without_the_assumption(d, figure):
     rows = np.random.default_rng(d).random((50, d)) < 0.5
     tally = bb.count(rows, target=np.arange(50) % 2, features="bernoulli")
     assert tally.n_parameters(naive=True) == 2 * d + 1
     assert tally.n_parameters(naive=False) == 2 * (2**d - 1) + 1
+    if d == 20:
+        figure(
+            31,
+            "parameters of 20 Booleans and two classes, with and without independence",
+            "2d + 1, 2 (2^d - 1) + 1",
+            f"{tally.n_parameters():,}, {tally.n_parameters(naive=False):,}",
+            "tally.n_parameters(naive=False)",
+        )
 
 
 def test_counting_the_parameters_of_play_tennis():
@@ -824,7 +1026,7 @@ def articles(unpacked) -> tuple[pd.DataFrame, Path]:
     return pd.DataFrame(rows, columns=["split", "paper", "stems"]), folder / "vocabulary.txt"
 
 
-def test_serious_and_satirical_articles_are_told_apart(articles):
+def test_serious_and_satirical_articles_are_told_apart(articles, figure):
     frame, stems = articles
     train, test = frame[frame["split"] == "train"], frame[frame["split"] == "test"]
     assert (len(train), len(test)) == (580, 145)
@@ -840,6 +1042,13 @@ def test_serious_and_satirical_articles_are_told_apart(articles):
     print("Economist against Onion, 145 articles: " + ", ".join(f"{k} {v:.3f}" for k, v in right.items()))
     print(f"guess 0.500, majority {majority:.3f}")
     assert majority == pytest.approx(103 / 145)
+    figure(
+        32,
+        "Economist against Onion, presence of stems, 145 articles: maximum likelihood, one added, MAP under Beta(1.5, 1.5)",
+        "none",
+        f"{right['mle', 1.0]:.1%}, {right['mean', 1.0]:.1%}, {right['map', 1.5]:.1%}; majority {majority:.1%}",
+        'bb.Text(model="bernoulli", vocabulary=stems)',
+    )
     assert right["mean", 1.0] == right["map", 2.0]  # add-1 is the mode under Beta(2, 2)
     assert right["mle", 1.0] < right["mean", 1.0]
     assert right["mean", 1.0] >= 0.95
@@ -860,7 +1069,7 @@ def test_add_one_on_the_articles_is_scikit_learns(articles):
 # Row 37
 
 
-def test_by_date_posteriors_too_close_to_0_and_1_are_calibrated_and_no_answer_changes(by_date):
+def test_by_date_posteriors_too_close_to_0_and_1_are_calibrated_and_no_answer_changes(by_date, figure):
     (texts, labels), (held, truth) = by_date["train"], by_date["test"]
     losses, errors, answers = [], [], []
     for method in (None, "temperature"):
@@ -880,6 +1089,13 @@ def test_by_date_posteriors_too_close_to_0_and_1_are_calibrated_and_no_answer_ch
     assert errors[0] == pytest.approx(0.208, abs=0.002)
     assert errors[1] == pytest.approx(0.040, abs=0.005)
     assert np.array_equal(*answers)
+    figure(
+        37,
+        "posteriors too close to 0 and 1: log loss and calibration error on 20 Newsgroups by date",
+        "none",
+        f"{losses[0]:.2f} and {errors[0]:.3f}; calibrated {losses[1]:.2f} and {errors[1]:.3f}",
+        'bb.NaiveBayesClassifier(calibrate="temperature")',
+    )
 
 
 # Row 38
@@ -917,7 +1133,7 @@ class Application:
         return right, majority
 
 
-def test_spam_in_text_messages_is_found(unpacked, tmp_path):
+def test_spam_in_text_messages_is_found(unpacked, tmp_path, figure):
     """As published: a line for each message, its class, a tab, its text; quotation marks are letters like any others."""
     lines = (unpacked("sms-spam") / "SMSSpamCollection").read_bytes().splitlines(keepends=True)
     (tmp_path / "train.tsv").write_bytes(b"".join(line for i, line in enumerate(lines) if i % 3))
@@ -925,9 +1141,16 @@ def test_spam_in_text_messages_is_found(unpacked, tmp_path):
     sms = Application(tmp_path / "train.tsv", tmp_path / "test.tsv", 5574)
     right, majority = sms.right(names=["class", "text"], delimiter="\t")
     assert right >= 0.98 > majority
+    figure(
+        38,
+        "SMS spam",
+        "none",
+        f"{right:.1%} right; majority {majority:.1%}",
+        'bb.count("train.tsv", "class", names=["class", "text"])',
+    )
 
 
-def test_spam_in_mail_is_found(archived, tmp_path):
+def test_spam_in_mail_is_found(archived, tmp_path, figure):
     """Folders of messages as they were delivered: headers, attachments, odd encodings, some of them broken."""
     mail = Application.of(
         tmp_path, archived("spamassassin"), lambda name: "ham" if "ham" in name.split("/")[1] else "spam", step=3
@@ -935,9 +1158,16 @@ def test_spam_in_mail_is_found(archived, tmp_path):
     right, majority = mail.right()
     assert right >= 0.96
     assert majority < 0.75
+    figure(
+        38,
+        "SpamAssassin mail, every third message",
+        "none",
+        f"{right:.1%} right; majority {majority:.1%}",
+        'bb.count("train/", "class")',
+    )
 
 
-def test_kinds_of_web_pages_are_told_apart(archived, tmp_path):
+def test_kinds_of_web_pages_are_told_apart(archived, tmp_path, figure):
     """Raw HTML of four universities; the four kinds that most reports use."""
     kinds = {"course", "faculty", "project", "student"}
     pages = Application.of(
@@ -946,9 +1176,16 @@ def test_kinds_of_web_pages_are_told_apart(archived, tmp_path):
     right, majority = pages.right()
     assert right >= 0.77
     assert majority < 0.45
+    figure(
+        38,
+        "WebKB, four kinds of pages, every second page",
+        "none",
+        f"{right:.1%} right; majority {majority:.1%}",
+        'bb.count("train/", "class")',
+    )
 
 
-def test_movie_reviews_are_told_apart(archived, tmp_path):
+def test_movie_reviews_are_told_apart(archived, tmp_path, figure):
     reviews = Application.of(
         tmp_path,
         archived("review-polarity"),
@@ -958,6 +1195,13 @@ def test_movie_reviews_are_told_apart(archived, tmp_path):
     right, majority = reviews.right()
     assert right >= 0.77
     assert majority < 0.55
+    figure(
+        38,
+        "movie reviews, for and against",
+        "none",
+        f"{right:.1%} right; majority {majority:.1%}",
+        'bb.count("train/", "class")',
+    )
 
 
 # Row 40
@@ -970,7 +1214,7 @@ def cancer() -> bb.Model:
     return bb.estimate(bb.count(rows, target="patient", weights=[784, 16, 2976, 96224]), how="mle")
 
 
-def test_the_cancer_answer_flips_at_a_cost_ratio_of_3_80(cancer):
+def test_the_cancer_answer_flips_at_a_cost_ratio_of_3_80(cancer, figure):
     assert np.exp(cancer.log_joint({"test": ["+"]}))[0] == pytest.approx([0.00784, 0.02976], rel=1e-12)
     assert cancer.posterior({"test": ["+"]})[0, 0] == pytest.approx(0.2085, abs=5e-5)
     assert cancer.predict({"test": ["+"]}).tolist() == ["healthy"]
@@ -982,6 +1226,14 @@ def test_the_cancer_answer_flips_at_a_cost_ratio_of_3_80(cancer):
         matrix = np.array([[0.0, ratio * factor], [1.0, 0.0]])
         assert cancer.predict({"test": ["+"]}, costs=matrix).tolist() == [answer]
     assert cancer.predict({"test": ["-"]}, costs={"cancer": {"healthy": 100}}).tolist() == ["healthy"]
+    ill, healthy = np.exp(cancer.log_joint({"test": ["+"]}))[0]
+    figure(
+        40,
+        "a positive cancer test: prior times likelihood, P(cancer | +), and the ratio of costs at which the answer flips",
+        ".0078 and .0298; .21; none",
+        f"{ill:.5f} and {healthy:.5f}; {cancer.posterior({'test': ['+']})[0, 0]:.4f}; {healthy / ill:.2f}",
+        'model.predict(row, costs={"cancer": {"healthy": 3.8}})',
+    )
 
 
 def test_a_uniform_prior_gives_the_maximum_likelihood_answer(cancer):
@@ -1006,7 +1258,7 @@ def test_normal_densities_are_those_of_a_table():
 # Row 41
 
 
-def test_the_likelihood_of_a_document_is_multinomial_with_its_coefficient():
+def test_the_likelihood_of_a_document_is_multinomial_with_its_coefficient(figure):
     texts, labels = ["fine fine film", "dull film", "fine cast", "dull dull dull"], ["good", "bad", "good", "bad"]
     model = bb.estimate(bb.count(texts, target=labels))
     words = ["cast", "dull", "film", "fine"]
@@ -1017,6 +1269,13 @@ def test_the_likelihood_of_a_document_is_multinomial_with_its_coefficient():
     for c, label in enumerate(["bad", "good"]):
         expected = multinomial.logpmf(counts, counts.sum(axis=1), shares[label])
         assert found[:, c] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    figure(
+        41,
+        "the multinomial likelihood of a text of six words, coefficient included; SciPy's stands for the formula",
+        f"{np.exp(expected[4]):.6f}",
+        f"{np.exp(found[4, 1]):.6f}",
+        "model.log_likelihood(texts)",
+    )
 
 
 def test_the_likelihoods_of_all_documents_of_three_words_sum_to_one():

@@ -408,7 +408,7 @@ def test_the_difference_of_two_classes() -> None:
     assert shown.response.min() < -0.9 and shown.response.max() > 0.9
 
 
-def test_the_border_is_a_straight_line_where_variances_are_shared() -> None:
+def test_the_border_is_a_straight_line_where_variances_are_shared(figure: Any) -> None:
     """Iris, as the lectures draw it: the log-odds of two classes are linear in the features."""
     for variance, straight in (("shared", True), ("own", False)):
         family = bb.Gaussian(variance="shared") if variance == "shared" else bb.Gaussian()
@@ -418,6 +418,14 @@ def test_the_border_is_a_straight_line_where_variances_are_shared() -> None:
             odds = np.log(shown.posterior[:, :, 2]) - np.log(shown.posterior[:, :, 1])
         bends = np.abs(np.diff(odds, 2, axis=0)).max() + np.abs(np.diff(odds, 2, axis=1)).max()
         assert (bends < 1e-6) == straight
+        if straight:
+            figure(
+                33,
+                "the border between two irises where classes share their variances ([picture](pictures/difference.png))",
+                "a straight line",
+                f"log-odds bend by {bends:.6f} from step to step",
+                'bb.plots.DecisionBoundaryDisplay, bb.Gaussian(variance="shared")',
+            )
 
 
 def test_the_colours_of_regions_are_those_of_the_classes() -> None:

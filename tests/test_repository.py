@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import banbury
+import lectures
 from banbury import _core
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +67,12 @@ def test_links_between_pages_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     }
     assert not broken
+
+
+def test_every_line_of_the_lectures_page_comes_from_a_test() -> None:
+    keys = [lectures.key(line) for line in lectures.lines()]
+    assert len(set(keys)) == len(keys)
+    assert set(keys) == lectures.declared()
 
 
 def test_one_version_everywhere() -> None:
