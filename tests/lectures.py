@@ -30,20 +30,20 @@ def lines() -> list[str]:
 
 def write(made: str) -> None:
     """Puts a line in its place, over one of the same key; lines of tests that did not run stay as they are."""
-    kept = {key(text): text for text in lines()} | {key(made): made}
-    table = sorted(kept.values(), key=lambda text: key(text)[0])
+    order = declared()
+    kept = {key(text): text for text in lines() if key(text) in order} | {key(made): made}
+    table = sorted(kept.values(), key=lambda text: order.index(key(text)))
     head = PAGE.read_text(encoding="utf-8").split("\n| ", 1)[0]
     headings = ["| # | the lectures | their figure | Banbury's | by |", "|---|---|---|---|---|"]
     PAGE.write_text("\n".join([head, *headings, *table, ""]), encoding="utf-8")
 
 
-def declared() -> set[tuple[int, str]]:
-    """The keys of all calls of ``figure`` in the tests."""
-    calls = [
-        node for path in sorted((ROOT / "tests").glob("test_*.py")) for node in ast.walk(ast.parse(path.read_text()))
-    ]
-    return {
-        (node.args[0].value, node.args[1].value)  # type: ignore[attr-defined]
-        for node in calls
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "figure"
-    }
+def declared() -> list[tuple[int, str]]:
+    """The keys of all calls of ``figure`` in the tests, in the order of the rows and of the tests."""
+    found = []
+    for path in sorted((ROOT / "tests").glob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "figure":
+                row, what = (argument.value for argument in node.args[:2] if isinstance(argument, ast.Constant))
+                found.append((row, path.name, node.lineno, what))
+    return [(row, what) for row, _, _, what in sorted(found)]
