@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import banbury as bb
@@ -177,6 +178,24 @@ def test_tuned_tests_a_third_of_each_class(monkeypatch):
     assert sorted([*train.rows, *test.rows], key=int) == texts
     assert [int(np.sum(part.labels == "spam")) for part in (train, test)] == [20, 10]
     assert all(labels[int(text)] == label for text, label in zip(test.rows, test.labels, strict=True))
+
+
+def test_when_not_measures_every_learner(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import when_not
+    from benchmarks.tuned import Part
+
+    rng = np.random.default_rng(0)
+    labels = np.array(["ham", "spam"] * 30)
+    texts = [" ".join([label, *rng.choice(["at", "noon", "free"], 3)]) for label in labels]
+    frame = pd.DataFrame({"word": labels, "number": rng.random(60)})
+    frame.loc[7, "word"] = None
+    for rows, learners in ((texts, when_not.of_texts), (frame, when_not.of_columns)):
+        part = Part(rows, labels)
+        found = [when_not.measured(*learner) for learner in learners(part, part)]
+        assert [len(cells) for cells in found] == [len(when_not.HEADINGS)] * 5
+        assert all(float(cells[1]) > 0.9 for cells in found)
+        assert sum(cells[2] == "none" for cells in found) == (rows is texts)
 
 
 def test_many_classes_run_small(run):
