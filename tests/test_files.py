@@ -672,3 +672,21 @@ def test_a_loaded_model_does_not_need_its_file_any_more(path: Path) -> None:
     assert model.posterior({"t": ["good no"], "w": ["a"], "x": [3.0]}).tolist() == expected
     path.unlink()
     assert model.tally == hostile.model().tally
+
+
+@pytest.mark.parametrize("model", ["multinomial", "presence", "bernoulli", "complement"])
+def test_a_loaded_text_model_says_all_that_it_said(model: str, path: Path) -> None:
+    """A loaded model weighs its words when they are asked for: whatever asks for them."""
+    texts, labels = ["free money now", "free offer now", "lunch at noon", "notes at noon"], ["s", "s", "h", "h"]
+    saved = bb.estimate(bb.count(texts, labels, features=bb.Text(model=model)))
+    bb.save(saved, path)
+    for ask in (
+        lambda m: m.informative(3).to_dict(),
+        lambda m: m.explain("free lunch").to_dict(),
+        lambda m: m.linear().weights.tolist(),
+        lambda m: m.log_likelihood(["free lunch", "noon"]).tolist(),
+        lambda m: m.likelihood("text", "free money"),
+        lambda m: m.posterior(texts).tolist(),
+        lambda m: m.sample(3)["text"].tolist() if model != "complement" else None,
+    ):
+        assert ask(bb.load(path)) == ask(saved)

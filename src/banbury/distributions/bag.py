@@ -290,6 +290,7 @@ class Bag:
         of the multinomial model stand in. Words that weigh nothing are left out.
         """
         family, words, scores = self.family, self._vocabulary, self.scores
+        self._make_all_rows()
         if family.model == "complement":
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
             weighed = event_models.Weighed(words, False, bool(family.idf))
