@@ -102,6 +102,8 @@ def diagnose(
 
 def _opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
     """The table's batches, which can be read twice."""
+    if isinstance(data, Source):
+        return data
     if schema is not None and schema.texts and not reading and is_texts(data):
         return from_texts(data, None, None)  # texts, and no names of files
     kinds = schema.kinds() if schema is not None and not isinstance(data, Batch) else None

@@ -63,35 +63,44 @@ STYLE = f"""<style>
 
 def explanation(told: Explanation) -> str:
     """The two classes, the texts with their words shaded, and a bar for each feature and word."""
+    return STYLE + explained(told)
+
+
+def explained(told: Explanation, rows: int = ROWS, characters: int = CHARACTERS) -> str:
+    """The same without its style, for pages that show several; so many bars, and so much of a text."""
     head = (
-        f'<p class="head"><b>{_safe(told.winner)}</b> {told.probability:.1%} against <b>{_safe(told.against)}</b> '
+        f'<p class="head"><b>{safe(told.winner)}</b> {told.probability:.1%} against <b>{safe(told.against)}</b> '
         f"{told.probability_against:.1%}{'' if told.calibrated is None else ' (uncalibrated)'}</p>"
     )
-    places = {name: list(_places(told.evidence, name, min(len(text), CHARACTERS))) for name, text in told.texts.items()}
+    places = {name: list(_places(told.evidence, name, min(len(text), characters))) for name, text in told.texts.items()}
     full = _full([sum(weight for _, weight in words) for each in places.values() for _, _, words in each])
-    texts = "".join(_text(told, feature, text, places[feature], full) for feature, text in told.texts.items())
-    notes = "".join(f'<p class="note">{_safe(note)}</p>' for note in told.notes)
-    return f'{STYLE}<div class="banbury">{head}{_key(told)}{texts}{_bars(told)}{notes}</div>'
+    texts = "".join(
+        _text(told, feature, text, places[feature], full, characters) for feature, text in told.texts.items()
+    )
+    notes = "".join(f'<p class="note">{safe(note)}</p>' for note in told.notes)
+    return f'<div class="banbury">{head}{_key(told)}{texts}{_bars(told, rows)}{notes}</div>'
 
 
 def _key(told: Explanation) -> str:
     colours = [(FOR, "", told.winner), (AGAINST, " against", told.against)]
     keys = [
-        f'<span class="key{kind}" style="background:rgba({colour}, .4)">for {_safe(label)}</span>'
+        f'<span class="key{kind}" style="background:rgba({colour}, .4)">for {safe(label)}</span>'
         for colour, kind, label in colours
     ]
     return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
 
 
-def _text(told: Explanation, feature: str, text: str, places: Sequence[Place], full: float) -> str:
+def _text(
+    told: Explanation, feature: str, text: str, places: Sequence[Place], full: float, characters: int
+) -> str:
     """A text whose words are shaded by what each of their occurrences says."""
     shaded, at = [], 0
     for start, end, words in places:
-        shaded.append(_safe(text[at:start]) + _shaded(text[start:end], words, full))
+        shaded.append(safe(text[at:start]) + _shaded(text[start:end], words, full))
         at = end
-    rest = len(text) - CHARACTERS
-    shaded.append(_safe(text[at:CHARACTERS]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
-    name = f'<p class="note">{_safe(feature)}</p>' if len(told.texts) > 1 else ""
+    rest = len(text) - characters
+    shaded.append(safe(text[at:characters]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
+    name = f'<p class="note">{safe(feature)}</p>' if len(told.texts) > 1 else ""
     return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
 
 
@@ -132,7 +141,7 @@ def _shaded(text: str, words: list[tuple[Evidence, float]], full: float) -> str:
     said = "\n".join(_said(word, each) for word, each in strongest[:NAMED])
     more = f"\nand {len(words) - NAMED} more" if len(words) > NAMED else ""
     shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
-    return f'<span{kind} style="{shade}" title="{_safe(said + more)}">{_safe(text)}</span>'
+    return f'<span{kind} style="{shade}" title="{safe(said + more)}">{safe(text)}</span>'
 
 
 def _said(word: Evidence, each: float) -> str:
@@ -140,15 +149,15 @@ def _said(word: Evidence, each: float) -> str:
     return f"{printable(word.value)}: {_decibans(each)} decibans{times}"
 
 
-def _bars(told: Explanation) -> str:
+def _bars(told: Explanation, most: int) -> str:
     """A row for the prior, each of the strongest pieces of evidence, all others together, and the sum."""
     rows = [("prior", "", told.prior)]
-    rows += [(e.feature, _value(e), e.decibans) for e in told.evidence[:ROWS]]
+    rows += [(e.feature, _value(e), e.decibans) for e in told.evidence[:most]]
     if {e.feature for e in told.evidence} == set(told.texts):  # words of one text need not say so
         rows = [(value or name, "", weight) for name, value, weight in rows] if len(told.texts) == 1 else rows
     longest = max((abs(weight) for _, _, weight in rows if isfinite(weight)), default=0.0) or 1.0
     cells = "".join(f"<tr>{_cells(name, value, weight)}{_bar(weight, longest)}</tr>" for name, value, weight in rows)
-    rest = told.evidence[ROWS:]
+    rest = told.evidence[most:]
     if rest:
         more = _cells(f"and {len(rest):,} more", "", sum(e.decibans for e in rest))
         cells += f'<tr class="name">{more}<td></td></tr>'
@@ -162,8 +171,8 @@ def _value(evidence: Evidence) -> str:
 
 
 def _cells(name: str, value: str, weight: float) -> str:
-    value = f'<td class="value">{_safe(value)}</td>'
-    return f'<td>{_safe(name)}</td>{value}<td class="number">{_decibans(weight)}</td>'
+    value = f'<td class="value">{safe(value)}</td>'
+    return f'<td>{safe(name)}</td>{value}<td class="number">{_decibans(weight)}</td>'
 
 
 def _bar(weight: float, longest: float) -> str:
@@ -180,7 +189,7 @@ def _decibans(weight: float) -> str:
     return f"{weight:+.2f}".replace("-", "−").replace("inf", "∞")
 
 
-def _safe(value: Any) -> str:
+def safe(value: Any) -> str:
     """A value as HTML: escaped, and what no page can hold replaced."""
     return escape(str(value).encode("utf-8", "replace").decode(), quote=True)
 
@@ -191,9 +200,9 @@ def _safe(value: Any) -> str:
 def informative(found: Informative) -> str:
     """A table for each class, side by side where there is room."""
     tables = "".join(
-        f"<table><caption>{_safe(label)}</caption>"
+        f"<table><caption>{safe(label)}</caption>"
         + "".join(
-            f'<tr><td class="value">{_safe(found.shown(ratio))}</td><td class="number">{stated(ratio.ratio)} : 1</td></tr>'
+            f'<tr><td class="value">{safe(found.shown(ratio))}</td><td class="number">{stated(ratio.ratio)} : 1</td></tr>'
             for ratio in ratios
         )
         + "</table>"

@@ -11,9 +11,10 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,16 +48,23 @@ def checksum(content: Any) -> str:
 
 
 def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
-    """Writes the file beside its place and moves it there, so that it is complete or not there."""
+    """Writes the file, complete or not at all."""
     ordered = {name: arrays[name] for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))}
     head = _header(target, about, ordered)
+    with replacing(target) as file:
+        file.write(head)
+        for array in ordered.values():
+            file.write(array.tobytes() if array.size == 0 else array.data)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[BinaryIO]:
+    """A file beside its place, moved there once it is whole; if anything goes wrong, what stood there stays."""
     try:
         handle, beside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(head)
-                for array in ordered.values():
-                    file.write(array.tobytes() if array.size == 0 else array.data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~_umask())

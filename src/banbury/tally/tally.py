@@ -246,11 +246,10 @@ class Tally:
 
     __repr__ = __str__
 
-    def _feature_lines(self) -> list[str]:
-        shown = self.schema.features[:20] if len(self.schema.features) > 21 else self.schema.features
-        width = max((len(feature.name) for feature in shown), default=0)
-        lines, keyed, measured, texts = [], 0, 0, 0
-        for feature in shown:
+    def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
+        """The features, or the first of them, each with what was counted of it in a few words."""
+        found, keyed, measured, texts = [], 0, 0, 0
+        for feature in self.schema.features[:most]:
             if feature.family.shape == "moments":
                 text = self._measured_text(feature, measured)
                 measured += 1
@@ -260,9 +259,16 @@ class Tally:
             else:
                 text = self._keyed_text(feature, keyed)
                 keyed += 1
-            line = f"{feature.name:{width}}  {feature.family.name:{len('kernel_density')}}  {text}"
-            lines.append(line if len(line) <= 108 else line[:107] + "…")
-        return lines + [line[2:] for line in _hidden(len(self.schema.features) - len(shown), "feature")]
+            found.append((feature, text))
+        return found
+
+    def _feature_lines(self) -> list[str]:
+        n_features = len(self.schema.features)
+        shown = self.summaries(20 if n_features > 21 else None)
+        width = max((len(feature.name) for feature, _ in shown), default=0)
+        lines = [f"{f.name:{width}}  {f.family.name:{len('kernel_density')}}  {text}" for f, text in shown]
+        cut = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
+        return cut + [line[2:] for line in _hidden(n_features - len(shown), "feature")]
 
     def _measured_text(self, feature: Feature, at: int) -> str:
         n, centre, spread = (float(x[0, 0]) for x in self.moments.take([at], 0).pooled())
