@@ -19,6 +19,7 @@ from banbury.distributions.bag import OTHERS
 from banbury.distributions.kernel_density import DEVIATION
 from banbury.errors import BadSetting, BanburyError, UnknownClass
 from banbury.explain import LikelihoodRatio
+from banbury.explain.ratios import _stretch
 
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
 
@@ -595,6 +596,14 @@ def test_a_stretch_has_round_ends() -> None:
     found = bb.estimate(bb.count(table, target=["setosa"] * 500 + ["other"] * 500)).informative()
     assert [r.value for r in found.ratios["setosa"]] == ["< 1.95"]
     assert "petal_length < 1.95  setosa : rest =" in str(found)
+
+
+@pytest.mark.parametrize(
+    "low, high, shown",
+    [(-0.0, 2.5, "from 0 to 2.5"), (-1.0, -0.0, "from -1 to 0"), (-np.inf, -0.0, "< 0"), (-0.0, np.inf, "≥ 0")],
+)
+def test_a_stretch_that_ends_at_zero_has_no_sign_there(low: float, high: float, shown: str) -> None:
+    assert _stretch(low, high) == shown
 
 
 def test_a_column_that_says_nothing_is_not_mentioned() -> None:

@@ -90,9 +90,7 @@ def _key(told: Explanation) -> str:
     return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
 
 
-def _text(
-    told: Explanation, feature: str, text: str, places: Sequence[Place], full: float, characters: int
-) -> str:
+def _text(told: Explanation, feature: str, text: str, places: Sequence[Place], full: float, characters: int) -> str:
     """A text whose words are shaded by what each of their occurrences says."""
     shaded, at = [], 0
     for start, end, words in places:

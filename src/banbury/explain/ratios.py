@@ -280,6 +280,7 @@ def _between(group: Numbers, f: int, cuts: Real) -> tuple[Real, Real, Real]:
 
 
 def _stretch(low: float, high: float) -> str:
+    low, high = low + 0.0, high + 0.0  # no "-0"
     if np.isneginf(low):
         return f"< {high:.{NAMED}g}"
     return f"≥ {low:.{NAMED}g}" if np.isposinf(high) else f"from {low:.{NAMED}g} to {high:.{NAMED}g}"
