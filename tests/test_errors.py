@@ -600,6 +600,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["KeyError: 'odd'", "--debug"],
     ),
     (
+        "one_class_to_report",
+        lambda _: bb.report(model(), {"x": [1.0, 2.0], "y": ["a", "a"]}),
+        errors.BadSetting,
+        ["the data must have two classes at least", "'a'", "check the target"],
+    ),
+    (
         "missing_library",
         lambda _: plotted_without_matplotlib(),
         errors.MissingLibrary,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
     from banbury.naive_bayes import Model, estimate
+    from banbury.reports import Report, report
     from banbury.schema import Schema
     from banbury.selection import (
         CrossValidation,
@@ -60,6 +61,7 @@ __all__ = [
     "NaiveBayesClassifier",
     "NormalInverseGamma",
     "Poisson",
+    "Report",
     "Schema",
     "Tally",
     "Text",
@@ -75,6 +77,7 @@ __all__ = [
     "load",
     "mutual_information",
     "plots",
+    "report",
     "save",
     "tune",
 ]
@@ -89,6 +92,7 @@ _HOMES = {
     "explain": "Explanation Informative",
     "files": "load save",
     "naive_bayes": "Model estimate",
+    "reports": "Report report",
     "schema": "Schema",
     "selection": "CrossValidation LearningCurve Tuning cross_validate evaluate learning_curve tune",
     "tally": "Tally count",

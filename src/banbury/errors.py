@@ -783,3 +783,11 @@ def not_one_text(columns: Sequence[str]) -> BadSetting:
         setting="text",
         value=None,
     )
+
+
+def one_class_to_report(what: str, label: Any) -> BadSetting:
+    return BadSetting(
+        f"{what} must have two classes at least to be reported on, and there is one only, {label!r}. Give rows of another class "
+        "too, or check the target.",
+        label=label,
+    )

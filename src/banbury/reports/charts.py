@@ -1,0 +1,250 @@
+"""Charts as SVG within a page: no script; colours are classes, which the page's style gives for light and for dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury.calibration import Reliability
+from banbury.explain.page import safe
+from banbury.selection import LearningCurve
+
+Real = NDArray[np.float64]
+
+WIDTH, HEIGHT = 360, 270
+LEFT, RIGHT, TOP, BOTTOM = 50, 20, 12, 44  # around what is drawn
+SMALLEST, LARGEST = 3.0, 9.0  # radii of marks
+STEPS = 4  # of an axis
+KINDS = ("one", "two")  # of curves
+Z = 1.96  # deviations that hold 95% of a normal distribution
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A stretch of numbers, and those that are marked on it."""
+
+    title: str
+    low: float
+    high: float
+    ticks: Sequence[float]
+    shown: Callable[[float], str]
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """How far along the axis a number is, from 0 to 1."""
+        if self.logarithmic:
+            return (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        return (value - self.low) / (self.high - self.low)
+
+
+class Chart:
+    """Two axes and what is drawn between them."""
+
+    def __init__(self, what: str, x: Axis, y: Axis) -> None:
+        self._what, self._x, self._y = what, x, y
+        self._parts: list[str] = []
+
+    def x(self, value: float) -> float:
+        return LEFT + self._x.share(value) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - self._y.share(value) * (HEIGHT - TOP - BOTTOM)
+
+    def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
+        points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
+        self._parts.append(f'<polyline class="line {kind}" points="{points}"/>')
+
+    def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str) -> None:
+        edge = [*zip(xs, high, strict=True), *reversed([*zip(xs, low, strict=True)])]
+        points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in edge)
+        self._parts.append(f'<polygon class="band {kind}" points="{points}"/>')
+
+    def mark(self, x: float, y: float, radius: float, kind: str, title: str) -> None:
+        place = f'cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{radius:.1f}"'
+        self._parts.append(f'<circle class="mark {kind}" {place}><title>{safe(title)}</title></circle>')
+
+    def bar(self, start: float, end: float, height: float, title: str) -> None:
+        left, right, top = self.x(start) + 1, self.x(end) - 1, self.y(height)
+        place = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{HEIGHT - BOTTOM - top:.1f}"'
+        self._parts.append(f'<rect class="column" {place}><title>{safe(title)}</title></rect>')
+
+    def level(self, y: float) -> None:
+        """A dashed level across the chart."""
+        place = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(y):.1f}" y2="{self.y(y):.1f}"'
+        self._parts.append(f'<line class="level" {place}/>')
+
+    def whisker(self, x: float, low: float, high: float, kind: str) -> None:
+        place = f'x1="{self.x(x):.1f}" x2="{self.x(x):.1f}" y1="{self.y(low):.1f}" y2="{self.y(high):.1f}"'
+        self._parts.append(f'<line class="whisker {kind}" {place}/>')
+
+    def __str__(self) -> str:
+        head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{safe(self._what)}">'
+        return f"{head}{''.join(self._frame())}{''.join(self._parts)}</svg>"
+
+    def _frame(self) -> Iterator[str]:
+        bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+        for tick in self._y.ticks:
+            at = self.y(tick)
+            yield f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>'
+            yield f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{safe(self._y.shown(tick))}</text>'
+        for tick in self._x.ticks:
+            at = self.x(tick)
+            yield f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{bottom}"/>'
+            yield f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{safe(self._x.shown(tick))}</text>'
+        middle_x, middle_y = (LEFT + right) / 2, (TOP + bottom) / 2
+        yield f'<text class="title" x="{middle_x}" y="{HEIGHT - 6}" text-anchor="middle">{safe(self._x.title)}</text>'
+        turned = f"translate(11 {middle_y}) rotate(-90)"
+        yield f'<text class="title" transform="{turned}" text-anchor="middle">{safe(self._y.title)}</text>'
+
+
+# Scales ---------------------------------------------------------------------------------------------------------------
+
+
+def percent(share: float) -> str:
+    return f"{share:.4g}%"
+
+
+def linear(title: str, low: float, high: float, shown: Callable[[float], str], least: float = 0.0) -> Axis:
+    """An axis that begins and ends at round numbers, of about four steps; ``least`` is how long it is at least."""
+    if high - low < least:
+        low = max(high - least, 0.0)
+        high = low + least
+    step = _round_step((high - low) / STEPS)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    return Axis(title, first * step, last * step, [k * step for k in range(first, last + 1)], shown)
+
+
+def logarithmic(title: str, low: float, high: float, most: int = 6) -> Axis:
+    """An axis on which equal factors are equally long; marked at round numbers."""
+    high = max(high, low * 1.1)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    marked: list[float] = []
+    for steps in ((1,), (1, 3), (1, 2, 5)):
+        inside = _within([step * 10.0**power for power in powers for step in steps], low, high)
+        if len(inside) <= most:
+            marked = inside
+    if len(marked) < 3:
+        marked = [tick for tick in _within(linear("", low, high, _rows).ticks, low, high) if tick == round(tick)]
+    return Axis(title, low, high, marked or [low], _rows, logarithmic=True)
+
+
+def _within(ticks: Sequence[float], low: float, high: float) -> list[float]:
+    return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+
+
+def _round_step(step: float) -> float:
+    power = 10.0 ** floor(log10(step))
+    return power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9))
+
+
+def _rows(n: float) -> str:
+    return f"{n / 1000:,.4g}k" if n >= 10_000 else f"{n:,.6g}"
+
+
+# The charts -----------------------------------------------------------------------------------------------------------
+
+
+def calibration(curves: Mapping[str, Reliability]) -> str:
+    """How often answers are right over how sure they were; a mark's area grows with its rows."""
+    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
+    low = min(0.5 if min(curve.start.min() for curve in curves.values()) >= 0.5 else 0.0, 0.5)
+    x_ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if low else ticks
+
+    def shown(share: float) -> str:
+        return percent(share * 100)
+
+    chart = Chart(
+        "Calibration: accuracy over confidence",
+        Axis("how sure the answers were", low, 1.0, x_ticks, shown),
+        Axis("how many were right", 0.0, 1.0, ticks, shown),
+    )
+    chart.line([low, 1.0], [low, 1.0], "ideal")
+    for kind, (name, curve) in zip(KINDS, curves.items(), strict=False):
+        for said, ends in zip(curve.confidence, zip(*_wilson(curve.accuracy, curve.rows), strict=True), strict=True):
+            chart.whisker(said, *ends, kind)
+        chart.line(curve.confidence.tolist(), curve.accuracy.tolist(), kind)
+        radii = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(curve.rows / curve.rows.max())
+        for said, came, rows, radius in zip(curve.confidence, curve.accuracy, curve.rows, radii, strict=True):
+            title = f"{name}: {rows:,.6g} answers, {said:.1%} sure, {came:.1%} right"
+            chart.mark(said, came, radius, kind, title)
+    return str(chart)
+
+
+def _wilson(shares: Real, rows: Real) -> tuple[list[float], list[float]]:
+    """Wilson's interval of 95% about shares of so many rows."""
+    rows = np.maximum(rows, 1e-9)
+    centre = (shares + Z**2 / (2 * rows)) / (1 + Z**2 / rows)
+    half = Z / (1 + Z**2 / rows) * np.sqrt(shares * (1 - shares) / rows + Z**2 / (4 * rows**2))
+    return np.maximum(centre - half, 0.0).tolist(), np.minimum(centre + half, 1.0).tolist()
+
+
+def confidence(curve: Reliability) -> str:
+    """How sure the answers were: the share of rows in each bin."""
+    shares = (100.0 * curve.rows / curve.rows.sum()).tolist()
+    low = 0.5 if curve.start.min() >= 0.5 else 0.0
+    ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if low else [0.0, 0.25, 0.5, 0.75, 1.0]
+    chart = Chart(
+        "How sure the answers were",
+        Axis("how sure the answers were", low, 1.0, ticks, lambda share: percent(share * 100)),
+        linear("share of the rows", 0.0, max(shares), percent),
+    )
+    for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
+        end = start + 1 / curve.bins
+        chart.bar(start, end, share, f"{start:.0%} to {end:.0%} sure: {rows:,.6g} rows, {share:.1f}%")
+    return str(chart)
+
+
+def accuracy_curve(curve: LearningCurve) -> str:
+    """The accuracy after so many rows, its standard error, and the majority's where that is near."""
+    means, error = 100 * curve.mean_accuracy, curve.standard_error
+    spread = np.zeros_like(means) if error is None else 100 * error
+    low, high = max(float((means - spread).min()), 0.0), min(float((means + spread).max()), 100.0)
+    near = majority_is_near(curve)
+    chart = Chart(
+        "Learning curve: accuracy over rows learned from",
+        logarithmic("rows learned from", *_ends(curve)),
+        linear("accuracy", min(low, 100 * curve.majority) if near else low, high, percent, 1.0),
+    )
+    if near:
+        chart.level(100 * curve.majority)
+    _grown(chart, curve, means, spread, "{:.2f}%")
+    return str(chart)
+
+
+def majority_is_near(curve: LearningCurve) -> bool:
+    """Whether the accuracy of the most frequent class can be drawn without flattening the curve."""
+    low, high = float(curve.mean_accuracy.min()), float(curve.mean_accuracy.max())
+    return low - curve.majority <= 2 * max(high - low, 0.02)
+
+
+def log_loss_curve(curve: LearningCurve) -> str:
+    """The log loss after so many rows."""
+    means = curve.mean_log_loss
+    spread = curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
+    chart = Chart(
+        "Learning curve: log loss over rows learned from",
+        logarithmic("rows learned from", *_ends(curve)),
+        linear(
+            "log loss", max(0.0, float((means - spread).min())), float((means + spread).max()), "{:.4g}".format, 0.01
+        ),
+    )
+    _grown(chart, curve, means, spread, "{:.4f}")
+    return str(chart)
+
+
+def _ends(curve: LearningCurve) -> tuple[float, float]:
+    return float(curve.sizes[0]), float(curve.sizes[-1])
+
+
+def _grown(chart: Chart, curve: LearningCurve, means: Real, spread: Real, shown: str) -> None:
+    sizes = curve.sizes.tolist()
+    low, high = chart._y.low, chart._y.high
+    chart.band(sizes, np.clip(means - spread, low, high).tolist(), np.clip(means + spread, low, high).tolist(), "one")
+    chart.line(sizes, means.tolist(), "one")
+    for size, mean, error in zip(sizes, means.tolist(), spread.tolist(), strict=True):
+        title = f"{size:,} rows: {shown.format(mean)} ± {shown.format(error)}"
+        chart.mark(size, mean, SMALLEST, "one", title)

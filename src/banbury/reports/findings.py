@@ -1,0 +1,283 @@
+"""What a report is about: everything is measured here, from one reading of the rows, before a page is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.calibration import Reliability, reliability
+from banbury.dependence import Diagnosis, diagnose
+from banbury.explain import Explanation, Informative
+from banbury.naive_bayes import Model, estimate
+from banbury.readers import Source
+from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
+from banbury.selection.cross_validation import answers, fitting_prior
+from banbury.selection.dataset import Dataset, held
+from banbury.selection.groups import Groups
+from banbury.selection.learning import spread
+from banbury.tally import Label, many
+
+Int = NDArray[np.int64]
+
+MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
+MOST_CLASSES = 100  # whose telling values are named
+SMOOTH = 20_000  # rows from which fewer repeats draw a smooth curve
+BINS = 10  # of confidence
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A row that was given another class than its own, by the model of its fold, which has not seen it.
+
+    ``row`` is its number in the data, and ``name`` its file, where it has one. ``explanation`` weighs the answer against the true
+    class; against the runner-up where the other folds have no row of the true class, and None where they have one class only.
+    """
+
+    row: int
+    name: str | None
+    truth: Label
+    answer: Label
+    probability_truth: float
+    probability: float
+    fold: int
+    explanation: Explanation | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mistake as JSON can hold it, with its strongest evidence."""
+        told = () if self.explanation is None else self.explanation.evidence[:10]
+        evidence = [[e.feature, e.value, e.decibans] for e in told]
+        about = {name: value for name, value in vars(self).items() if name != "explanation"}
+        return {**about, "evidence": evidence}
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """A model, and what was found with the rows that it was tried on."""
+
+    model: Model
+    n_rows: int  # with a label
+    unlabelled: int
+    own_rows: bool  # whether they are the very rows that the model has counted
+    as_it_is: float | None  # of other rows, the share that the model itself gives the right class
+    unknown: tuple[Label, ...]  # classes of the rows that the model has not counted
+    cross_validation: CrossValidation
+    reliabilities: dict[str, Reliability]
+    learning_curve: LearningCurve | None
+    informative: Informative
+    mistakes: tuple[Mistake, ...]
+    diagnosis: Diagnosis
+    n_sampled: int  # rows of the learning curve and of the pairs
+    why_no_curve: str = ""
+
+    @property
+    def n_mistakes(self) -> int:
+        """How many rows were given another class than their own."""
+        return int(np.count_nonzero(self.cross_validation.best != self.cross_validation.truth))
+
+
+def found(
+    model: Model,
+    data: Any,
+    target: Any,
+    *,
+    folds: int,
+    mistakes: int,
+    telling: int,
+    weights: Any,
+    seed: int,
+    threads: int | None,
+    reading: dict[str, Any],
+) -> Findings:
+    """Everything that a report tells."""
+    if len(model.classes) < 2:
+        raise errors.one_class_to_report("the model", model.classes[0])
+    target = model.schema.target if target is None else target
+    rows = held(data, target, schema=model.schema, weights=weights, threads=threads, **reading)
+    if len(rows.classes) < 2:
+        raise errors.one_class_to_report("the data", rows.classes[0])
+    settings: dict[str, Any] = {
+        "how": model.choice.how,
+        "alpha": model.choice.alpha,
+        "class_prior": _prior_over(model, rows.classes),
+        "seed": seed,
+    }
+    n_rows = int(np.count_nonzero(rows.labels >= 0))
+    validated = cross_validate(rows, folds=min(folds, n_rows), **settings)
+    groups = _by_fold(rows, validated)
+    own_rows = groups.total == model.tally
+    some, why_no_curve = _sampled(rows, seed), _why_no_curve(rows)
+    repeats = 3 if n_rows > SMOOTH else 5
+    return Findings(
+        model=model,
+        n_rows=n_rows,
+        unlabelled=rows.n_rows - n_rows,
+        own_rows=own_rows,
+        as_it_is=None if own_rows else _right(model, rows),
+        unknown=tuple(name for name in rows.classes if name not in model.classes),
+        cross_validation=validated,
+        reliabilities=_reliabilities(model, validated),
+        learning_curve=None if why_no_curve else learning_curve(some, repeats=repeats, **settings),
+        informative=model.informative(telling, _shown_classes(model)),
+        mistakes=tuple(_mistakes(rows, groups, validated, settings, mistakes)),
+        diagnosis=_diagnosed(some),
+        n_sampled=int(np.count_nonzero(some.labels >= 0)),
+        why_no_curve=why_no_curve,
+    )
+
+
+def _prior_over(model: Model, classes: tuple[Label, ...]) -> Any:
+    """The model's class prior as folds take it: given probabilities by name, shared among the classes that the rows have."""
+    prior = model.class_prior
+    if prior is None or isinstance(prior, (str, int, float)):
+        return prior
+    known = [name for name in model.classes if name in classes]
+    by_name = dict(zip(model.classes, np.exp(model.log_prior).tolist(), strict=True))
+    unknown = [name for name in classes if name not in by_name]
+    if unknown:
+        raise errors.unknown_class(unknown[0], model.classes)
+    return fitting_prior({"class_prior": by_name}, model.classes, known)["class_prior"]
+
+
+def _right(model: Model, rows: Dataset) -> float:
+    """The share of the rows that a model gives their own class."""
+    names = np.array([*rows.classes, None], dtype=object)[rows.labels]
+    right = np.concatenate([model.predict(batch) for batch in rows.batches]) == names
+    weights = np.where(rows.labels >= 0, 1.0 if rows.weights is None else rows.weights, 0.0)
+    return float(np.average(right, weights=weights))
+
+
+def _shown_classes(model: Model) -> list[Label]:
+    """All classes, or the most frequent of very many."""
+    if len(model.classes) <= MOST_CLASSES:
+        return list(model.classes)
+    often = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
+    return [model.classes[c] for c in np.sort(often)]
+
+
+def _reliabilities(model: Model, validated: CrossValidation) -> dict[str, Reliability]:
+    """How honest posteriors are, and what a calibrated model makes of them."""
+    curves = {"out of fold": reliability(validated.posteriors, validated.truth, BINS, validated.weights)}
+    if model.calibration is not None and model.calibration.n_classes == len(validated.classes):
+        with np.errstate(divide="ignore"):
+            honest = model.calibration.apply(np.log(validated.posteriors))
+        curves["calibrated"] = reliability(honest, validated.truth, BINS, validated.weights)
+    return curves
+
+
+# A sample of very many rows -------------------------------------------------------------------------------------------
+
+
+def _sampled(rows: Dataset, seed: int) -> Dataset:
+    """The rows, or of very many some of each class alike."""
+    if np.count_nonzero(rows.labels >= 0) <= MOST_ROWS:
+        return rows
+    order = spread(rows.labels, np.random.default_rng(seed))
+    return rows.only(np.sort(order[:MOST_ROWS]))
+
+
+def _why_no_curve(rows: Dataset) -> str:
+    """Why a learning curve cannot be drawn; nothing if it can."""
+    counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
+    n_rows, n_classes = int(np.count_nonzero(counted)), len(rows.classes)
+    if n_rows - max(1, round(n_rows / 3)) >= n_classes:
+        return ""
+    return f"of {many(n_rows, 'row')}, two thirds cannot hold a row of each of the {n_classes:,} classes"
+
+
+def _diagnosed(rows: Dataset) -> Diagnosis:
+    names = np.array([*rows.classes, None], dtype=object)
+    source = Source(lambda: iter(rows.batches), rows.name)
+    return diagnose(source, names[rows.labels], schema=rows.schema, weights=rows.weights, threads=rows.threads)
+
+
+# The worst mistakes ---------------------------------------------------------------------------------------------------
+
+
+def _by_fold(rows: Dataset, validated: CrossValidation) -> Groups:
+    """The rows counted fold by fold."""
+    folds = np.full(rows.n_rows, -1, dtype=np.int32)
+    folds[validated.rows] = validated.folds
+    return Groups.of(rows, folds, int(validated.folds.max()) + 1)
+
+
+def _mistakes(
+    rows: Dataset, groups: Groups, validated: CrossValidation, settings: dict[str, Any], most: int
+) -> list[Mistake]:
+    """The mistakes that gave the true class the least probability, the worst first."""
+    models = _Folds(rows, groups, settings)
+    worst = _worst(rows, validated, models, most)
+    by_fold = sorted(worst, key=lambda place: int(validated.folds[place]))
+    told = {place: _explained(rows, validated, models, place) for place in by_fold}
+    return [told[place] for place in worst]
+
+
+class _Folds:
+    """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other."""
+
+    def __init__(self, rows: Dataset, groups: Groups, settings: dict[str, Any]) -> None:
+        self._rows, self._groups, self._settings = rows, groups, settings
+        self._last: tuple[int, Model] | None = None
+
+    def __getitem__(self, fold: int) -> Model:
+        if self._last is None or self._last[0] != fold:
+            rest = self._groups.total - self._groups.only(np.arange(self._groups.n_groups) == fold)
+            settings = fitting_prior(self._settings, self._rows.classes, rest.classes)
+            self._last = fold, estimate(rest, **settings)
+        return self._last[1]
+
+
+def _worst(rows: Dataset, validated: CrossValidation, models: _Folds, most: int) -> list[int]:
+    """Places of the worst mistakes in the answers. Where many probabilities are too small for a number, their logarithms tell."""
+    wrong = np.flatnonzero(validated.best != validated.truth)
+    if validated.weights is not None:
+        wrong = wrong[validated.weights[wrong] > 0]
+    if not most or not len(wrong):
+        return []
+    given = validated.posteriors[wrong, validated.truth[wrong]]
+    limit = np.partition(given, most - 1)[most - 1] if len(wrong) > most else np.inf
+    places, given = wrong[given <= limit], given[given <= limit]
+    log_given = np.log(np.maximum(given, np.finfo(float).tiny))
+    for fold in np.unique(validated.folds[places[given == 0]]):
+        at = np.flatnonzero((given == 0) & (validated.folds[places] == fold))
+        scores = answers(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")
+        log_given[at] = scores[np.arange(len(at)), validated.truth[places[at]]]
+    order = np.argsort(log_given, kind="stable")[:most]
+    return [int(place) for place in places[order]]
+
+
+def _explained(rows: Dataset, validated: CrossValidation, models: _Folds, place: int) -> Mistake:
+    row, fold = int(validated.rows[place]), int(validated.folds[place])
+    truth, best = int(validated.truth[place]), int(validated.best[place])
+    given = validated.posteriors[place]
+    return Mistake(
+        row,
+        _name(rows, row),
+        rows.classes[truth],
+        rows.classes[best],
+        float(given[truth]),
+        float(given[best]),
+        fold,
+        _weighed(models[fold], rows, row, rows.classes[truth]),
+    )
+
+
+def _weighed(model: Model, rows: Dataset, row: int, truth: Label) -> Explanation | None:
+    """The answer of a row weighed against its true class, where the model knows that one."""
+    if len(model.classes) < 2:
+        return None
+    (batch,) = rows.only(np.array([row])).batches
+    told = model.explain(batch)
+    if truth in (told.winner, told.against) or truth not in model.classes:
+        return told
+    return model.explain(batch, against=truth)
+
+
+def _name(rows: Dataset, row: int) -> str | None:
+    """The file that a row came from."""
+    number = int(np.searchsorted(rows.starts, row, side="right")) - 1
+    names = rows.batches[number].row_names
+    return None if names is None else names[row - int(rows.starts[number])]

@@ -1,0 +1,144 @@
+"""Report: a page of a model's findings, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury.files.arrays import replacing
+from banbury.naive_bayes import Model, check_seed, estimate
+from banbury.reports.findings import Findings, found
+from banbury.reports.page import page
+from banbury.tally import Tally
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """A page as HTML, where it was written, and the findings that it shows."""
+
+    html: str
+    path: Path | None
+    findings: Findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Where the page is and its figures, as JSON can hold them."""
+        found = self.findings
+        return {
+            "path": None if self.path is None else str(self.path),
+            "bytes": len(self.html.encode()),
+            "own_rows": found.own_rows,
+            "as_it_is": found.as_it_is,
+            "cross_validation": found.cross_validation.to_dict(),
+            "learning_curve": None if found.learning_curve is None else found.learning_curve.to_dict(),
+            "informative": found.informative.to_dict(),
+            "mistakes": [mistake.to_dict() for mistake in found.mistakes],
+            "diagnosis": found.diagnosis.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        size = f"{len(self.html.encode()) / 1000:,.0f} kB"
+        place = "not written to a file" if self.path is None else str(self.path)
+        return f"Report ({size}, {place})\n{self.findings.cross_validation}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, for notebooks."""
+        style = "width:100%;height:40em;border:1px solid rgba(128,128,128,.4);border-radius:6px"
+        return f'<iframe srcdoc="{escape(self.html, quote=True)}" style="{style}"></iframe>'
+
+
+def report(
+    model: Model | Tally,
+    data: Any,
+    target: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "Banbury report",
+    folds: int = 10,
+    mistakes: int = 10,
+    telling: int = 10,
+    weights: Any = None,
+    seed: int = 0,
+    threads: int | None = None,
+    **reading: Any,
+) -> Report:
+    """One HTML file about a model: what it is, how good it is on rows it has not seen, what it goes by, and where it errs.
+
+    ``data``, ``target``, ``weights`` and ``reading`` are those of ``bb.count``: labelled rows, such as those that the model was
+    counted from. If ``target`` is not given, it is the column that the model was counted with. A tally is taken as
+    ``bb.estimate`` makes a model of it.
+
+    The figures come from ``bb.cross_validate`` on these rows under the model's schema and settings, so no row is judged by a
+    model that has seen it; ``folds`` says how many folds, at most one for each row. The ``mistakes`` that gave the true class the
+    least probability are shown with the evidence by the model of their fold. ``telling`` values are named for each class. Above
+    200,000 rows, the learning curve and the pairs are those of a sample of that size, by ``seed``, and the page says so.
+
+    The file at ``path`` is replaced when the new one is whole. It needs no network and no script. Without a path, the page is in
+    the result's ``html``.
+
+    >>> import banbury as bb, pathlib, tempfile
+    >>> weather = bb.datasets.play_tennis()
+    >>> model = bb.estimate(bb.count(weather, target="play"))
+    >>> made = bb.report(model, weather, path=pathlib.Path(tempfile.mkdtemp()) / "play.html")
+    >>> made.findings.cross_validation.accuracy == bb.cross_validate(weather, target="play").accuracy
+    True
+    >>> made.path.read_text(encoding="utf-8") == made.html
+    True
+    """
+    if not isinstance(model, (Model, Tally)):
+        raise errors.bad_setting("model", type(model).__name__, "a Model or a Tally (of an estimator: its model_)")
+    if not isinstance(title, str):
+        raise errors.bad_setting("title", title, "a text")
+    for name, number, least in (("folds", folds, 2), ("mistakes", mistakes, 0), ("telling", telling, 1)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+            raise errors.bad_setting(name, number, f"a whole number from {least} up")
+    check_seed(seed)
+    file = None if path is None else _writable(path)
+    findings = found(
+        estimate(model) if isinstance(model, Tally) else model,
+        data,
+        target,
+        folds=int(folds),
+        mistakes=int(mistakes),
+        telling=int(telling),
+        weights=weights,
+        seed=int(seed),
+        threads=threads,
+        reading=reading,
+    )
+    html = page(findings, title)
+    if file is not None:
+        with replacing(file) as place:
+            place.write(html.encode())
+    return Report(html, file, findings)
+
+
+def _writable(path: Any) -> Path:
+    """The path, if a file may be written there: better told before the rows are read than after."""
+    try:
+        file = Path(path)
+    except TypeError:
+        raise errors.bad_setting("path", path, "a file's path, or None") from None
+    for why in _obstacles(file):
+        raise errors.unwritable_file(file, why)
+    return file
+
+
+def _obstacles(file: Path) -> Iterator[str]:
+    folder = str(file.parent)
+    if "\0" in str(file):
+        yield "no file's name has a null character"
+    elif file.is_dir():
+        yield "it is a folder"
+    elif not file.parent.is_dir():
+        yield f"there is no folder {folder!r}"
+    elif not os.access(folder, os.W_OK):
+        yield f"the folder {folder!r} may not be written to"

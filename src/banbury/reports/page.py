@@ -1,0 +1,542 @@
+"""The page of a report: sections of HTML in the order in which one asks. Whatever comes from data is escaped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite, isnan, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from banbury import __version__, errors
+from banbury.calibration import Reliability
+from banbury.explain import Explanation
+from banbury.explain import page as evidence
+from banbury.explain.page import printable, safe, stated
+from banbury.reports import charts
+from banbury.reports.findings import MOST_ROWS, Findings, Mistake
+from banbury.reports.style import STYLE
+from banbury.tally import many
+
+MATRIX = 30  # classes up to which a confusion matrix can be read
+MANY = 8  # classes from which it is set small
+CLASSES = 100  # rows of a table of classes
+COLUMNS = 15  # of the model that are shown at once
+ALL_COLUMNS = 300  # and when asked for
+CONFUSED = 15  # pairs of classes that are named
+CARDS = 24  # classes up to which the telling values of all are shown at once
+FIRST_CARDS = 12  # how many of more
+REASONS = 3  # values that a mistake is put down to
+TEXT, BARS = 1_200, 12  # characters of a mistake's text, and bars
+DEEPEST = 0.5  # colour of a full cell
+HOWS = {
+    "mle": "maximum likelihood: plain counting, where a zero stays zero",
+    "map": "the mode of the posterior",
+    "mean": "the mean of the posterior",
+    "predictive": "predictive: parameters integrated out",
+    "gibbs": "one draw of the parameters from the posterior",
+}
+
+
+def page(found: Findings, title: str) -> str:
+    """The whole file."""
+    sections = [
+        ("model", "The model", _model(found)),
+        ("figures", "Cross-validation", _figures(found)),
+        ("confusion", "Confusion", _confusion(found)),
+        ("calibration", "Calibration", _calibration(found)),
+        ("learning", "Learning curve", _learning(found)),
+        ("telling", "What tells the classes apart", _telling(found)),
+        ("mistakes", "The worst mistakes", _mistakes(found)),
+        ("pairs", "Pairs that break independence", _pairs(found)),
+    ]
+    links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in sections)
+    body = "".join(f'<section id="{name}"><h2>{heading}</h2>{text}</section>' for name, heading, text in sections)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{safe(title)}</title>'
+        f"<style>{STYLE}</style>{evidence.STYLE}</head>\n"
+        f"<body><header><h1>{safe(title)}</h1>{_summary(found)}<nav>{links}</nav></header>\n"
+        f"<main>{body}</main>\n"
+        f"<footer>Made by Banbury {__version__}. This file is complete: nothing in it is loaded from elsewhere.</footer>"
+        "</body></html>\n"
+    )
+
+
+# Pieces --------------------------------------------------------------------------------------------------------------
+
+
+def _named(value: Any) -> str:
+    return f'<span class="name">{safe(_cut(value))}</span>'
+
+
+def _cut(value: Any, most: int = 60) -> str:
+    text = str(value)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _breakable(html: str) -> str:
+    """May go on to the next line after these, as names of columns are long."""
+    return html.replace("_", "_<wbr>").replace("/", "/<wbr>")
+
+
+def _paragraph(text: str, kind: str = "") -> str:
+    return f'<p class="{kind}">{text}</p>' if kind else f"<p>{text}</p>"
+
+
+def _table(head: Sequence[str], rows: Iterable[str], numbers: Sequence[int] = ()) -> str:
+    right = [' class="number"' if i in numbers else "" for i in range(len(head))]
+    cells = "".join(f"<th{kind}>{name}</th>" for kind, name in zip(right, head, strict=True))
+    return f'<div class="box"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _row(name: Any, *cells: str) -> str:
+    return f"<tr><th>{_breakable(safe(_cut(name)))}</th>{''.join(cells)}</tr>"
+
+
+def _number(text: str) -> str:
+    return f'<td class="number">{text}</td>'
+
+
+def _cell(text: str, kind: str = "") -> str:
+    return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
+
+
+def _bar_cell(share: float, text: str, kind: str = "meter") -> str:
+    """A bar as long as a share of the whole, and its figure."""
+    width = 100 * min(max(share, 0.0), 1.0)
+    return f'<td class="bars"><span class="{kind}"><i style="width:{width:.1f}%"></i></span>{text}</td>'
+
+
+def _folded(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>{content}</details>"
+
+
+def _long_table(head: Sequence[str], rows: Sequence[str], numbers: Sequence[int], shown: int, what: str) -> str:
+    """A table, of which what is beyond the first rows is folded away."""
+    if len(rows) <= shown + 3:
+        return _table(head, rows, numbers)
+    rest = _folded(f"{many(len(rows) - shown, 'more ' + what)}", _table(head, rows[shown:], numbers))
+    return _table(head, rows[:shown], numbers) + rest
+
+
+def _weight(rows: float) -> str:
+    return f"{rows:,.12g}" if float(rows).is_integer() else f"{rows:,.6g}"
+
+
+def _probability(p: float) -> str:
+    return f"{p:.1%}" if p >= 0.001 or not p else _power(f"{p:.1e}")
+
+
+def _power(number: str) -> str:
+    """A number such as 1.2e-34 as one writes it."""
+    digits, power = number.split("e")
+    return f"{digits} × 10<sup>{int(power)}</sup>".replace("-", "−")
+
+
+# Summary --------------------------------------------------------------------------------------------------------------
+
+
+def _summary(found: Findings) -> str:
+    result = found.cross_validation
+    often = int(np.bincount(result.truth, weights=result.weights, minlength=len(result.classes)).argmax())
+    target = found.model.schema.target
+    about = f" for {_named(target)}" if target else ""
+    lead = (
+        f"Naive Bayes{about}: {many(len(result.classes), 'class')} told apart by "
+        f"{many(len(found.model.schema.features), 'column')}. Of {many(found.n_rows, 'row')}, each judged by a model that had "
+        f"not seen it, <b>{result.accuracy.value:.1%}</b> got the right class; always answering "
+        f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
+    )
+    tiles = "".join(
+        f'<div class="tile"><span>{name}</span><b>{value}</b><span>{note}</span></div>'
+        for name, value, note in _tiles(found)
+    )
+    return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
+
+
+def _tiles(found: Findings) -> Iterator[tuple[str, str, str]]:
+    """Each figure with its name, and what it is to be held against."""
+    figures = found.cross_validation
+    error, n_classes = figures.accuracy.error, len(figures.classes)
+    yield "accuracy", f"{figures.accuracy.value:.2%}", "one fold" if isnan(error) else f"± {100 * error:.2f} by fold"
+    yield "log loss", f"{figures.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
+    guessing = 0.25 if n_classes == 2 else 1 - 1 / n_classes
+    yield "Brier score", f"{figures.brier:.4f}", f"guessing: {guessing:.4f}"
+    yield "macro F1", f"{figures.macro_f1:.4f}", "best: 1"
+    if "auc" in (told := figures.to_dict()):
+        yield "AUC", f"{told['auc']:.4f}", "guessing: 0.5"
+    yield "calibration error", f"{figures.calibration_error:.4f}", "honest: 0"
+
+
+# The model ------------------------------------------------------------------------------------------------------------
+
+
+def _model(found: Findings) -> str:
+    facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(found))
+    return f"<dl>{facts}</dl><h3>Classes</h3>{_classes(found)}<h3>Columns</h3>{_columns(found)}"
+
+
+def _facts(found: Findings) -> Iterator[tuple[str, str]]:
+    model, tally = found.model, found.model.tally
+    yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
+    if tally.skipped:
+        yield "skipped", f"{many(tally.skipped, 'row')} without a target"
+    families = Counter(_family(feature.family) for feature in model.schema.features)
+    yield "columns", ", ".join(f"{n:,} {name}" for name, n in families.most_common())
+    if model.schema.left_out:
+        left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
+        yield "left out", safe(left)
+    yield "estimated by", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
+    yield "smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"
+    yield "class prior", _prior(model.class_prior)
+    yield "parameters", f"{tally.n_parameters():,}"
+    if model.calibration is not None:
+        yield "calibration", safe(model.calibration)
+
+
+def _family(family: Any) -> str:
+    name = str(family.name).replace("_", " ")
+    return name.capitalize() if name in ("bernoulli", "gaussian", "poisson") else safe(name)
+
+
+def _prior(given: Any) -> str:
+    if given is None:
+        return "the classes’ frequencies"
+    if isinstance(given, str):
+        return "uniform: every class alike"
+    if isinstance(given, (int, float)):
+        return f"the classes’ frequencies, with α = {given:g} added to each"
+    return "given"
+
+
+def _classes(found: Findings) -> str:
+    model = found.model
+    priors, counts = np.exp(model.log_prior).tolist(), model.tally.rows.value.tolist()
+    most = max(priors)
+    each = list(zip(model.classes, counts, priors, strict=True))
+    rows = [_row(c, _number(_weight(n)), _bar_cell(p / most, f"{p:.1%}")) for c, n, p in each[:CLASSES]]
+    return _long_table(["class", "rows", "P(class)"], rows, (1,), 12, "class") + _more(len(each) - CLASSES, "class")
+
+
+def _more(n: int, what: str) -> str:
+    return _paragraph(f"… and {many(n, 'more ' + what)}", "soft") if n > 0 else ""
+
+
+def _columns(found: Findings) -> str:
+    tally = found.model.tally
+    rows = [
+        _row(feature.name, _cell(safe(_setting(feature.family))), _cell(safe(_cut(text, 160)), "long"))
+        for feature, text in tally.summaries(ALL_COLUMNS)
+    ]
+    table = _long_table(["column", "family", "counted"], rows, (), COLUMNS, "column")
+    return table + _more(len(tally.schema.features) - ALL_COLUMNS, "column")
+
+
+def _setting(family: Any) -> str:
+    """The family, with the settings that were chosen for it."""
+    return _cut(repr(family).removesuffix("()"), 120)
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+def _figures(found: Findings) -> str:
+    result = found.cross_validation
+    folds = len(result.fold_accuracies)
+    how = (
+        f"{folds}-fold cross-validation of {many(found.n_rows, 'row')}: each fold was scored by the model of all rows minus its "
+        "own, which is exactly what counting the others alone would give, under the model’s own schema and settings."
+    )
+    own = (
+        "These are the very rows that the model has counted."
+        if found.own_rows
+        else "These are not the rows that the model has counted, or not all of them: the figures are those of models of these "
+        f"rows, made as this model is made. The model itself, as it is, gives {found.as_it_is:.1%} of them the right class."
+    )
+    notes = [how, own]
+    if found.unlabelled:
+        notes.append(f"{many(found.unlabelled, 'row')} without a target left aside.")
+    if found.unknown:
+        notes.append(f"The model has not counted the classes {safe(errors.listed(map(repr, found.unknown)))}.")
+    if found.model.calibration is not None:
+        notes.append("The figures are those of posteriors before calibration.")
+    return _paragraph(" ".join(notes), "soft") + _per_class(found)
+
+
+def _per_class(found: Findings) -> str:
+    result = found.cross_validation
+    each, rows = result.per_class, []
+    for c, name in list(enumerate(result.classes))[:CLASSES]:
+        others = result.confusion[c].astype(np.float64)
+        others[c] = 0.0
+        taken = f"{safe(_cut(result.classes[int(others.argmax())]))} ({_weight(others.max())})" if others.any() else ""
+        figures = [f"{x:.4f}" for x in (each.precision[c], each.recall[c])]
+        f1 = _bar_cell(float(each.f1[c]), f"{each.f1[c]:.4f}")
+        rows.append(_row(name, *map(_number, figures), f1, _number(_weight(each.rows[c])), _cell(taken)))
+    head = ["class", "precision", "recall", "F1", "rows", "most often taken for"]
+    return _long_table(head, rows, (1, 2, 4), 24, "class") + _more(len(result.classes) - CLASSES, "class")
+
+
+# Confusion ------------------------------------------------------------------------------------------------------------
+
+
+def _confusion(found: Findings) -> str:
+    table, classes = found.cross_validation.confusion, found.cross_validation.classes
+    note = "Rows of each true class (down) that were given each class (across); the deeper the colour, the more of the class."
+    matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
+    return matrix + (_confused(table, classes) if len(classes) >= MANY else "")
+
+
+def _matrix(table: Any, classes: Sequence[Any]) -> str:
+    upright = len(classes) > 4 or any(len(str(name)) > 14 for name in classes)
+    head = "".join(
+        f'<th class="up"><div>{safe(_cut(c, 30))}</div></th>' if upright else f"<th>{safe(_cut(c))}</th>"
+        for c in classes
+    )
+    rows = []
+    for c, name in enumerate(classes):
+        total = float(table[c].sum()) or 1.0
+        cells = "".join(
+            _shaded(float(n), float(n) / total, name, other, c == k)
+            for k, (other, n) in enumerate(zip(classes, table[c], strict=True))
+        )
+        rows.append(f'<tr><th title="{safe(name)}">{safe(_cut(name, 30))}</th>{cells}</tr>')
+    kind = "box matrix many" if len(classes) >= MANY else "box matrix"
+    head = f'<tr><th class="corner">true ↓ given →</th>{head}</tr>'
+    return f'<div class="{kind}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _shaded(n: float, share: float, truth: Any, answer: Any, right: bool) -> str:
+    if not n:
+        return "<td></td>"
+    colour = "--blue" if right else "--orange"
+    title = f"{_weight(n)} of {_cut(truth)}, {share:.1%}, given {_cut(answer)}"
+    shade = f"background:rgba(var({colour}),{DEEPEST * share**0.5:.3f})"
+    return f'<td style="{shade}" title="{safe(title)}">{_weight(n)}</td>'
+
+
+def _confused(table: Any, classes: Sequence[Any]) -> str:
+    """The pairs of classes that are taken for one another most often."""
+    wrong = np.array(table, dtype=np.float64)
+    totals = np.maximum(wrong.sum(axis=1), 1e-300)
+    np.fill_diagonal(wrong, 0.0)
+    often = np.argsort(-wrong, axis=None, kind="stable")[:CONFUSED]
+    rows = []
+    for truth, answer in zip(*np.unravel_index(often, wrong.shape), strict=True):
+        n = float(wrong[truth, answer])
+        if n:
+            share = n / float(totals[truth])
+            cells = (
+                _cell(safe(_cut(classes[answer]))),
+                _number(_weight(n)),
+                _bar_cell(share, f"{share:.1%}", "meter wrong"),
+            )
+            rows.append(_row(classes[truth], *cells))
+    if not rows:
+        return _paragraph("No class was taken for another.")
+    return "<h3>Taken for another most often</h3>" + _table(["true class", "given", "rows", "of the class"], rows, (2,))
+
+
+# Calibration and learning ---------------------------------------------------------------------------------------------
+
+
+def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
+    kinds = zip(charts.KINDS, keys, strict=False)
+    key = "".join(f'<span class="key"><i class="{kind}"></i>{safe(name)}</span>' for kind, name in kinds)
+    return f"<figure><figcaption>{caption}{key}</figcaption>{chart}</figure>"
+
+
+def _calibration(found: Findings) -> str:
+    curves = found.reliabilities
+    curve = curves["out of fold"]
+    keys = list(curves) if len(curves) > 1 else []
+    drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
+    drawn += _figure("How sure it was", charts.confidence(curve))
+    return f'{_paragraph(" ".join(_honesty(curve, keys)))}<div class="charts">{drawn}</div>'
+
+
+def _honesty(curve: Reliability, keys: Sequence[str]) -> Iterator[str]:
+    """Whether the model was as often right as it was sure."""
+    sure = float(curve.confidence @ curve.rows / curve.rows.sum())
+    right = float(curve.accuracy @ curve.rows / curve.rows.sum())
+    how = "surer than it should be" if sure > right else "less sure than it could be"
+    gap = f"the model was {100 * abs(sure - right):.1f} points {how}: " if abs(sure - right) >= 0.0005 else "it was "
+    yield f"On average {gap}{sure:.1%} sure of its answers, and right in {right:.1%}."
+    yield "On the dashed line, probabilities are honest; the whiskers hold what chance may do, at 95%."
+    if keys:
+        yield "The second curve is that of the same posteriors after calibration, learned perhaps from these rows."
+    elif sure - right > 0.02:
+        yield "A calibration makes them honest: see <code>bb.calibrate</code>."
+
+
+def _learning(found: Findings) -> str:
+    curve = found.learning_curve
+    if curve is None:
+        return _paragraph(f"Not drawn: {safe(found.why_no_curve)}.")
+    repeats = len(curve.accuracy)
+    told = (
+        f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were withheld, and more and more of the others learned from, "
+        f"{repeats} times; the band is the standard error. {_verdict(found)}"
+    )
+    key = '<span class="key"><i class="level"></i>always the most frequent class</span>'
+    caption = f"Accuracy{key if charts.majority_is_near(curve) else ''}"
+    drawn = _figure(caption, charts.accuracy_curve(curve)) + _figure("Log loss", charts.log_loss_curve(curve))
+    return f'{_paragraph(told + _sample(found))}<div class="charts">{drawn}</div>'
+
+
+def _verdict(found: Findings) -> str:
+    """Whether more rows would help, as far as the last doubling tells."""
+    curve = found.learning_curve
+    if curve is None or len(curve.sizes) < 2:
+        return ""
+    before = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
+    before = min(before, len(curve.sizes) - 2)
+    gain = 100 * float(curve.mean_accuracy[-1] - curve.mean_accuracy[before])
+    first, last = (f"{int(curve.sizes[k]):,}" for k in (before, -1))
+    return f"From {first} to {last} rows accuracy changed by {gain:+.1f} points.".replace("-", "−")
+
+
+def _sample(found: Findings) -> str:
+    if found.n_sampled >= found.n_rows:
+        return ""
+    return (
+        f" This is of a sample of {found.n_sampled:,} rows, every class alike; all above {MOST_ROWS:,} would take long."
+    )
+
+
+# What tells -----------------------------------------------------------------------------------------------------------
+
+
+def _telling(found: Findings) -> str:
+    told = found.diagnosis.telling
+    columns = _information(found) if len(told) > 1 else ""
+    note = "How many times as probable a value is in the class as in all others together; the most telling first."
+    cards = [_card(found, label) for label in found.informative.ratios]
+    first = CARDS if len(cards) <= CARDS else FIRST_CARDS
+    shown = f'<div class="cards">{"".join(cards[:first])}</div>'
+    if len(cards) > first:
+        rest = f'<div class="cards">{"".join(cards[first:])}</div>'
+        shown += _folded(many(len(cards) - first, "more class"), rest)
+    shown += _more(len(found.model.classes) - len(cards), "class")
+    return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{shown}"
+
+
+def _information(found: Findings) -> str:
+    """What each column tells about the class, by itself."""
+    told = found.diagnosis
+    most = max((t.bits for t in told.telling), default=0.0) or 1.0
+    rows = []
+    for t in told.telling[:ALL_COLUMNS]:
+        words = ", ".join(map(printable, list(t.words)[:8]))
+        rows.append(
+            _row(t.feature, _bar_cell(t.bits / most, f"{t.bits:.3f}", "meter wide"), _cell(safe(words), "long"))
+        )
+    head = ["column", "bits about the class", "its words"]
+    note = f"Of the {told.entropy:.3f} bits that name the class, each column tells by itself"
+    if any(t.words for t in told.telling):
+        note += " (a text, by its most telling word)"
+    else:
+        head, rows = head[:2], [row.replace('<td class="long"></td>', "") for row in rows]
+    return _paragraph(f"{note}:") + _long_table(head, rows, (), 12, "column")
+
+
+def _card(found: Findings, label: Any) -> str:
+    ratios = found.informative.ratios[label]
+    if not ratios:
+        return f'<div class="card"><h3>{safe(_cut(label))}</h3>{_paragraph("Nothing tells it from the rest.", "soft")}</div>'
+    rows = []
+    for ratio in ratios:
+        share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
+        shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
+        value = _breakable(safe(found.informative.shown(ratio)))
+        rows.append(f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>')
+    return f'<div class="card"><h3>{safe(_cut(label))}</h3><ol>{"".join(rows)}</ol></div>'
+
+
+# Mistakes -------------------------------------------------------------------------------------------------------------
+
+
+def _mistakes(found: Findings) -> str:
+    if not found.n_mistakes:
+        return _paragraph("None: every row was given its own class.")
+    if not found.mistakes:
+        return _paragraph(f"{many(found.n_mistakes, 'row')} were given another class than their own; none is shown.")
+    note = (
+        f"Of {found.n_mistakes:,}, those that gave the true class the least probability. Each is explained by the model of its "
+        "fold, which has not seen the row: blue speaks for the answer, orange for the true class."
+        if found.n_mistakes > 1
+        else "The only one. It is explained by the model of its fold, which has not seen the row: blue speaks for the answer, "
+        "orange for the true class."
+    )
+    return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(found.mistakes))
+
+
+def _mistake(mistake: Mistake, unfolded: bool) -> str:
+    told = mistake.explanation
+    name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
+    head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
+    about = (
+        f"row {mistake.row + 1:,}{name} · the answer was given {_probability(mistake.probability)}, "
+        f"the true class {_given_to_truth(mistake)}{_reasons(mistake.explanation)}"
+    )
+    body = "" if told is None else evidence.explained(told, BARS, TEXT)
+    if told is None or mistake.truth not in (told.winner, told.against):
+        against = "there is nothing to weigh" if told is None else "the answer is weighed against the runner-up"
+        body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
+    summary = f'<summary>{head}<span class="soft">{about}</span></summary>'
+    return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'
+
+
+def _given_to_truth(mistake: Mistake) -> str:
+    """The probability of the true class; by the weight of evidence where it is too small for a number."""
+    told = mistake.explanation
+    if mistake.probability_truth or told is None or told.against != mistake.truth or not isfinite(told.decibans):
+        return _probability(mistake.probability_truth)
+    return f"10<sup>−{told.decibans / 10:,.0f}</sup>"
+
+
+def _reasons(told: Explanation | None) -> str:
+    """The values that speak most for the answer."""
+    if told is None:
+        return ""
+    speaking = [e for e in told.evidence if e.decibans > 0][:REASONS]
+    words = [printable(e.value) if e.feature in told.texts else f"{e.feature} = {printable(e.value)}" for e in speaking]
+    return f" · by {safe(', '.join(words))}" if words else ""
+
+
+# Pairs ----------------------------------------------------------------------------------------------------------------
+
+
+def _pairs(found: Findings) -> str:
+    told = found.diagnosis
+    note = (
+        "Naive Bayes takes columns for independent once the class is known. "
+        f"{many(told.n_pairs, 'pair')} {'was' if told.n_pairs == 1 else 'were'} compared; "
+        f"{'those listed share' if told.pairs else 'none shares'} more information, given the class, than chance allows."
+    )
+    rows = [
+        _row(
+            f"{_cut(pair.first, 28)} / {_cut(pair.second, 28)}",
+            _number(f"{pair.bits:.3f}"),
+            _bar_cell(pair.share, f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated),
+            _number(_weight(pair.rows)),
+        )
+        for pair in told.pairs
+    ]
+    head = ["pair", "bits shared", "of the most there could be", "rows"]
+    table = _table(head, rows, (1, 3)) if rows else ""
+    notes = "".join(_paragraph(safe(note), "soft") for note in told.notes)
+    return f"{_paragraph(note + _sample(found))}{_paragraph(safe(told.advice), 'advice')}{table}{notes}{_idle(found)}"
+
+
+def _idle(found: Findings) -> str:
+    idle = found.diagnosis.uninformative
+    if not idle:
+        return ""
+    rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
+    head = "<h3>Columns that tell nothing about the class</h3>"
+    return head + _long_table(["column", "why"], rows, (), 12, "column") + _more(len(idle) - ALL_COLUMNS, "column")

@@ -1,0 +1,733 @@
+"""Reports: one HTML file with everything in it, whose figures are those of the functions that make them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import banbury as bb
+from banbury.calibration import reliability
+from banbury.errors import BadFile, BadSetting, BanburyError, BanburyWarning, EmptyData, UnknownColumn
+from banbury.reports import charts, findings
+from banbury.selection.dataset import held
+
+SECTIONS = ["model", "figures", "confusion", "calibration", "learning", "telling", "mistakes", "pairs"]
+VOID = {"meta", "wbr"}
+HOSTILE = "<script>alert('&\"')</script>"
+
+
+class Page(HTMLParser):
+    """A page as its parser sees it: every tag is closed, in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def check(made: bb.Report) -> Page:
+    """What holds for every page."""
+    page = Page(made.html)
+    assert [each["id"] for each in page.of("section")] == SECTIONS
+    for _, attributes in page.tags:
+        assert "src" not in attributes and not any(name.startswith("on") for name in attributes)
+        assert (attributes.get("href") or "#").startswith("#")
+    assert {each["href"] for each in page.of("a")} == {f"#{name}" for name in SECTIONS}
+    assert not page.of("script") and not page.of("link") and not page.of("img")
+    style = "".join(re.findall(r"<style>(.*?)</style>", made.html, re.DOTALL))
+    assert "@import" not in style and "url(" not in style and "http" not in style
+    assert not re.search(r'style="[^"]*url\(', made.html)
+    assert not re.search(r'="[^"]*\b(nan|inf)\b[^"]*"', made.html)
+    return page
+
+
+def model_of(data: Any, target: Any, **settings: Any) -> bb.Model:
+    return bb.estimate(bb.count(data, target=target, **settings))
+
+
+def mail() -> dict[str, list[Any]]:
+    rng = np.random.default_rng(0)
+    words = {
+        "spam": "free prize money win click now cheap".split(),
+        "ham": "meeting notes lunch report monday now".split(),
+    }
+    kinds = ["spam", "ham", "ham"] * 40
+    texts = [" ".join(rng.choice(words[kind if rng.random() < 0.8 else "ham"], 6)) for kind in kinds]
+    links = [int(rng.poisson(4 if kind == "spam" else 1)) for kind in kinds]
+    return {"subject": texts, "links": links, "kind": kinds}
+
+
+# Every kind of data ---------------------------------------------------------------------------------------------------
+
+
+def numbered_classes(n_classes: int, each: int, n_columns: int) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    classes = np.repeat(np.arange(n_classes), each)
+    columns = {f"column_{i}": classes * rng.normal() + rng.normal(size=len(classes)) for i in range(n_columns)}
+    return {**columns, "class": classes}
+
+
+DATA: dict[str, tuple[Callable[[], Any], str]] = {
+    "words": (bb.datasets.play_tennis, "play"),
+    "numbers": (bb.datasets.wine, "cultivar"),
+    "text beside a number": (mail, "kind"),
+    "one column": (lambda: {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.5, 8.0], "y": [0, 0, 0, 1, 0, 1, 1, 1]}, "y"),
+    "booleans": (lambda: {"a": [True, False] * 10 + [True] * 3, "y": [True, False, False] * 7 + [True, True]}, "y"),
+    "fifty classes": (lambda: numbered_classes(50, 6, 3), "class"),
+    "many columns": (lambda: numbered_classes(3, 20, 130), "class"),
+    "missing values": (lambda: {"a": [1.0, None, 3.0, 4.0] * 5, "b": ["x", None] * 10, "y": ["p", "q"] * 10}, "y"),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_every_kind_of_data_has_its_page(name: str, tmp_path: Path) -> None:
+    make, target = DATA[name]
+    data = make()
+    model = model_of(data, target)
+    made = bb.report(model, data, path=tmp_path / "report.html")
+    check(made)
+    expected = bb.cross_validate(data, target, schema=model.schema, folds=min(10, len(data[target])))
+    found = made.findings.cross_validation
+    assert np.array_equal(found.posteriors, expected.posteriors) and np.array_equal(found.rows, expected.rows)
+    assert made.findings.own_rows
+    assert (tmp_path / "report.html").read_bytes().decode() == made.html
+
+
+def test_figures_are_those_of_cross_validation() -> None:
+    wine = bb.datasets.wine()
+    made = bb.report(model_of(wine, "cultivar"), wine)
+    expected = bb.cross_validate(wine, "cultivar")
+    text = check(made).text
+    assert f"{expected.accuracy.value:.2%}" in text and f"± {100 * expected.accuracy.error:.2f}" in text
+    for figure in (expected.log_loss, expected.brier, expected.macro_f1, expected.calibration_error):
+        assert f"{figure:.4f}" in text
+    for figure in (*expected.per_class.precision, *expected.per_class.recall, *expected.per_class.f1):
+        assert f"{figure:.4f}" in text
+    for row in expected.confusion:
+        assert all(f">{n}</td>" in made.html for n in row.tolist() if n)
+    assert made.findings.cross_validation.to_dict() == expected.to_dict()
+    assert f"{expected.majority:.1%}" in text and "AUC" not in text
+
+
+def test_two_classes_have_an_area_under_the_curve() -> None:
+    weather = bb.datasets.play_tennis()
+    made = bb.report(model_of(weather, "play"), weather, folds=7)
+    auc = bb.cross_validate(weather, "play", folds=7).auc
+    assert f"{auc:.4f}" in check(made).text
+
+
+def test_settings_of_the_model_are_those_of_its_folds() -> None:
+    weather = bb.datasets.play_tennis()
+    tally = bb.count(weather, target="play")
+    model = bb.estimate(tally, how="predictive", alpha=0.5, class_prior={"no": 0.3, "yes": 0.7})
+    made = bb.report(model, weather, folds=5, seed=3)
+    prior = {"no": 0.3, "yes": 0.7}
+    expected = bb.cross_validate(weather, "play", folds=5, seed=3, how="predictive", alpha=0.5, class_prior=prior)
+    np.testing.assert_allclose(made.findings.cross_validation.posteriors, expected.posteriors, rtol=1e-14)
+    text = check(made).text
+    assert "how='predictive'" in text and "α = 0.5" in text and "given" in text
+
+
+def test_families_chosen_for_the_model_are_those_of_its_folds() -> None:
+    wine = bb.datasets.wine()
+    model = model_of(wine, "cultivar", features={"alcohol": bb.Histogram(), "hue": bb.KernelDensity(), "ash": None})
+    made = bb.report(model, wine)
+    expected = bb.cross_validate(wine, "cultivar", schema=model.schema)
+    assert np.array_equal(made.findings.cross_validation.posteriors, expected.posteriors)
+    assert "10 Gaussian, 1 histogram, 1 kernel density" in check(made).text
+
+
+def test_a_tally_is_taken_as_estimate_makes_a_model_of_it() -> None:
+    weather = bb.datasets.play_tennis()
+    tally = bb.count(weather, target="play")
+    assert bb.report(tally, weather).html == bb.report(bb.estimate(tally), weather).html
+
+
+def test_the_same_report_comes_out_each_time() -> None:
+    data = mail()
+    model = model_of(data, "kind")
+    assert bb.report(model, data).html == bb.report(model, data, threads=1).html
+
+
+def test_labels_may_be_given_apart() -> None:
+    wine = bb.datasets.wine()
+    labels = wine.pop("cultivar")
+    model = model_of(wine, labels)
+    made = bb.report(model, wine, labels)
+    assert np.array_equal(made.findings.cross_validation.posteriors, bb.cross_validate(wine, labels).posteriors)
+    array = np.array(list(wine.values())).T
+    check(bb.report(bb.estimate(bb.count(array, target=labels)), array, labels))
+
+
+def test_a_list_of_texts_and_a_stream_of_batches_will_do() -> None:
+    data = mail()
+    texts, kinds = data["subject"], data["kind"]
+    check(bb.report(model_of(texts, kinds), texts, kinds))
+    frame = pd.DataFrame(data)
+    made = bb.report(model_of(data, "kind"), (frame[i : i + 50] for i in range(0, len(frame), 50)))
+    assert made.findings.own_rows and check(made)
+
+
+def test_weights_count() -> None:
+    weather = bb.datasets.play_tennis()
+    weights = np.linspace(0.5, 2.0, 14)
+    made = bb.report(model_of(weather, "play", weights=weights), weather, weights=weights)
+    assert made.findings.own_rows
+    expected = bb.cross_validate(weather, "play", weights=weights)
+    assert f"{expected.log_loss:.4f}" in check(made).text
+
+
+def test_rows_without_a_target_are_left_aside_and_told() -> None:
+    weather: dict[str, Any] = bb.datasets.play_tennis()
+    weather["play"] = [None, *weather["play"][1:]]
+    made = bb.report(model_of(weather, "play"), weather)
+    assert made.findings.n_rows == 13 and made.findings.unlabelled == 1
+    assert "1 row without a target left aside" in check(made).text
+
+
+def test_adult(adult_train: pd.DataFrame, tmp_path: Path) -> None:
+    model = model_of(adult_train, "income")
+    made = bb.report(model, adult_train, path=tmp_path / "adult.html")
+    expected = bb.cross_validate(adult_train, "income")
+    assert f"{expected.accuracy.value:.2%}" in check(made).text
+    assert len(made.html) < 200_000
+    assert ("education", "education_num") in [(pair.first, pair.second) for pair in made.findings.diagnosis.pairs]
+
+
+def test_newsgroups(unpacked: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = unpacked("20news-bydate") / "20news-bydate-test"
+    model = model_of(folder, None)
+    made = bb.report(model, folder, path=tmp_path / "news.html", mistakes=5)
+    page = check(made)
+    assert (tmp_path / "news.html").stat().st_size < 1_000_000
+    assert made.findings.own_rows and len(made.findings.mistakes) == 5
+    for mistake in made.findings.mistakes:
+        assert mistake.name is not None and "/".join(Path(mistake.name).parts[-2:]) in page.text
+    assert str(folder) not in made.html
+    assert made.findings.cross_validation.accuracy.value > 0.7
+
+
+# What is said of the rows ---------------------------------------------------------------------------------------------
+
+
+def test_other_rows_than_the_models_own_are_told() -> None:
+    wine = bb.datasets.wine()
+    even = {name: column[::2] for name, column in wine.items()}
+    odd = {name: column[1::2] for name, column in wine.items()}
+    model = model_of(even, "cultivar")
+    own, other = bb.report(model, even), bb.report(model, odd)
+    assert own.findings.own_rows and "the very rows that the model has counted" in check(own).text
+    assert not other.findings.own_rows and "not the rows that the model has counted" in check(other).text
+    as_it_is = bb.evaluate(model, odd).accuracy.value
+    assert own.findings.as_it_is is None and other.findings.as_it_is == pytest.approx(as_it_is, rel=1e-12)
+    assert f"as it is, gives {as_it_is:.1%} of them the right class" in check(other).text
+
+
+def test_classes_that_the_model_has_not_counted_are_told() -> None:
+    wine = bb.datasets.wine()
+    some = {name: column[:120] for name, column in wine.items()}
+    made = bb.report(model_of(some, "cultivar"), wine)
+    assert made.findings.unknown == ("class_2",)
+    assert "The model has not counted the classes 'class_2'" in check(made).text
+
+
+def test_given_probabilities_of_other_classes_are_refused() -> None:
+    wine = bb.datasets.wine()
+    some = {name: column[:120] for name, column in wine.items()}
+    model = bb.estimate(bb.count(some, target="cultivar"), class_prior=[0.5, 0.5])
+    with pytest.raises(BanburyError, match="no class 'class_2'"):
+        bb.report(model, wine)
+    every = bb.estimate(bb.count(wine, target="cultivar"), class_prior=[0.25, 0.25, 0.5])
+    made = bb.report(every, some)
+    prior = {"class_0": 0.5, "class_1": 0.5}
+    expected = bb.cross_validate(some, "cultivar", schema=every.schema, class_prior=prior)
+    np.testing.assert_allclose(made.findings.cross_validation.posteriors, expected.posteriors, rtol=1e-12)
+
+
+# Mistakes -------------------------------------------------------------------------------------------------------------
+
+
+def test_mistakes_are_those_that_gave_the_true_class_the_least() -> None:
+    data = mail()
+    made = bb.report(model_of(data, "kind"), data, mistakes=4)
+    found = bb.cross_validate(data, "kind")
+    given = found.posteriors[np.arange(len(found.truth)), found.truth]
+    wrong = np.flatnonzero(found.best != found.truth)
+    assert made.findings.n_mistakes == len(wrong) > 4
+    worst = sorted(wrong, key=lambda i: (given[i], i))[:4]
+    assert [mistake.row for mistake in made.findings.mistakes] == worst
+    assert [mistake.probability_truth for mistake in made.findings.mistakes] == [given[i] for i in worst]
+    assert [mistake.truth for mistake in made.findings.mistakes] == [data["kind"][i] for i in worst]
+    assert len([each for each in check(made).of("details") if each.get("class") == "mistake"]) == 4
+
+
+@pytest.mark.parametrize("how", ["mean", "predictive", "map"])
+@pytest.mark.parametrize("name", ["words", "numbers", "text beside a number"])
+def test_a_mistake_is_explained_by_the_model_of_its_fold(name: str, how: Any) -> None:
+    make, target = DATA[name]
+    data = make()
+    made = bb.report(bb.estimate(bb.count(data, target), how=how), data)
+    assert made.findings.mistakes
+    for mistake in made.findings.mistakes:
+        told = mistake.explanation
+        assert told is not None
+        assert (told.winner, told.against) == (mistake.answer, mistake.truth)
+        assert told.probability == pytest.approx(mistake.probability, rel=1e-9)
+        assert told.probability_against == pytest.approx(mistake.probability_truth, rel=1e-9)
+        folds = np.full(len(data[target]), -1)
+        folds[made.findings.cross_validation.rows] = made.findings.cross_validation.folds
+        learned = {
+            column: [v for v, f in zip(values, folds, strict=True) if f != mistake.fold]
+            for column, values in data.items()
+        }
+        refitted = bb.estimate(bb.count(learned, target, schema=made.findings.model.schema), how=how)
+        row = {column: values[mistake.row] for column, values in data.items() if column != target}
+        assert refitted.explain(row, against=mistake.truth).decibans == pytest.approx(told.decibans, rel=1e-9)
+
+
+def test_probabilities_too_small_for_a_number_are_still_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    words = {"even": ["one", "two", "three"], "odd": ["four", "five", "six"]}
+    labels = ["even", "odd"] * 20
+    texts = [" ".join(rng.choice(words[label], 1000)) for label in labels]
+    for row, size in ((0, 900), (2, 3000), (4, 1500)):
+        texts[row] = " ".join(["five"] * size)
+    model = bb.estimate(bb.count({"t": texts, "y": labels}, "y", features={"t": "text"}))
+    made = bb.report(model, {"t": texts, "y": labels}, mistakes=2)
+    assert [mistake.probability_truth for mistake in made.findings.mistakes] == [0.0, 0.0]
+    assert [mistake.row for mistake in made.findings.mistakes] == [2, 4]
+    for mistake in made.findings.mistakes:
+        assert mistake.explanation is not None
+        assert f"the true class 10<sup>−{mistake.explanation.decibans / 10:,.0f}</sup>" in made.html
+
+
+def test_a_class_of_one_row_is_weighed_against_the_runner_up() -> None:
+    data = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 2.5], "y": ["p", "p", "p", "q", "q", "q", "lonely"]}
+    made = bb.report(model_of(data, "y"), data)
+    (mistake,) = [mistake for mistake in made.findings.mistakes if mistake.truth == "lonely"]
+    assert mistake.explanation is not None and mistake.explanation.against != "lonely"
+    assert mistake.probability_truth == 0
+    assert "No row of the true class was in the other folds" in check(made).text
+
+
+def test_with_one_class_left_there_is_nothing_to_weigh() -> None:
+    data = {"a": [1.0, 2.0, 3.0], "y": ["p", "q", "q"]}
+    made = bb.report(model_of(data, "y"), data)
+    alone = [mistake for mistake in made.findings.mistakes if mistake.truth == "p"]
+    assert [mistake.explanation for mistake in alone] == [None]
+    assert "so there is nothing to weigh" in check(made).text and json.dumps(made.to_dict())
+
+
+def test_no_mistakes_and_none_wanted() -> None:
+    easy = {"a": [1.0, 1.1, 1.2, 9.0, 9.1, 9.2] * 3, "y": ["p", "p", "p", "q", "q", "q"] * 3}
+    made = bb.report(model_of(easy, "y"), easy)
+    assert made.findings.mistakes == () and "every row was given its own class" in check(made).text
+    weather = bb.datasets.play_tennis()
+    assert "none is shown" in check(bb.report(model_of(weather, "play"), weather, mistakes=0)).text
+
+
+def test_long_texts_are_cut() -> None:
+    data = mail()
+    data["subject"] = [f"{text} {'and so on ' * 500}" for text in data["subject"]]
+    made = bb.report(model_of(data, "kind"), data)
+    assert made.findings.mistakes and "characters more" in check(made).text
+    assert len(made.html) < 400_000
+
+
+# The other sections ---------------------------------------------------------------------------------------------------
+
+
+def test_calibration_is_reliability_before_and_after() -> None:
+    wine = bb.datasets.wine()
+    found = bb.cross_validate(wine, "cultivar")
+    model = model_of(wine, "cultivar")
+    plain = bb.report(model, wine)
+    assert list(plain.findings.reliabilities) == ["out of fold"]
+    expected = reliability(found.posteriors, found.truth, bins=10)
+    assert plain.findings.reliabilities["out of fold"].error == expected.error
+    with np.errstate(divide="ignore"):
+        honest = bb.calibrate("temperature", np.log(found.posteriors), found.truth)
+    made = bb.report(model.calibrated(honest), wine)
+    assert list(made.findings.reliabilities) == ["out of fold", "calibrated"]
+    text = check(made).text
+    assert "posteriors before calibration" in text and str(honest) in text
+    assert made.html.count('class="mark two"') == len(made.findings.reliabilities["calibrated"].rows)
+
+
+def test_the_learning_curve_and_the_diagnosis_are_the_functions_own() -> None:
+    wine = bb.datasets.wine()
+    made = bb.report(model_of(wine, "cultivar"), wine)
+    curve = bb.learning_curve(wine, "cultivar")
+    assert made.findings.learning_curve is not None
+    assert made.findings.learning_curve.to_dict() == curve.to_dict()
+    assert made.html.count('<polygon class="band one"') == 2
+    told = bb.diagnose(wine, "cultivar")
+    assert made.findings.diagnosis.to_dict() == told.to_dict()
+    text = check(made).text
+    assert told.advice in text and all(f"{pair.first} / {pair.second}" in text for pair in told.pairs)
+
+
+def test_too_few_rows_for_a_curve_are_told() -> None:
+    data = {"a": [1.0, 2.0, 3.0, 4.0], "y": ["p", "q", "r", "s"]}
+    made = bb.report(model_of(data, "y"), data)
+    assert made.findings.learning_curve is None
+    assert "Not drawn: of 4 rows, two thirds cannot hold a row of each of the 4 classes" in check(made).text
+    six, weights = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "y": ["p", "q", "r", "p", "q", "r"]}, [1, 1, 1, 0, 0, 0]
+    made = bb.report(model_of(six, "y", weights=weights), six, weights=weights)
+    assert "Not drawn: of 3 rows" in check(made).text
+
+
+def test_of_very_many_rows_a_sample_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "MOST_ROWS", 90)
+    wine = bb.datasets.wine()
+    model = model_of(wine, "cultivar")
+    made = bb.report(model, wine)
+    assert made.findings.n_sampled == 90 and len(made.findings.cross_validation.truth) == 178
+    assert made.findings.learning_curve is not None and made.findings.learning_curve.n_rows == 90
+    assert made.findings.diagnosis.n_rows == 90
+    assert check(made).text.count("a sample of 90 rows") == 2
+    assert made.html == bb.report(model, wine).html != bb.report(model, wine, seed=1).html
+
+
+def test_telling_values_are_the_models_own() -> None:
+    data = mail()
+    model = model_of(data, "kind")
+    made = bb.report(model, data, telling=3)
+    assert made.findings.informative == model.informative(3)
+    text = check(made).text
+    assert all(
+        made.findings.informative.shown(r) in text for rows in model.informative(3).ratios.values() for r in rows
+    )
+
+
+def test_of_very_many_classes_the_most_frequent_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "MOST_CLASSES", 2)
+    data = {"a": [1.0, 2.0, 1.5, 4.0, 5.0, 9.0, 9.5, 10.0], "y": ["p", "p", "p", "q", "q", "r", "r", "r"]}
+    made = bb.report(model_of(data, "y"), data)
+    assert list(made.findings.informative.ratios) == ["p", "r"] and "… and 1 more class" in check(made).text
+
+
+def test_a_matrix_that_could_not_be_read_gives_way_to_a_list() -> None:
+    data = numbered_classes(50, 6, 3)
+    html = bb.report(model_of(data, "class"), data).html
+    assert '<div class="box matrix' not in html and "Taken for another most often" in html
+    data = numbered_classes(20, 6, 3)
+    html = bb.report(model_of(data, "class"), data).html
+    assert '<div class="box matrix many"' in html and "Taken for another most often" in html
+
+
+def test_impossible_rows_are_answered_and_warned_of() -> None:
+    data = {"a": ["u", "u", "v", "v", "u"], "b": ["s", "s", "t", "t", "t"], "y": ["p", "p", "q", "q", "p"]}
+    model = bb.estimate(bb.count(data, target="y"), how="mle")
+    with pytest.warns(BanburyWarning, match="every class is impossible"):
+        made = bb.report(model, data)
+    assert "a zero stays zero" in check(made).text
+
+
+# Escaping -------------------------------------------------------------------------------------------------------------
+
+
+def hostile() -> dict[str, list[Any]]:
+    texts = [f"{HOSTILE} {word} of many" for word in ("this", "that", "those", "these")] * 6
+    values = [HOSTILE, "b", "c", "d", HOSTILE] * 5
+    classes = [HOSTILE, "</style>"] * 12
+    return {"<b>text": texts, f"{HOSTILE}&": values[:24], "y<i>": classes}
+
+
+def test_whatever_comes_from_data_is_escaped(tmp_path: Path) -> None:
+    data = hostile()
+    made = bb.report(model_of(data, "y<i>"), data, title=HOSTILE, path=tmp_path / "<b>.html")
+    page = check(made)
+    assert "<script" not in made.html and "<b>text" not in made.html and "<i>&" not in made.html
+    assert made.html.count("</style>") == 2 == len(page.of("style"))
+    assert HOSTILE in page.text and "<b>text" in page.text and "y<i>" in page.text
+
+
+def test_names_of_files_are_escaped(tmp_path: Path) -> None:
+    for label in ("ham", "spam"):
+        (tmp_path / label).mkdir()
+        for i in range(6):
+            (tmp_path / label / f"<img src=x>{i}&.txt").write_text(f"some words {i} of text")
+    made = bb.report(model_of(tmp_path, None), tmp_path)
+    page = check(made)
+    assert made.findings.mistakes and all("<img src=x>" in str(each.name) for each in made.findings.mistakes)
+    assert "<img src=x>" in page.text
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_any_names_make_a_page_that_parses(label: str, column: str) -> None:
+    other = label + "!"
+    data = {column: ["u", "v", "u", "w"] * 2, column + "2": [0.0, 1.0, 2.0, 3.5] * 2}
+    labels = [label, other] * 4
+    model = bb.estimate(bb.count(data, target=labels, features={column: "categorical"}))
+    check(bb.report(model, data, labels, title=label)).text.encode()
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_replaced_only_by_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weather = bb.datasets.play_tennis()
+    model, path = model_of(weather, "play"), tmp_path / "report.html"
+    path.write_text("the old report")
+
+    def full(number: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(BadFile, match="No space left on device"):
+            bb.report(model, weather, path=path)
+    with pytest.raises(UnknownColumn):
+        bb.report(model, {"outlook": ["sunny"], "play": ["no"]}, path=path)
+    assert path.read_text() == "the old report" and list(tmp_path.iterdir()) == [path]
+    made = bb.report(model, weather, path=path)
+    assert path.read_text(encoding="utf-8") == made.html and list(tmp_path.iterdir()) == [path]
+    assert made.path == path
+
+
+def test_without_a_path_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    weather = bb.datasets.play_tennis()
+    made = bb.report(model_of(weather, "play"), weather)
+    assert made.path is None and list(tmp_path.iterdir()) == [] and "not written to a file" in str(made)
+
+
+def unwritable(folder: Path) -> Iterator[tuple[Any, type[BanburyError], str]]:
+    yield folder, BadFile, "it is a folder"
+    yield folder / "absent" / "report.html", BadFile, "there is no folder"
+    yield "a\0b.html", BadFile, "cannot write"
+    yield 5, BadSetting, "path must be"
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_path_that_cannot_be_written_is_told_before_the_rows_are_read(number: int, tmp_path: Path) -> None:
+    path, error, message = list(unwritable(tmp_path))[number]
+
+    def rows() -> Iterator[Any]:
+        pytest.fail("the rows were read")
+        yield
+
+    with pytest.raises(error, match=message):
+        bb.report(model_of(bb.datasets.play_tennis(), "play"), rows(), path=path)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to_is_told(tmp_path: Path) -> None:
+    weather = bb.datasets.play_tennis()
+    tmp_path.chmod(0o500)
+    with pytest.raises(BadFile, match="may not be written to"):
+        bb.report(model_of(weather, "play"), weather, path=tmp_path / "report.html")
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+def tennis(**changes: Any) -> dict[str, Any]:
+    return {**bb.datasets.play_tennis(), **changes}
+
+
+@pytest.mark.parametrize(
+    "data, error, message",
+    [
+        ({name: column for name, column in tennis().items() if name != "play"}, UnknownColumn, "no column 'play'"),
+        (tennis(play=[None] * 14), EmptyData, "every one of the 14 rows has a missing target"),
+        ({name: column for name, column in tennis().items() if name != "wind"}, UnknownColumn, "no column 'wind'"),
+        (tennis(play=["yes"] * 14), BadSetting, "the data must have two classes at least.*'yes'"),
+        ({name: [] for name in tennis()}, EmptyData, "it has no rows"),
+        ([], EmptyData, "the list is empty"),
+        ("no such file.csv", BadFile, "no such file"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused(data: Any, error: type[BanburyError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        bb.report(model_of(bb.datasets.play_tennis(), "play"), data)
+
+
+def test_labels_apart_must_be_given_again() -> None:
+    texts, kinds = mail()["subject"], mail()["kind"]
+    with pytest.raises(BadSetting, match="target must be"):
+        bb.report(model_of(texts, kinds), texts)
+
+
+def test_a_model_of_one_class_is_refused() -> None:
+    weather = bb.datasets.play_tennis()
+    model = model_of(tennis(play=["yes"] * 14), "play")
+    with pytest.raises(BadSetting, match="the model must have two classes at least"):
+        bb.report(model, weather)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"folds": 1},
+        {"folds": "loo"},
+        {"folds": True},
+        {"mistakes": -1},
+        {"mistakes": 2.5},
+        {"telling": 0},
+        {"seed": -1},
+        {"title": None},
+        {"weights": np.ones((14, 2))},
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
+    weather = bb.datasets.play_tennis()
+    with pytest.raises(BadSetting, match=next(iter(settings))):
+        bb.report(model_of(weather, "play"), weather, **settings)
+
+
+def test_what_is_no_model_and_what_is_no_keyword_are_refused() -> None:
+    weather = bb.datasets.play_tennis()
+    with pytest.raises(BadSetting, match="model must be a Model or a Tally"):
+        bb.report(weather, weather)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"no keyword 'cv'.*folds"):
+        bb.report(model_of(weather, "play"), weather, cv=5)
+
+
+# The result -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_result_is_json_and_prints_its_figures(tmp_path: Path) -> None:
+    wine = bb.datasets.wine()
+    made = bb.report(model_of(wine, "cultivar"), wine, path=tmp_path / "wine.html")
+    told = json.loads(json.dumps(made.to_dict()))
+    assert told["path"] == str(tmp_path / "wine.html") and told["bytes"] == (tmp_path / "wine.html").stat().st_size
+    assert told["cross_validation"]["accuracy"] == made.findings.cross_validation.accuracy.value
+    assert len(told["mistakes"]) == len(made.findings.mistakes) > 0 and told["mistakes"][0]["evidence"]
+    assert str(made).splitlines()[0].endswith("wine.html)") and str(made.findings.cross_validation) in str(made)
+
+
+def test_a_notebook_shows_the_page_in_a_frame() -> None:
+    weather = bb.datasets.play_tennis()
+    made = bb.report(model_of(weather, "play"), weather)
+    (frame,) = Page(made._repr_html_()).of("iframe")
+    assert frame["srcdoc"] == made.html
+
+
+def test_files_of_rows_have_their_names() -> None:
+    rows = held(mail(), "kind")
+    assert findings._name(rows, 3) is None
+    named = replace(rows, batches=(rows.batches[0].cut(0, 70), rows.batches[0].cut(70, 120)))
+    named.batches[1].row_names = [f"file {i}" for i in range(50)]
+    assert findings._name(named, 69) is None and findings._name(named, 70) == "file 0"
+    assert findings._name(named, 119) == "file 49"
+
+
+# Charts ---------------------------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_axes_hold_what_they_are_made_for(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    axis = charts.linear("", low, high, str, 0.01)
+    assert axis.low <= low * (1 + 1e-6) + 1e-9 and axis.high >= high * (1 - 1e-6)
+    assert 2 <= len(axis.ticks) <= 10 and len(set(axis.ticks)) == len(axis.ticks)
+    assert axis.share(axis.low) == 0 and axis.share(axis.high) == 1
+
+
+@given(st.integers(1, 10**9), st.integers(0, 10**9))
+def test_logarithmic_axes_are_marked_at_whole_numbers_within(low: int, more: int) -> None:
+    axis = charts.logarithmic("", low, low + more)
+    assert 1 <= len(axis.ticks) <= 10
+    assert all(low * 0.999 <= tick <= max(low + more, 1.1 * low) * 1.001 for tick in axis.ticks)
+    assert all(tick == pytest.approx(round(tick)) for tick in axis.ticks)
+
+
+# In a browser ---------------------------------------------------------------------------------------------------------
+
+CHROMIUM = shutil.which("chromium")
+
+
+def chromium(folder: Path, *arguments: str) -> str:
+    assert CHROMIUM is not None
+    quiet = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        f"--user-data-dir={folder / 'profile'}",
+    ]
+    done = subprocess.run([CHROMIUM, *quiet, *arguments], capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_browser_draws_it_by_day_and_by_night(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    wine = bb.datasets.wine()
+    made = bb.report(model_of(wine, "cultivar"), wine, path=tmp_path / "wine.html")
+    assert made.path is not None
+    brightness = []
+    for scheme in (0, 1):
+        picture = tmp_path / f"{scheme}.png"
+        settings = f"--blink-settings=preferredColorScheme={scheme}"
+        chromium(tmp_path, settings, "--window-size=1200,3000", f"--screenshot={picture}", made.path.as_uri())
+        pixels = np.asarray(image.open(picture).convert("RGB"), dtype=np.int64)
+        assert pixels.shape == (3000, 1200, 3)
+        for part in np.split(pixels @ [1 << 16, 1 << 8, 1], 3):
+            assert len(np.unique(part)) > 20
+        brightness.append(pixels.mean())
+    assert brightness[0] < 80 < 200 < brightness[1]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.parametrize("name", ["text beside a number", "fifty classes", "many columns"])
+def test_a_narrow_window_need_not_be_scrolled_sideways(name: str, tmp_path: Path) -> None:
+    make, target = DATA[name]
+    data = make()
+    made = bb.report(model_of(data, target), data, title="a_very_long_name_of_a_model_" * 5)
+    (tmp_path / "report.html").write_text(made.html, encoding="utf-8")
+    frame = '<iframe src="report.html" style="width:360px;height:4000px" onload="measure(this)"></iframe>'
+    script = "<script>function measure(frame) { document.title = frame.contentDocument.documentElement.scrollWidth }</script>"
+    (tmp_path / "narrow.html").write_text(f"<title></title>{script}{frame}", encoding="utf-8")
+    shown = chromium(tmp_path, "--allow-file-access-from-files", "--dump-dom", (tmp_path / "narrow.html").as_uri())
+    assert re.search("<title>(.*)</title>", shown)[1] == "360"  # type: ignore[index]
+
+
+def test_importing_banbury_does_not_load_reports() -> None:
+    code = "import banbury, sys; assert 'banbury.reports' not in sys.modules; banbury.report; banbury.Report; banbury.report"
+    python = import_module("sys").executable
+    subprocess.run(
+        [python, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(import_module("sys").path)}
+    )
