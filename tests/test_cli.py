@@ -482,6 +482,41 @@ def test_show_what_tells_classes_apart(here, capsys):
 # Tallies -------------------------------------------------------------------------------------------------------------
 
 
+def test_report_writes_a_page_and_says_the_figures(here, capsys):
+    found = said(capsys, "report", "play.banbury", "weather.csv", "--folds", "7", "-o", "play.html")
+    expected = bb.cross_validate("weather.csv", target="play", folds=7)
+    assert found["accuracy"] == expected.accuracy.value and found["path"] == "play.html"
+    page = (here / "play.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "Pairs that break independence" in page
+    said(capsys, "report", "play.banbury", "weather.csv", "--title", "Tennis & <wind>", "--mistakes", "2")
+    assert "Tennis &amp; &lt;wind&gt;" in (here / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["nope.banbury", "weather.csv"], "no such file"),
+        (["play.banbury", "nope.csv"], "no such file"),
+        (["play.banbury", "weather.csv", "-o", "nowhere/report.html"], "no folder"),
+        (["play.banbury", "weather.csv", "-o", "weather.csv"], "another file than the input"),
+        (["play.banbury", "weather.csv", "--folds", "1"], "folds"),
+    ],
+)
+def test_a_report_that_cannot_be_is_refused(arguments, words, here, capsys):
+    before = (here / "weather.csv").read_bytes()
+    assert words in refused(capsys, "report", *arguments)[1]
+    assert (here / "weather.csv").read_bytes() == before and not (here / "report.html").exists()
+
+
+def test_demo_is_the_demo(here, monkeypatch, capsys):
+    from banbury import demo
+
+    folders = []
+    monkeypatch.setattr(demo, "main", folders.append)
+    assert main(["demo"]) == 0 and main(["demo", "elsewhere"]) == 0
+    assert folders == ["banbury-demo", "elsewhere"]
+
+
 def test_parts_counted_by_several_processes_merge_to_the_whole_and_subtract_again(here):
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 3, 900)

@@ -1,4 +1,4 @@
-"""The verbs that look: cross-validate, learning-curve, show."""
+"""The verbs that look: cross-validate, learning-curve, show, report, demo."""
 
 from __future__ import annotations
 
@@ -89,3 +89,33 @@ def show(given: Namespace) -> None:
     about |= {**(choices(thing) if isinstance(thing, Model) else {}), "schema": tally.schema.to_dict()}
     text = f"{thing}\n\n{tally}" if isinstance(thing, Model) else str(tally)
     output.result(given, about, f"{text}\n\n{tally.schema}", about["features"])
+
+
+def report(given: Namespace) -> None:
+    """Writes a page about a model and labelled rows."""
+    from banbury.reports import report as written
+
+    inputs.check_output(given)
+    model = inputs.model(given.model)
+    titled = {} if given.title is None else {"title": given.title}
+    numbers = {name: getattr(given, name) for name in ("folds", "mistakes", "telling", "seed")}
+    with inputs.labelled(given, needs_target=model.schema.target is None) as data:
+        made = written(
+            model,
+            data,
+            given.target,
+            given.output,
+            weights=given.weights,
+            **titled,
+            **numbers,
+            **settings.reading(given),
+        )
+    found = made.findings.cross_validation
+    output.result(given, {"path": str(made.path), **found.to_dict()}, f"{found}\n\nWritten: {made.path}")
+
+
+def demo(given: Namespace) -> None:
+    """The tour."""
+    from banbury.demo import main
+
+    main(given.folder)

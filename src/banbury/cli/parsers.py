@@ -315,6 +315,31 @@ def _show(made: argparse.ArgumentParser) -> None:
     made.add_argument("--informative", metavar="N", type=int, help=text)
 
 
+def _report(made: argparse.ArgumentParser) -> None:
+    _file(made)
+    _input(made)
+    made.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="report.html",
+        help="the page to write (report.html), replaced as a whole",
+    )
+    made.add_argument("--target", metavar="COLUMN", help="the column of the true classes (the one the model learned)")
+    made.add_argument("--weights", metavar="COLUMN", help="the column of the rows' weights")
+    made.add_argument("--title", metavar="TEXT", help="what stands at the top of the page")
+    made.add_argument("--folds", metavar="K", type=int, default=10, help="cross-validate with so many folds (10)")
+    made.add_argument("--mistakes", metavar="N", type=int, default=10, help="show the N worst mistakes (10)")
+    made.add_argument("--telling", metavar="N", type=int, default=10, help="name N telling values of each class (10)")
+    made.add_argument("--seed", metavar="N", type=int, default=0, help="what random choices follow from (0)")
+    _reading(made)
+
+
+def _demo(made: argparse.ArgumentParser) -> None:
+    text = "the folder to leave a model and a report in (banbury-demo)"
+    made.add_argument("folder", nargs="?", metavar="FOLDER", default="banbury-demo", help=text)
+
+
 LEARN, USE, LOOK = "learn", "use", "look"
 
 VERBS = (
@@ -424,6 +449,24 @@ VERBS = (
         "FILE [--informative N]",
         ["banbury show adult.banbury --informative 5"],
         _show,
+        "looking",
+    ),
+    Verb(
+        "report",
+        LOOK,
+        "Write a web page about a model: what it is, how good it is, what it goes by, and where it errs.",
+        "MODEL INPUT... [-o FILE] [OPTIONS]",
+        ["banbury report adult.banbury adult.csv -o report.html"],
+        _report,
+        "looking",
+    ),
+    Verb(
+        "demo",
+        LOOK,
+        "See it all at work on the docstrings of Python's own library; nothing is downloaded.",
+        "[FOLDER]",
+        ["banbury demo"],
+        _demo,
         "looking",
     ),
 )
