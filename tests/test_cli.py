@@ -487,7 +487,7 @@ def test_report_writes_a_page_and_says_the_figures(here, capsys):
     expected = bb.cross_validate("weather.csv", target="play", folds=7)
     assert found["accuracy"] == expected.accuracy.value and found["path"] == "play.html"
     page = (here / "play.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>") and "Pairs that break independence" in page
+    assert page.startswith("<!DOCTYPE html>") and "Pairs that break independence" in page
     said(capsys, "report", "play.banbury", "weather.csv", "--title", "Tennis & <wind>", "--mistakes", "2")
     assert "Tennis &amp; &lt;wind&gt;" in (here / "report.html").read_text(encoding="utf-8")
 
