@@ -183,6 +183,24 @@ def deep_text(content: bytes) -> bytes:
     return resigned(content, json.dumps({"__metadata__": metadata}, separators=(",", ":")))
 
 
+def columns(names: list[str]) -> Change:
+    """Other columns than the features'."""
+    return text(
+        lambda about: about | {"tally": about["tally"] | {"schema": about["tally"]["schema"] | {"columns": names}}}
+    )
+
+
+def of_counts(content: bytes) -> bytes:
+    """The number as a Poisson's, whose sum is below 0."""
+    return cell("moments.sums", (0, 0, 0, 0), -50.0)(feature(2, family="poisson")(content))
+
+
+def endless(content: bytes) -> bytes:
+    """An array of nothing, 2**62 times."""
+    made = files.rewritten(content, arrays={"nothing": np.zeros(0, dtype=np.int64)})
+    return entry("nothing", shape=[2**62, 0])(made)
+
+
 class Runs:
     """What a pickle that is loaded would do."""
 
@@ -217,6 +235,7 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "offsets-backwards": ("DamagedFile", entry("classes.rows", data_offsets=[16, 0])),
     "offsets-of-texts": ("DamagedFile", entry("classes.rows", data_offsets=["0", "16"])),
     "shape-too-large": ("DamagedFile", entry("classes.rows", shape=[2**62, 2**62])),
+    "shape-of-an-endless-nothing": ("DamagedFile", endless),
     "shape-negative": ("DamagedFile", entry("classes.rows", shape=[-1, -2])),
     "shape-of-many-dimensions": ("DamagedFile", entry("classes.rows", shape=[2] + [1] * 100)),
     "dtype-unknown": ("DamagedFile", entry("classes.rows", dtype="OBJECT")),
@@ -236,6 +255,9 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "keys-too-many": ("BadFile", tally(keys=[["a", "b", "c"]])),
     "keys-of-no-feature": ("BadFile", tally(keys=[["a", "b"], ["c"]])),
     "skipped-negative": ("BadFile", tally(skipped=-1)),
+    "skipped-too-many": ("BadFile", tally(skipped=10**400)),
+    "columns-without-a-feature": ("BadFile", columns(["t", "w"])),
+    "family-of-flags-with-keys-of-texts": ("BadFile", feature(1, family="bernoulli")),
     "family-unknown": ("BadFile", feature(1, family="os.system")),
     "family-of-another-shape": ("BadFile", feature(1, family="gaussian")),
     "family-of-bins-with-keys-of-texts": ("BadFile", feature(1, family="histogram", kind="float")),
@@ -267,6 +289,9 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "counts-negative": ("BadFile", cell("counts.rows", (0, 0), -1)),
     "sums-not-numbers": ("BadFile", cell("moments.sums", (0, 0, 0, 0), np.nan)),
     "sums-infinite": ("BadFile", cell("moments.sums", (0, 0, 1, 0), np.inf)),
+    "sums-of-squares-too-large": ("BadFile", cell("moments.sums", (0, 0, 1, 0), 1e308)),
+    "sums-too-large": ("BadFile", cell("moments.sums", (0, 0, 0, 0), -1e300)),
+    "sums-of-counts-below-0": ("BadFile", of_counts),
     "sums-of-negative-squares": ("BadFile", cell("moments.sums", (0, 0, 1, 0), -9.0)),
     "weights-of-another-shape": ("BadFile", more("classes.weights", np.zeros((2, 2)))),
     "index-points-outside": ("BadFile", slots(outside)),

@@ -893,3 +893,71 @@ def test_every_word_of_an_option_that_messages_name_is_an_option():
     }
     assert {f"--{name.replace('_', '-')}" for name in OPTIONS.split()} <= known
     assert issubclass(errors.BadSetting, errors.BanburyError)
+
+
+# Streams that are closed, or hold less than all letters ---------------------------------------------------------------
+
+
+def bash(here, command, **more):
+    return subprocess.run(
+        ["bash", "-c", command], cwd=here, env=shell.environment(here) | more, capture_output=True, timeout=60
+    )
+
+
+def test_closed_output_loses_nothing(here):
+    assert bash(here, "banbury --help >&-").returncode == 0
+    done = bash(here, "banbury fit weather.csv --target play -o new.banbury >&-")
+    assert (done.returncode, done.stderr) == (0, b"") and (here / "new.banbury").exists()
+
+
+def test_with_stderr_closed_messages_are_no_results(here):
+    done = bash(here, "banbury fit nope.csv --target play 2>&-")
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_json_is_json_whatever_the_encoding(encoding, here):
+    bb.save(bb.estimate(bb.count({"x": ["a", "b"], "y": ["ü😀\x9b", "\u202eλ"]}, target="y")), here / "odd.banbury")
+    done = bash(here, "banbury show odd.banbury --json", PYTHONIOENCODING=encoding)
+    shown = done.stdout.decode(encoding)
+    assert [each["class"] for each in json.loads(shown)["classes"]] == ["ü😀\x9b", "\u202eλ"]
+    assert "\x9b" not in shown and "\u202e" not in shown
+
+
+def test_csv_on_a_terminal_moves_no_cursor(here):
+    bb.save(bb.estimate(bb.count({"x": ["a", "b"], "y": ["\x1b[31mred", "plain"]}, target="y")), here / "odd.banbury")
+    (here / "new.csv").write_text("x\na\n")
+    shown, code = shell.on_a_terminal("banbury predict odd.banbury new.csv --csv", here)
+    assert code == 0 and "\x1b" not in shown and "\\x1b[31mred" in shown
+    assert "\x1b[31mred" in bash(here, "banbury predict odd.banbury new.csv --csv").stdout.decode()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder", ""])
+def test_the_output_is_a_file_or_becomes_one(kind, here, capsys):
+    place = here / "out.banbury"
+    if kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "link":
+        place.symlink_to(here / "real.banbury")
+    elif kind == "folder":
+        place.mkdir()
+    given = ["count", "weather.csv", "--target", "play", "-o", str(place) if kind else ""]
+    if kind == "link":
+        said(capsys, *given)
+        assert place.is_symlink() and bb.load(here / "real.banbury") == bb.load("tally.banbury")
+        return
+    refused(capsys, *given)
+    assert not kind or (place.is_fifo() if kind == "fifo" else place.is_dir())
+    assert not list(here.glob("*.part"))
+
+
+def test_a_terminal_that_hangs_up_leaves_nothing_half_written(here):
+    command = [sys.executable, "-m", "banbury", "predict", "play.banbury", "-", "--format", "csv"]
+    with subprocess.Popen(command, env=environment(TMPDIR=str(here)), stdin=subprocess.PIPE) as run:
+        until = time.monotonic() + 60
+        while not list(here.glob("banbury-*/stdin*")) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert list(here.glob("banbury-*/stdin*"))
+        run.send_signal(signal.SIGHUP)
+        assert run.wait(timeout=60) == 129
+    assert not list(here.glob("banbury-*"))

@@ -682,3 +682,17 @@ def test_twenty_newsgroups_are_told_apart_by_their_topics(data_dir: Any, unpacke
     }.items():
         assert topic in [r.value for r in found.ratios[label]]
         assert not {"the", "of", "and", "to"} & {r.value for r in found.ratios[label]}
+
+
+def test_infinite_evidence_is_strict_json():
+    model = bb.estimate(bb.count({"x": ["a", "b", "a"], "y": ["p", "q", "q"]}, target="y"), how="mle")
+    told = model.explain({"x": "b"}).to_dict()
+    assert json.loads(json.dumps(told, allow_nan=False))["evidence"][0]["decibans"] == "inf"
+    json.dumps(model.informative(3).to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("row", [[], (), np.array([])])
+def test_no_row_is_not_one(row):
+    model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
+    with pytest.raises(BanburyError, match="one row is needed"):
+        model.explain(row)

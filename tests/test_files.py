@@ -690,3 +690,20 @@ def test_a_loaded_text_model_says_all_that_it_said(model: str, path: Path) -> No
         lambda m: m.sample(3)["text"].tolist() if model != "complement" else None,
     ):
         assert ask(bb.load(path)) == ask(saved)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_named(name: str, model: bb.Model) -> None:
+    with pytest.raises(BadSetting, match="the name of a file"):
+        bb.save(model, name)
+
+
+def test_what_is_no_regular_file_stays_what_it_is(model: bb.Model, path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(BadFile, match="no regular file"):
+        bb.save(model, path)
+    assert path.is_fifo()
+    link = path.with_name("link.banbury")
+    link.symlink_to(path.with_name("real.banbury"))
+    bb.save(model, link)
+    assert link.is_symlink() and bb.load(path.with_name("real.banbury")).tally == model.tally

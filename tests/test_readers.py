@@ -1484,3 +1484,17 @@ def test_a_quotation_mark_in_tab_separated_text_is_a_letter(tmp_path: Path) -> N
     path.write_text('"kind"\t"text"\nham\t"two\nlines"\n')
     [batch] = read(path)
     assert batch.head("text", 9) == ["two\nlines"]
+
+
+@pytest.mark.parametrize("line", ['{"a":' * 10_000 + "1" + "}" * 10_000, '{"y":1,"a":' + "[" * 70 + "]" * 70 + "}"])
+def test_a_line_of_json_that_is_nested_too_deep_is_named(tmp_path, line):
+    path = tmp_path / "deep.jsonl"
+    path.write_text('{"a":1,"y":2}\n' + line + "\n")
+    with pytest.raises(errors.BadFile, match=r"line 2: it is nested more than 64 deep"):
+        list(read(str(path)))
+
+
+def test_brackets_inside_of_texts_do_not_nest(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text(json.dumps({"a": '[{"' * 500, "y": "\\\\" + "[" * 100}) + "\n" + '{"a":"x","y":"y"}\n')
+    assert [value for batch in read(str(path)) for value in batch.head("a", 5)] == ['[{"' * 500, "x"]

@@ -201,7 +201,8 @@ def calibrate(page: _Page, docs: Docs) -> bb.NaiveBayesClassifier:
         f"Measured on every fifth row, {len(truth):,} in all, from which nothing was learned. Log loss punishes being sure and "
         "wrong. Calibration error is how far what it claims is from how often it is right; beside it, what it claims and gets "
         "right on average. A temperature divides all evidence by one number; isotonic learns a staircase for each class. "
-        "Which of the two serves better depends on the data, and this is how to find out. This is the mistake that the temperature humbles most:"
+        "Which of the two serves better depends on the data, and this is how to find out. "
+        "This is the mistake that the temperature humbles most:"
     )
     humbled = np.where(before.argmax(axis=1) == answers, -1.0, before.max(axis=1) - after.max(axis=1))
     worst = int(humbled.argmax())

@@ -315,6 +315,8 @@ class Model:
             row = {self.schema.features[0].name: row}
         if isinstance(row, list) and len(self.schema.columns) == 1 and len(row) > 1 and isinstance(row[0], str):
             raise errors.not_one_row(len(row))
+        if isinstance(row, (list, tuple, np.ndarray)) and not len(row):
+            raise errors.not_one_row(0)
         if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
             if len(row) != len(self.schema.columns):
                 raise errors.wrong_width(len(row), len(self.schema.columns))

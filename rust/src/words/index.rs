@@ -619,6 +619,14 @@ pub enum Vocabulary {
 }
 
 impl Vocabulary {
+    /// Whether there is memory for so many buckets; making the table without it would end the process.
+    pub fn fits(buckets: usize) -> bool {
+        let mut probe = Vec::<u32>::new();
+        let fits = probe.try_reserve_exact(buckets).is_ok();
+        std::hint::black_box(probe);
+        fits
+    }
+
     pub fn new(buckets: usize) -> Self {
         match buckets {
             0 => Vocabulary::Named {

@@ -100,6 +100,8 @@ impl Pairs {
 /// Texts that a thread encodes at a time.
 const PIECE: usize = 256;
 
+const NO_ROOM: &str = "there is no memory for so many buckets; give fewer";
+
 /// No sum of whole numbers may reach this.
 const TOO_LARGE: u64 = 1 << 63;
 
@@ -114,6 +116,7 @@ impl Words {
             buckets == 0 || (buckets.is_power_of_two() && buckets <= 1 << 30),
             "buckets must be 0 or a power of two up to 2**30",
         )?;
+        demand(Vocabulary::fits(buckets), NO_ROOM)?;
         Ok(Words {
             vocabulary: Vocabulary::new(buckets),
             cells: Cells::default(),

@@ -210,6 +210,7 @@ impl Stored<'_> {
         demand(are_texts(&names), "words must be UTF-8")?;
         if buckets > 0 {
             demand(self.slots.is_none(), "words that are buckets have no slots")?;
+            demand(Vocabulary::fits(buckets), super::NO_ROOM)?;
             let mut vocabulary = Vocabulary::new(buckets);
             for name in names.iter() {
                 vocabulary.add_name(name)?;

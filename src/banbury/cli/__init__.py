@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-DONE, DATA_SAYS_NO, WRONG_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+DONE, DATA_SAYS_NO, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -129,7 +129,10 @@ def _say(message: str, name: str = "banbury: ") -> None:
 
 
 def _speak_any_language() -> None:
-    """A character that the terminal cannot show is spelt out; it never ends the program."""
+    """A character that the terminal cannot show is spelt out; it never ends the program. What is closed swallows all."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -137,20 +140,22 @@ def _speak_any_language() -> None:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Being terminated is an exception meanwhile, so that nothing half written is left."""
+    """Being terminated, or losing the terminal, is an exception meanwhile, so that nothing half written is left."""
 
     def terminated(number: int, frame: object) -> None:
-        raise SystemExit(TERMINATED)
+        raise SystemExit(128 + number)
 
+    names = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
-        before = signal.signal(signal.SIGTERM, terminated)
+        before = {name: signal.signal(name, terminated) for name in names if signal.getsignal(name) is signal.SIG_DFL}
     except ValueError:  # not in the main thread
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 def _close_quietly() -> None:

@@ -106,6 +106,8 @@ def kept(path: str) -> Model | Tally:
 
 def check_output(given: Namespace) -> None:
     """Raises, before the work is done, where its result could not be written or would take the place of the data."""
+    if given.output == "":
+        raise errors.bad_setting("--output", "", "the name of a file")
     if given.output is not None:
         folder = os.path.dirname(given.output) or "."
         if not os.path.isdir(folder) or os.path.isdir(given.output):

@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from banbury.cli.wording import printable
+
+# What is no letter but moves the cursor, turns the writing direction or is half a character.
+_CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def kind(given: Namespace) -> str:
@@ -26,16 +30,30 @@ def result(
     if how == "table":
         print(printable(text))
     elif how == "json":
-        print(json.dumps(plain(found), indent=2, ensure_ascii=False))
+        print(encoder(indent=2)(plain(found)))
     else:
         as_csv([found] if rows is None else rows)
+
+
+def encoder(indent: int | None = None) -> Callable[[Any], str]:
+    """Makes JSON that standard output can hold, and that moves no cursor."""
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
+    encode = json.JSONEncoder(indent=indent, ensure_ascii=not unicode).encode
+    return lambda found: _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", encode(found))
+
+
+class Shown:
+    """Standard output for CSV: on a terminal control characters are spelt out."""
+
+    def write(self, text: str) -> None:
+        sys.stdout.write("".join(map(printable, text.splitlines(True))) if sys.stdout.isatty() else text)
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """The rows as CSV, without what is itself a list."""
     if rows:
         names = [name for name, value in rows[0].items() if not isinstance(value, (list, dict))]
-        writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
+        writer = csv.DictWriter(Shown(), names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shutil
 import sys
@@ -60,7 +59,7 @@ def _answers(given: Namespace, model: Model, posterior: Real) -> Iterator[tuple[
 
 
 def _as_json(given: Namespace, model: Model) -> Write:
-    encoded = json.JSONEncoder(ensure_ascii=False).encode
+    encoded = output.encoder()
 
     def write(batch: Batch, posterior: Real) -> None:
         lines = []
@@ -76,7 +75,7 @@ def _as_json(given: Namespace, model: Model) -> Write:
 
 
 def _as_csv(given: Namespace, model: Model) -> Write:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv.writer(output.Shown(), lineterminator="\n")
     begun = False
 
     def write(batch: Batch, posterior: Real) -> None:

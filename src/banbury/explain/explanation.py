@@ -86,10 +86,11 @@ class Explanation:
             "probability": self.probability,
             "probability_against": self.probability_against,
             "calibrated": self.calibrated,
-            "decibans": self.decibans,
-            "prior": self.prior,
+            "decibans": strict(self.decibans),
+            "prior": strict(self.prior),
             "evidence": [
-                {**asdict(e), "positions": [list(position) for position in e.positions]} for e in self.evidence
+                {**asdict(e), "decibans": strict(e.decibans), "positions": [list(position) for position in e.positions]}
+                for e in self.evidence
             ],
             "unknown": list(self.unknown),
             "texts": dict(self.texts),
@@ -149,6 +150,11 @@ def _bar(weight: float) -> str:
         return "∞"
     length = round(abs(weight))
     return ("+" if weight > 0 else "-") * min(30, length) + "…" * (length > 30)
+
+
+def strict(number: float) -> float | str:
+    """A number as strict JSON can hold it: infinite ones are the words "inf" and "-inf"."""
+    return float(number) if np.isfinite(number) else str(float(number))
 
 
 def explained(

@@ -18,6 +18,7 @@ from banbury.distributions.histogram import Histograms
 from banbury.distributions.poisson import Rates
 from banbury.distributions.vocabulary import CELLS
 from banbury.explain import page
+from banbury.explain.explanation import strict
 
 Real = NDArray[np.float64]
 
@@ -58,7 +59,8 @@ class Informative:
 
     @staticmethod
     def _row(ratio: LikelihoodRatio) -> dict[str, Any]:
-        return {name: value for name, value in asdict(ratio).items() if name != "label"}
+        row = {name: value for name, value in asdict(ratio).items() if name != "label"}
+        return {name: strict(value) if isinstance(value, float) else value for name, value in row.items()}
 
     def shown(self, ratio: LikelihoodRatio) -> str:
         """The value with its feature, or the word alone where there is nothing but a text."""

@@ -11,7 +11,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -26,6 +26,7 @@ Arrays = dict[str, NDArray[Any]]
 
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
 MOST_DIMENSIONS = 4
+LARGEST = 2**40  # of a dimension, or bytes
 DTYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"),
     "U32": np.dtype("<u4"),
@@ -60,20 +61,29 @@ def write(target: Path, about: Mapping[str, Any], arrays: Arrays) -> None:
 @contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
     """A file beside its place, moved there once it is whole; if anything goes wrong, what stood there stays."""
+    beside: str | None = None
     try:
-        handle, beside = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~_umask())
-            os.replace(beside, target)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        place = Path(os.path.realpath(target))  # a link stays, and what it leads to is replaced
+        if place.exists() and not place.is_file():
+            raise errors.unwritable_file(target, "it is a folder" if place.is_dir() else "it is no regular file")
+        handle, beside = tempfile.mkstemp(dir=place.parent, prefix=place.name, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, place.stat().st_mode if place.exists() else 0o666 & ~_umask())
+        os.replace(beside, place)
+        beside = None
     except OSError as problem:
         raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
+    except (UnicodeError, ValueError) as problem:
+        if isinstance(problem, errors.BanburyError):
+            raise
+        raise errors.bad_setting("path", str(target), f"the name of a file ({problem})") from None
+    finally:
+        if beside is not None:
+            with suppress(OSError):
+                os.unlink(beside)
 
 
 def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
@@ -190,7 +200,7 @@ def _is_sound(head: bytes, stated: Any) -> bool:
 def _place(entry: Any) -> Place:
     start, end = entry["data_offsets"]
     dtype, shape = DTYPES[entry["dtype"]], tuple(entry["shape"])
-    if len(shape) > MOST_DIMENSIONS or not all(type(n) is int and n >= 0 for n in (start, end, *shape)):
+    if len(shape) > MOST_DIMENSIONS or not all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape)):
         raise ValueError("a shape or an offset is no row of whole numbers")
     if end - start != prod(shape) * dtype.itemsize or start % dtype.itemsize:
         raise ValueError("an array has not the bytes of its shape")

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.calibration import Calibration
-from banbury.distributions import Text
+from banbury.distributions import Bernoulli, Poisson, Text
+from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.vocabulary import Pruning, every_word
 from banbury.naive_bayes import Model, estimate
@@ -25,6 +26,7 @@ Arrays = dict[str, NDArray[Any]]
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
 LARGEST_BIN = 2**53
+FARTHEST = 2.0**401  # that a value may be from its feature's origin, in units, and a little more
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
@@ -129,11 +131,24 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     counts = Counts(keys, _rows("counts", arrays, (sum(map(len, keys)), len(classes))))
     shape = (len(schema.measured), len(classes))
     moments = Moments(_rows("moments", arrays, shape), _real("moments.sums", arrays, (*shape, 2, 3)))
+    _check_moments(schema, moments)
     words = tuple(_words(f"words.{i}.", f, arrays, len(classes)) for i, f in enumerate(schema.texts))
     rows = _rows("classes", arrays, (len(classes),))
     if any((column.texts.value > rows.value * (1.0 + IMPOSSIBLE)).any() for column in words):
         raise ValueError("a class has more texts than rows")
     return Tally(schema, classes, rows, counts, moments, words, _whole("skipped", about["skipped"])).checked()
+
+
+def _check_moments(schema: Schema, moments: Moments) -> None:
+    """Sums of what can be counted: within reach, and of counts not below zero."""
+    n, (first, second) = moments.n.value, np.moveaxis(moments.sums[..., 0], -1, 0)
+    if (np.abs(first) > n * FARTHEST).any() or (second < 0).any() or (second > n * FARTHEST**2).any():
+        raise ValueError("moments.sums are beyond what can be counted")
+    for f, feature in enumerate(schema.measured):
+        if isinstance(feature.family, Poisson):
+            total = first[f] * feature.unit + n[f] * feature.origin
+            if (total < -1e-6 * np.maximum(np.abs(n[f] * feature.origin), 1.0)).any():
+                raise ValueError(f"feature {feature.name!r} has counts below 0")
 
 
 def _schema(about: Mapping[str, Any]) -> Schema:
@@ -153,6 +168,8 @@ def _schema(about: Mapping[str, Any]) -> Schema:
         raise TypeError("a name is no text")
     if len(schema.index) != len(schema.features):
         raise ValueError("two features have one name")
+    if not set(schema.index) <= set(schema.columns):
+        raise ValueError("a feature is none of the columns")
     return schema
 
 
@@ -185,11 +202,13 @@ def _keys(feature: Feature, names: Any) -> tuple[Any, ...]:
     keys = _names(f"the keys of {feature.name!r}", names)
     if feature.family.shape == "bins" and not all(type(key) is int and abs(key) <= LARGEST_BIN for key in keys):
         raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
+    if isinstance(feature.family, Bernoulli) and keys != YES_OR_NO:
+        raise ValueError(f"the keys of {feature.name!r} are not False and True")
     return keys
 
 
 def _whole(name: str, number: Any) -> int:
-    if type(number) is not int or number < 0:
+    if type(number) is not int or not 0 <= number < 2**63:
         raise ValueError(f"{name} is no whole number from 0 up")
     return number
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened
@@ -16,6 +18,8 @@ from banbury.readers.tables import arrow_batch, given_names
 
 _CHANGED = re.compile(r"Column\(/(.*?)\) changed from (\w+) to (\w+) in row (\d+)")
 _ROW = re.compile(r"JSON parse error: (.*) in row (\d+)")
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+DEEPEST = 64
 WORDS = {"object": "a mapping", "array": "a list", "string": "a text", "number": "a number", "boolean": "a boolean"}
 
 
@@ -56,12 +60,26 @@ class _File:
             yield batch
 
     def _parse(self, block: Block) -> Any:
+        self._refuse_depth(block)
         pa_json = arrow("json")
         return pa_json.read_json(
             arrow().BufferReader(block.data),
             pa_json.ReadOptions(use_threads=False, block_size=len(block.data) + 1024),
             pa_json.ParseOptions(explicit_schema=self._explicit()),
         )
+
+    def _refuse_depth(self, block: Block) -> None:
+        """Arrow's reader goes as deep as brackets do, until the stack ends."""
+        raw = np.frombuffer(block.data, dtype=np.uint8)
+        steps = ((raw == ord("{")) | (raw == ord("["))).astype(np.int8) - ((raw == ord("}")) | (raw == ord("]")))
+        if int(np.maximum.reduce(np.cumsum(steps, dtype=np.int32), initial=0)) <= DEEPEST:
+            return
+        for number, line in enumerate(bytes(block.data).split(b"\n")):  # brackets inside of texts do not count
+            if line.count(b"{") + line.count(b"[") > DEEPEST and _depth(line) > DEEPEST:
+                at = lines_before(self.path, block.offset) + number + 1
+                raise errors.bad_line(
+                    self.path, at, f"it is nested more than {DEEPEST} deep. Give each column a plain value."
+                )
 
     def _explicit(self) -> Any:
         """The columns whose type is given to Arrow: floats take integers too, texts need not be dates."""
@@ -138,6 +156,15 @@ class _File:
     def _value(self, block: Block, row: int, name: str) -> Any:
         found = _row_of(block, row)
         return json.loads(found[1]).get(name) if found else None
+
+
+def _depth(line: bytes) -> int:
+    """How deep brackets go, those inside of texts aside."""
+    deepest = depth = 0
+    for piece in _TEXT.sub(b"", line):
+        depth += (piece in b"{[") - (piece in b"}]")
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _two_types(name: str, after: str, before: str) -> str:
