@@ -24,6 +24,12 @@ class Mean(NamedTuple):
     value: float
     error: float
 
+    @classmethod
+    def of(cls, each: Real) -> Mean:
+        """Of a figure per fold; of one alone there is no error to tell."""
+        error = float(each.std(ddof=1)) / len(each) ** 0.5 if len(each) > 1 else float("nan")
+        return cls(float(each.mean()), error)
+
     def __float__(self) -> float:
         return self.value
 
@@ -89,9 +95,7 @@ class CrossValidation:
     @cached_property
     def accuracy(self) -> Mean:
         """The mean over folds, and its standard error."""
-        each = self.fold_accuracies
-        spread = float(each.std(ddof=1)) / len(each) ** 0.5 if len(each) > 1 else float("nan")
-        return Mean(float(each.mean()), spread)
+        return Mean.of(self.fold_accuracies)
 
     @property
     def random_guess(self) -> float:

@@ -55,9 +55,7 @@ class Streamed:
     @cached_property
     def accuracy(self) -> Mean:
         """The mean over folds, and its standard error."""
-        each = self.fold_accuracies
-        spread = float(each.std(ddof=1)) / len(each) ** 0.5 if len(each) > 1 else float("nan")
-        return Mean(float(each.mean()), spread)
+        return Mean.of(self.fold_accuracies)
 
     @property
     def majority(self) -> float:
