@@ -8,6 +8,29 @@ import numpy as np
 LOWEST = -(2**63)
 
 
+def one_less(x, classes, n_classes, weights):
+    """What leaving out each row changes in the log density of its values in its own class, by learning anew."""
+    n, k = x.shape
+    weights = np.ones(n) if weights is None else weights
+
+    def log_density(row, kept):
+        total = 0.0
+        for f in range(k):
+            there = kept & ~np.isnan(x[:, f])
+            if np.isnan(x[row, f]):
+                continue
+            mean = np.average(x[there, f], weights=weights[there])
+            variance = np.average((x[there, f] - mean) ** 2, weights=weights[there])
+            total -= 0.5 * np.log(2 * np.pi * variance) + (x[row, f] - mean) ** 2 / (2 * variance)
+        return total
+
+    found = np.empty(n)
+    for row in range(n):
+        mine = classes == classes[row]
+        found[row] = log_density(row, mine & (np.arange(n) != row)) - log_density(row, mine)
+    return found
+
+
 def split(columns):
     """The features of a list of 1-D and 2-D arrays, as lists of Python numbers."""
     features = []

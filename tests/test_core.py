@@ -1,6 +1,7 @@
 """Every function of the Rust core against its slow twin in naive_core.py."""
 
 import ast
+import itertools
 import math
 import pathlib
 
@@ -953,3 +954,30 @@ def test_score_each_refuses(which, classes, out):
     models = [(np.log(np.full(classes, 1 / classes)), [])] * 2
     with pytest.raises(ValueError):
         _core.score_each(which, models, "posterior", 1, out)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n, threads", [(40, 1), (300, 3)])
+def test_one_less(n, threads, weighted):
+    rng = np.random.default_rng(n)
+    classes = rng.integers(0, 3, n).astype(np.int32)
+    x = rng.normal(classes[:, None], 1.0, (n, 11)).astype(np.float64)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    weights = rng.uniform(0.5, 3.0, n) if weighted else None
+    mean, variance, total, spread = (np.zeros((11, 3)) for _ in range(4))
+    for f, c in itertools.product(range(11), range(3)):
+        there = (classes == c) & ~np.isnan(x[:, f])
+        w = (np.ones(n) if weights is None else weights)[there]
+        total[f, c], mean[f, c] = w.sum(), np.average(x[there, f], weights=w)
+        spread[f, c] = (w * (x[there, f] - mean[f, c]) ** 2).sum()
+        variance[f, c] = spread[f, c] / total[f, c]
+    curves = (mean, 0.5 / variance, total, spread, np.full(11, 1e-9))
+    enough, one = (1e-4, 4.0), np.ones(11)
+    found = _core.one_less([x], np.zeros(11), one, classes, curves, weights, enough, threads)
+    np.testing.assert_allclose(found, naive.one_less(x, classes, 3, weights), rtol=1e-9, atol=1e-9)
+    alone = _core.one_less([x[:2]], np.zeros(11), one, classes[:2], curves, None, (2.0, 4.0), 1)
+    assert np.isnan(alone).all()  # more is to be left than there is
+    with pytest.raises(ValueError, match="classes must lie"):
+        _core.one_less([x], np.zeros(11), one, classes + 1, curves, weights, enough, threads)
+    with pytest.raises(ValueError, match="weight for each row"):
+        _core.one_less([x], np.zeros(11), one, classes, curves, np.ones(3), enough, threads)

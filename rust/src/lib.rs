@@ -14,6 +14,7 @@ pub mod expansion;
 mod exponential;
 pub mod flags;
 pub mod moments;
+pub mod one_less;
 pub mod scale;
 pub mod score;
 pub mod simd;

@@ -55,6 +55,22 @@ def count_classes(
 ) -> tuple[Int, Real | None]:
     """Rows per class, (C,), and their weights, (C, 3)."""
 
+def one_less(
+    columns: Sequence[Column],
+    origin: Real,
+    unit: Real,
+    classes: Codes,
+    curves: tuple[Real, Real, Real, Real, Real],
+    weights: Real | None,
+    enough: tuple[float, float],
+    threads: int,
+) -> Real:
+    """What leaving out a row changes in the log density of its values in its own class, (rows,); NaN where that is not exact.
+
+    ``curves``: mean, precision, n and spread of bell curves, (features, classes), and the least variance, (features,).
+    ``enough``: what must be left of a sum of squares, as a share of it and as a multiple of the least variance.
+    """
+
 def by_class(classes: Codes, n_classes: int) -> tuple[Int, Int]:
     """The rows of each class, class after class and within each in order; where each class begins, and their number."""
 

@@ -12,6 +12,7 @@ use crate::encode::{Encoded, Index, Key, Strings};
 use crate::error::{Error, Number, demand};
 use crate::expansion::Expansion;
 use crate::flags::Thresholds;
+use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
 use crate::score::{Each, Part, Task, Want, flags, histogram, kernel, normal, table};
 use crate::{bins, classes, codes, encode, moments};
@@ -421,6 +422,60 @@ fn count_classes<'py>(
         rows.into_pyarray(py).into_any(),
         weights.map(Bound::into_any),
     ))
+}
+
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn one_less<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    origin: &Bound<'py, PyAny>,
+    unit: &Bound<'py, PyAny>,
+    classes: &Bound<'py, PyAny>,
+    curves: (
+        Bound<'py, PyAny>,
+        Bound<'py, PyAny>,
+        Bound<'py, PyAny>,
+        Bound<'py, PyAny>,
+        Bound<'py, PyAny>,
+    ),
+    weights: Option<&Bound<'py, PyAny>>,
+    enough: (f64, f64),
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let (columns, threads) = (held_columns.columns()?, at_least_one(threads)?);
+    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
+    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+    let classes = Held::<i32>::new(classes, "classes", 1)?;
+    let weights = weights
+        .map(|weights| Held::<f64>::new(weights, "weights", 1))
+        .transpose()?;
+    let tables = [
+        Held::<f64>::new(&curves.0, "mean", 2)?,
+        Held::<f64>::new(&curves.1, "precision", 2)?,
+        Held::<f64>::new(&curves.2, "n", 2)?,
+        Held::<f64>::new(&curves.3, "spread", 2)?,
+    ];
+    let floor = Held::<f64>::new(&curves.4, "floor", 1)?;
+    let n_classes = tables[0].slice().len() / columns.features().max(1);
+    let [mean, precision, n, spread] = tables.each_ref().map(Held::slice);
+    let curves = Curves {
+        mean,
+        precision,
+        n,
+        spread,
+        floor: floor.slice(),
+    };
+    let (share, floors) = enough;
+    let enough = Enough { share, floors };
+    let (classes, weights) = (classes.slice(), weights.as_ref().map(Held::slice));
+    let found = py.detach(|| {
+        left_out(
+            &columns, &scale, classes, n_classes, &curves, weights, enough, threads,
+        )
+    })?;
+    Ok(found.into_pyarray(py).into_any())
 }
 
 #[pyfunction]
@@ -904,7 +959,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         BadValue, bins_of, by_class, checksum, count_classes, count_codes, count_flags,
-        count_moments, encode_objects, encode_records, encode_strings, not_counts, score,
+        count_moments, encode_objects, encode_records, encode_strings, not_counts, one_less, score,
         score_each, span,
     };
 }

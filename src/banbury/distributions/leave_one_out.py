@@ -7,8 +7,7 @@ bandwidths of kernels stay those of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from banbury import _core
 from banbury.distributions import dirichlet
 from banbury.distributions.bernoulli import Bernoulli, Flags
 from banbury.distributions.categorical import Categorical, Tables
-from banbury.distributions.family import SMALLEST_ALPHA, Choice, Columns, Family, Feature, How, by_class
+from banbury.distributions.family import SMALLEST_ALPHA, Choice, Columns, Family, Feature, How
 from banbury.distributions.gaussian import FLOOR, Gaussian, Normals, pooled
 from banbury.distributions.histogram import Histogram, Histograms
 from banbury.distributions.kernel_density import MIXED_IN, Bumps, KernelDensity, Kernels, kernel_height
@@ -28,10 +27,8 @@ from banbury.sums import Counts, Moments, Rows, exact_product, expansion, times
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
-PIECE = 1 << 13  # rows that are looked at together where there are many columns
 NEAR = 4.0  # a variance below so many times the least one may be raised to it
 EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
-TOGETHER = 64  # numbers of 1e-4 and more whose product is a number
 CELLS = 1 << 18  # rows × classes, or rows × bins, that are looked at together
 UNUSED = np.random.default_rng(0)
 
@@ -272,9 +269,9 @@ def _gaussian(family: Gaussian, parameters: Normals, sums: Moments, choice: Choi
         return total
     kept, alone = parameters.select(quick), sums.select(quick)
     total += _core.score(len(own.labels), np.zeros(total.shape[1]), kept.parts(own.rows), "log_joint", own.threads)[0]
-    gains, doubt = _OneLess(kept, alone, floor[quick][:, 0], own).of_all()
+    gains = _gains(kept, alone, floor[quick][:, 0], own)
     total[np.arange(len(gains)), own.labels] += gains
-    doubtful = np.flatnonzero(doubt)
+    doubtful = np.flatnonzero(np.isnan(gains))
     if len(doubtful):
         some = Own(own.rows.take(doubtful), own.labels[doubtful], _some(own.weights, doubtful), own.threads)
         total[doubtful] = _measured(family, kept.features, alone, choice, some)
@@ -283,71 +280,18 @@ def _gaussian(family: Gaussian, parameters: Normals, sums: Moments, choice: Choi
     return total
 
 
-@dataclass(frozen=True)
-class _OneLess:
-    """What one value less changes in the log density of that value in its own class."""
+def _gains(kept: Normals, sums: Moments, floor: Real, own: Own) -> Real:
+    """What one value less changes in the log density of that value in its own class, summed over features.
 
-    parameters: Normals
-    sums: Moments
-    floor: Real  # (features,)
-    own: Own
-
-    def of_all(self) -> tuple[Real, NDArray[np.bool_]]:
-        """The change for each row, summed over features, and whether it may be far from exact."""
-        n_rows = len(self.own.labels)
-        gains, doubt = np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_)
-        columns = self.own.rows.numbers([feature.name for feature in self.parameters.features])
-
-        def one(piece: tuple[int, Int]) -> None:
-            c, rows = piece
-            taken = [column.take(rows, axis=0) for column in columns]
-            x = taken[0] if len(taken) == 1 and taken[0].ndim == 2 else np.column_stack(taken)
-            gains[rows], doubt[rows] = self._of(c, x, 1.0 if self.own.weights is None else self.own.weights[rows, None])
-
-        with ThreadPoolExecutor(self.own.threads) as pool:
-            for _ in pool.map(one, self._pieces()):
-                pass
-        return gains, doubt
-
-    def _pieces(self) -> Iterator[tuple[int, Int]]:
-        """Some rows of one class at a time."""
-        for c, rows in enumerate(by_class(self.own.labels, self.sums.n.rows.shape[1])):
-            for start in range(0, len(rows), PIECE):
-                yield c, rows[start : start + PIECE]
-
-    def _of(self, c: int, x: Real, weight: Any) -> tuple[Real, NDArray[np.bool_]]:
-        """Without weight w, n becomes n − w, the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S."""
-        normals, n, spread = self.parameters, self.sums.n.value[:, c], self.sums.spread[:, c]
-        precision = normals.precision[:, c]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            left = n - weight
-            gap = (x - normals.origin) / normals.unit
-            gap -= normals.mean[:, c]
-            gap *= gap
-            rest = gap * (-weight * n / (left * spread))
-            rest += 1.0
-            least = np.maximum(EXACT, NEAR * self.floor * left / spread)
-            sure = (rest > least) & (left > 0.5)
-            # −½ log(2 · variance · precision) + gap² · (precision − ½ (n / left)² / variance), variance = S (1 − t) / left
-            share = 2.0 * spread * precision / left
-            bend = 0.5 * n * n / (left * spread)
-            doubt = np.zeros(len(x), dtype=np.bool_)
-            if not sure.all():
-                missing = np.isnan(x)
-                doubt = np.asarray((~sure & ~missing).any(axis=1))
-                gap, rest, share = (np.where(sure, a, b) for a, b in ((gap, 0.0), (rest, 1.0), (share, 1.0)))
-            gain = gap * (precision - bend / rest)
-            gain = (gain if not doubt.any() and sure.all() else np.where(sure, gain, 0.0)).sum(axis=1)
-            return gain - 0.5 * _log_of_product(rest, share), doubt
-
-
-def _log_of_product(a: Real, b: Any) -> Real:
-    """The sum over columns of log(a · b), where both lie well within the range of numbers: logarithms of products of some."""
-    total = np.zeros(len(a))
-    for start in range(0, a.shape[1], TOGETHER):
-        some = slice(start, start + TOGETHER)
-        total += np.log(np.multiply.reduce(a[:, some], axis=1))
-    return np.asarray(total + np.log(b).sum(axis=-1))
+    Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. NaN where next
+    to nothing would be left of S, so that the difference is not exact.
+    """
+    columns = own.rows.numbers([feature.name for feature in kept.features])
+    tables = (kept.mean, kept.precision, sums.n.value, sums.spread)
+    curves = (*(np.ascontiguousarray(table, dtype=np.float64) for table in tables), np.ascontiguousarray(floor))
+    labels = np.ascontiguousarray(own.labels, dtype=np.int32)
+    weights = None if own.weights is None else np.ascontiguousarray(own.weights)
+    return _core.one_less(columns, kept.origin, kept.unit, labels, curves, weights, (EXACT, NEAR), own.threads)  # type: ignore[arg-type]
 
 
 def _measured(family: Family, features: tuple[Feature, ...], sums: Moments, choice: Choice, own: Own) -> Real:

@@ -49,9 +49,12 @@ def left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real,
         found.append(scores)
         impossible += lost
         start = part.stop
-    wide = np.full((len(tested), len(rows.classes)), -np.inf)
-    wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = np.concatenate(found)
-    return tested, wide, impossible, _notes(total)
+    every = found[0] if len(found) == 1 else np.concatenate(found)
+    if total.classes != rows.classes:
+        wide = np.full((len(tested), len(rows.classes)), -np.inf)
+        wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
+        every = wide
+    return tested, every, impossible, _notes(total)
 
 
 def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
