@@ -660,6 +660,11 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["1 of 1 messages", "b.eml", "only what can be read"],
     ),
     (
+        "headers_without_mail",
+        lambda d: [folder(d), counted(d, "class", headers="drop")],
+        ["no file in", "headers= had no effect", "format='mail'"],
+    ),
+    (
         "files_beside_folders",
         lambda d: [folder(d), file(d, "x", "README"), counted(d, "class")],
         ["the 1 files beside", "ignored", "Move them"],

@@ -593,7 +593,7 @@ BROKEN = {
     "bad base64 in a header": (b"Subject: =?utf-8?b?aGVsbG8gd29ybGQ?=\n\n", "hello world"),
     "unknown charset": (b"Content-Type: text/plain; charset=x-no-such\n\nb\xf6se", "böse"),
     "unknown charset in a header": (b"Subject: =?x-no?q?b=F6se?=\n\n", "böse"),
-    "a charset that is none": (b"Content-Type: text/plain; charset=unicode_escape\n\n\\u0041", "\\u0041"),
+    "a charset that is none": (b"Content-Type: text/plain; charset=unicode_escape\n\n\\u0041\xf6", "\\u0041ö"),
 }
 
 
@@ -602,6 +602,21 @@ def test_of_a_broken_message_is_read_what_can_be(name):
     data, expected = BROKEN[name]
     assert message_text(data, SUBJECT) == (expected, True)
     assert message_text(data.replace(b"\n", b"\r\n"), SUBJECT) == (expected.replace("\n--", "\n--"), True)
+
+
+def test_plain_ascii_in_an_unknown_charset_is_whole():
+    data = b'Content-Type: text/plain; charset="DEFAULT"\nSubject: =?x-no?q?lunch?=\n\nat noon'
+    assert message_text(data, SUBJECT) == ("lunch\nat noon", False)
+
+
+def test_headers_that_no_message_had_are_told_once(tmp_path):
+    for name in ("a/1", "b/2"):
+        write(tmp_path / name, "From: somebody\nSubject: a post\n\nbody")
+    source = read(tmp_path, headers="drop")
+    with pytest.warns(errors.BanburyWarning, match="was read as mail, so headers= had no effect") as caught:
+        found = rows(source), rows(source)
+    assert len(caught) == 1 and found[0] == found[1] and found[0][0] == ("a", "From: somebody\nSubject: a post\n\nbody")
+    assert rows(read(tmp_path, headers="drop", format="mail")) == [("a", "body"), ("b", "body")]  # and no warning
 
 
 def test_broken_messages_are_counted_in_one_warning(tmp_path):

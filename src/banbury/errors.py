@@ -655,6 +655,12 @@ def broken_messages(source: str | None, names: Sequence[str], n_messages: int) -
     )
 
 
+def headers_without_mail(source: str | None) -> BanburyWarning:
+    return BanburyWarning(
+        f"no file{where(source)} was read as mail, so headers= had no effect. If they are messages, say so with format='mail'."
+    )
+
+
 def files_beside_folders(folder: Any, n_files: int) -> BanburyWarning:
     return BanburyWarning(
         f"{folder} has a sub-folder per class, so the {n_files:,} files beside them are ignored. "

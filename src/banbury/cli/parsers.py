@@ -14,6 +14,10 @@ from banbury import __version__
 WIDTH = 100
 FILE = "what `banbury fit`, `count`, `merge`, `subtract` or `estimate` wrote"
 INPUT = "a CSV, Parquet or NDJSON file, a folder with a sub-folder per class, a pattern in quotes, several files, or - for stdin"
+AS_BEFORE = (
+    "A model does not know how its data were read: give the same --format, --headers, --missing-values\n"
+    "and --names here as there, or its answers and their score are those of another reading."
+)
 
 
 class Usage(Exception):
@@ -182,12 +186,12 @@ def _counting(made: argparse.ArgumentParser, like: bool = False, choose: bool = 
     _reading(made)
 
 
-def _reading(made: argparse.ArgumentParser) -> None:
-    group = made.add_argument_group("how it is read")
+def _reading(made: argparse.ArgumentParser, again: bool = False) -> None:
+    group = made.add_argument_group("how it is read", AS_BEFORE if again else None)
     group.add_argument("--names", metavar="A,B,C", help="the names of the columns of a file that has no header")
     group.add_argument("--delimiter", metavar="C", help="what divides columns (found out if not given); tab for a tab")
     group.add_argument(
-        "--missing-values", metavar="A,B", help="the texts that mean missing (the empty one, NA, NaN, null, ?)"
+        "--missing-values", metavar="A,B", help="the texts that mean missing, in place of the usual ones (the empty one, NA, NaN, null, ?)"
     )
     form = "auto, csv or json of stdin; lines: each line is a text; text, mail or html: each file is one"
     group.add_argument("--format", metavar="FORMAT", default="auto", help=form)
@@ -265,14 +269,14 @@ def _predict(made: argparse.ArgumentParser) -> None:
     costs = "what it costs to answer PREDICTED where TRUE is right (1, and 0 when right; repeat it): the cheapest answer is given"
     made.add_argument("--costs", metavar="TRUE:PREDICTED=N", action="append", default=[], help=costs)
     made.add_argument("--unsure", metavar="P", type=float, help="answer nothing where the probability is below this")
-    _reading(made)
+    _reading(made, again=True)
 
 
 def _evaluate(made: argparse.ArgumentParser) -> None:
     _file(made)
     _input(made)
     made.add_argument("--target", metavar="COLUMN", help="the column of the true classes (the one the model learned)")
-    _reading(made)
+    _reading(made, again=True)
 
 
 def _explain(made: argparse.ArgumentParser) -> None:
@@ -281,7 +285,7 @@ def _explain(made: argparse.ArgumentParser) -> None:
     made.add_argument("--text", metavar="TEXT", help="explain this text instead of a row of INPUT")
     made.add_argument("--row", metavar="N", type=int, default=1, help="the row to explain; the first is 1, the default")
     made.add_argument("--against", metavar="CLASS", help="the class to weigh the answer against (the runner-up)")
-    _reading(made)
+    _reading(made, again=True)
 
 
 def _cross_validate(made: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ from banbury.readers.columns import Coded, Codes, Column, Objects, decoded, miss
 from banbury.readers.decoding import declared_in_html, decode_file
 from banbury.readers.mail import begins_as_mail, begins_as_mbox, message_text, messages
 from banbury.readers.markup import html_text
-from banbury.readers.options import Options
+from banbury.readers.options import SUBJECT, Options
 from banbury.readers.tables import TEXT, given_names
 
 Form = Literal["text", "mail", "html"]
@@ -230,6 +230,8 @@ class _Documents:
             warnings.warn(errors.unreadable_files(self.name, losses.files, n_files), stacklevel=3)
         if losses.broken:
             warnings.warn(errors.broken_messages(self.name, losses.broken, losses.n_messages), stacklevel=3)
+        if self.options.headers is not SUBJECT and not losses.n_messages and n_rows:
+            warnings.warn(errors.headers_without_mail(self.name), stacklevel=3)
 
 
 class _Rows:

@@ -188,7 +188,7 @@ class _Reader:
         return self._text(data, declared)
 
     def _text(self, data: bytes, declared: str | None) -> str:
-        if declared and charset(declared) is None:
+        if declared and charset(declared) is None and not data.isascii():
             self.broken = True
         return decode(data, declared)
 
