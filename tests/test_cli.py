@@ -291,6 +291,44 @@ def test_fit_without_a_target_lists_the_columns(here, capsys):
     assert code == 2 and "--target play" in message and "outlook, temperature" in message
 
 
+def test_a_suggested_target_can_be_pasted_and_the_header_is_doubted(here, capsys, monkeypatch):
+    Path("rows.data").write_text("39,State-gov,<=50K\n50,Private,>50K\n")
+    code, message = refused(capsys, "fit", "rows.data")
+    assert (
+        code == 2
+        and "--target '<=50K'\n" in message
+        and "taken for the header; if the file has none, give --names" in message
+    )
+    Path("rows.tsv").write_text("ham\tgo until the point where the line is too long to be a name\nspam\tfree\n")
+    message = refused(capsys, "fit", "rows.tsv")[1]
+    assert "--target COLUMN\n" in message and "Columns: ham, go until the point where the line is to…\n" in message
+
+
+def test_a_header_is_doubted_on_stdin_too(here, capsys, monkeypatch):
+    Path("rows.csv").write_text("sunny,no\nrain,yes\n")
+    expected = refused(capsys, "evaluate", "play.banbury", "rows.csv")[1]
+    assert "taken for the header" in expected
+    stdin(monkeypatch, Path("rows.csv").read_bytes())
+    assert refused(capsys, "evaluate", "play.banbury", "-")[1] == expected.replace("rows.csv", "standard input")
+
+
+def test_several_folders_with_a_folder_per_class_need_no_target(here, capsys):
+    found = said(capsys, "count", "mail", "mail", "-o", "new.banbury")
+    assert found["rows"] == 12 and found["target"] == "class"
+    assert bb.load("new.banbury") == bb.count("mail") * 2
+    code, message = refused(capsys, "fit", "mail/spam")
+    assert code == 2 and "the texts in mail/spam have no class: there is no sub-folder per class" in message
+    code, message = refused(capsys, "fit", "mail/spam", "mail/ham")
+    assert code == 2 and "have no class" in message
+
+
+def test_a_class_that_is_a_long_text_is_shortened(here, capsys):
+    Path("rows.csv").write_text("a,y\nx,short\n" + "".join(f'z,"{"word " * 99}{i}"\n' for i in range(3)))
+    assert main(["fit", "rows.csv", "--target", "y", "--table"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "short 25.0%" in first and "word word…" in first and len(first) < 250
+
+
 def test_the_output_does_not_take_the_place_of_the_data(here, capsys):
     before = Path("weather.csv").read_bytes()
     for verb in ("fit", "count"):
@@ -341,6 +379,41 @@ def test_each_line_of_stdin_is_a_text_to_a_model_of_text(here, capsys, monkeypat
     Path("lines.txt").write_text("free pills\nlunch on Monday\n")
     rows = list(map(json.loads, lines_of(capsys, "predict", "mail.banbury", "lines.txt", "--format", "lines")))
     assert [row["class"] for row in rows] == ["spam", "ham"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_json_on_stdin_is_no_line_of_text(named, here, capsys, monkeypatch):
+    if not named:
+        bb.save(bb.estimate(bb.count(["free pills", "lunch"], ["spam", "ham"])), "mail.banbury")
+    stdin(monkeypatch, b'{"text": "free pills"}\n{"text": "lunch"}\n')
+    rows = list(map(json.loads, lines_of(capsys, "predict", "mail.banbury", "-")))
+    expected = bb.load("mail.banbury").posterior({"text": ["free pills", "lunch"]}).max(axis=1)
+    assert [row["class"] for row in rows] == ["spam", "ham"]
+    np.testing.assert_allclose([row["probability"] for row in rows], expected)
+    for line in (b"{free pills", b'{"other": "free pills"}', b"{}"):  # a text, however it begins
+        stdin(monkeypatch, line)
+        [row] = lines_of(capsys, "predict", "mail.banbury", "-")
+        assert json.loads(row)["probability"] == bb.load("mail.banbury").posterior([line.decode()]).max()
+
+
+def test_mail_on_stdin_is_called_so(here, capsys, monkeypatch):
+    stdin(monkeypatch, b"Subject: free\npills")
+    assert main(["predict", "mail.banbury", "-", "--format", "mail"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["file"] == "stdin" and "1 of 1 messages in standard input" in err and "/" not in err
+    stdin(monkeypatch, b"Subject: free\n\npills")
+    assert lines_of(capsys, "predict", "mail.banbury", "-", "--format", "mail", "--csv")[1].startswith("stdin,spam,")
+
+
+def test_a_file_without_an_ending_is_one_text_to_a_model_of_text(here, capsys):
+    Path("post").write_text("Subject: lunch\n\nOn Monday, at noon, with\nthe colleagues\n")
+    [row] = map(json.loads, lines_of(capsys, "predict", "mail.banbury", "post"))
+    assert (row["file"], row["class"]) == ("post", "ham")
+    assert len(lines_of(capsys, "predict", "mail.banbury", "post", "post")) == 2
+    Path("table").write_text("class,text\nspam,free pills\nham,lunch on Monday\n")
+    assert said(capsys, "evaluate", "mail.banbury", "table")["rows"] == 2  # its header names the column
+    Path("table").write_text("spam,free pills\nham,lunch on Monday\n")
+    assert said(capsys, "evaluate", "mail.banbury", "table", "--names", "class,text")["rows"] == 2
 
 
 def test_stdin_is_csv_or_json_to_a_model_of_columns(here, capsys, monkeypatch):

@@ -564,6 +564,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["rows.csv", "--target y", "Columns: x, y"],
     ),
     (
+        "texts_without_classes",
+        lambda d: [file(d, "lunch at noon", "a.txt"), banbury("fit", d)],
+        errors.BadSetting,
+        ["the texts in", "have no class", "the folder that holds the folders"],
+    ),
+    (
         "counted_unlike",
         lambda d: banbury("merge", kept(counted(), d), kept(bb.count(["a text"], ["a"]), d, "b"), "-o", d / "c"),
         errors.SchemaMismatch,
@@ -699,7 +705,7 @@ def test_every_function_of_errors_is_met_by_a_public_call() -> None:
         for name, function in inspect.getmembers(errors, inspect.isfunction)
         if "->" in str(inspect.signature(function))
         and function.__module__ == errors.__name__
-        and name not in ("listed", "did_you_mean", "where")
+        and name not in ("listed", "did_you_mean", "shortened", "where")
         and not name.startswith("_")
     }
     assert makers == {entry[0] for entry in EVERY} | {entry[0] for entry in WARNED}

@@ -7,6 +7,7 @@ The parts of a message are attributes too, so that a program can act on them.
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -99,11 +100,24 @@ class NegativeCount(BanburyError):
     """More was subtracted than had been added."""
 
 
+SHORT = 40  # characters of a name, of the data's, that is shown
+
+
 def listed(names: Iterable[Any], most: int = 12) -> str:
     """The first few of ``names``, and how many more there are."""
     names = [str(name) for name in names]
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def shortened(text: Any, most: int = SHORT) -> str:
+    """The text on one line, cut off where it is long.
+
+    >>> shortened("a line\\nand another", 8)
+    'a line …'
+    """
+    line = " ".join(str(text).split()) if "\n" in str(text) else str(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def did_you_mean(name: Any, known: Iterable[Any]) -> str:
@@ -140,13 +154,17 @@ DELIMITED = tuple(
 
 
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
-    delimited = source is not None and source.lower().endswith(DELIMITED)
-    header = "\n  The first line was taken for the header; if the file has none, give names=[...]." if delimited else ""
     return UnknownColumn(
-        f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n  Columns: {listed(known)}{header}",
+        f"no column {shortened(name)!r}{where(source)}.{did_you_mean(name, known)}\n"
+        f"  Columns: {listed(map(shortened, known))}{_header_hint(source)}",
         column=name,
         known=list(known),
     )
+
+
+def _header_hint(source: str | None) -> str:
+    delimited = source is not None and source.lower().endswith(DELIMITED)
+    return "\n  The first line was taken for the header; if the file has none, give names=[...]." if delimited else ""
 
 
 def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:
@@ -743,9 +761,19 @@ def only_a_tally(path: Any) -> BadFile:
 
 def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting:
     """No column was named as the target."""
-    example = names[-1] if names else "COLUMN"
+    example = names[-1] if names and len(names[-1]) <= SHORT else "COLUMN"
     return BadSetting(
-        f"which column{where(source)} is to be learned? Name it: --target {example}\n  Columns: {listed(names, 20)}",
+        f"which column{where(source)} is to be learned? Name it: --target {shlex.quote(example)}\n"
+        f"  Columns: {listed(map(shortened, names), 20)}{_header_hint(source)}",
+        setting="target",
+        value=None,
+    )
+
+
+def texts_without_classes(source: str | None) -> BadSetting:
+    return BadSetting(
+        f"the texts{where(source)} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
+        "the classes.",
         setting="target",
         value=None,
     )

@@ -63,7 +63,7 @@ def _run(given: list[str]) -> int:
         os.environ["BANBURY_THREADS"] = str(arguments.threads)
     try:
         with warnings.catch_warnings():
-            _show_warnings()
+            _show_warnings(arguments)
             verb = getattr(import_module(f"banbury.cli.{arguments.module}"), arguments.function)
             with _bars():
                 verb(arguments)
@@ -91,7 +91,7 @@ def _told(problem: Exception, arguments: Namespace | None = None) -> int:
     return WRONG_USAGE if isinstance(known, errors.BadSetting) else DATA_SAYS_NO
 
 
-def _show_warnings() -> None:
+def _show_warnings(arguments: Namespace) -> None:
     """Warnings as one line each on stderr, and each once."""
     from banbury.cli.wording import for_the_shell
 
@@ -102,7 +102,7 @@ def _show_warnings() -> None:
 
         if issubclass(category, BanburyWarning) and str(message) not in said:
             said.add(str(message))
-            _say(f"warning: {for_the_shell(str(message))}", name="")
+            _say(f"warning: {for_the_shell(str(message), arguments)}", name="")
 
     warnings.simplefilter("always")
     warnings.showwarning = show

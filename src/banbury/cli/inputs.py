@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 import shutil
 import sys
@@ -10,6 +11,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +22,11 @@ from banbury.naive_bayes import Model
 from banbury.readers import Source, read
 from banbury.readers.batches import Batch
 from banbury.readers.blocks import COMPRESSED
-from banbury.readers.files import PARQUET, near
+from banbury.readers.files import PARQUET, is_document, kind_of_table, near
 from banbury.readers.tables import from_texts
 from banbury.tally import Tally
 
-ENDINGS = {"csv": ".csv", "json": ".ndjson"}
+ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet"}
 CHUNK = 1 << 16
 PACKED = 5  # a compressed file is taken to hold so many times its size
 
@@ -36,14 +38,25 @@ def opened(given: Namespace) -> Iterator[Any]:
         if len(given.input) > 1:
             raise errors.bad_setting("INPUT", " ".join(given.input), "- alone, or files")
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
-            given.spool = os.path.join(folder, "stdin" + ENDINGS.get(given.format, ""))
-            with open(given.spool, "wb") as file:
-                shutil.copyfileobj(_stdin(), file)
+            given.spool = _spooled(given, os.path.join(folder, "stdin"))
             yield given.spool
         return
     for path in given.input:
         _check(path)
     yield given.input[0] if len(given.input) == 1 else [Path(path) for path in given.input]
+
+
+def _spooled(given: Namespace, path: str) -> str:
+    """Standard input in a file, whose name ends as what it holds does."""
+    first_line = getattr(given, "first_line", b"")
+    with open(path, "wb") as file:
+        file.write(first_line)
+        shutil.copyfileobj(_stdin(first_line), file)
+    held = given.format
+    if held == "auto" and not is_document(path):
+        held = kind_of_table(path)
+    os.rename(path, path + ENDINGS.get(held, ""))
+    return path + ENDINGS.get(held, "")
 
 
 @contextmanager
@@ -55,8 +68,10 @@ def labelled(given: Namespace, needs_target: bool = True) -> Iterator[Any]:
         if given.target is None and needs_target:
             source = read(data, **reading(given))
             if source.target is None:
-                names = next((batch.names for batch in source), ())
-                raise errors.target_needed(names, source.name)
+                first = next(iter(source))
+                if first.row_names is not None:
+                    raise errors.texts_without_classes(source.name)
+                raise errors.target_needed(first.names, source.name)
         yield data
 
 
@@ -125,19 +140,34 @@ def check_output(given: Namespace) -> None:
 
 
 def are_lines(given: Namespace, to: Model) -> bool:
-    """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other."""
+    """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other.
+
+    A first line that is a JSON object with that column says that it is JSON.
+    """
     alone = len(to.schema.columns) == len(to.schema.texts) == 1
-    return given.format == "lines" or (given.input == ["-"] and given.format == "auto" and alone)
+    if given.input == ["-"] and given.format == "auto" and alone:
+        given.first_line = _stdin().readline()
+        return not _is_record(given.first_line, to.schema.columns[0])
+    return bool(given.format == "lines")
 
 
-def lines_of(paths: list[str]) -> Source:
+def _is_record(line: bytes, column: str) -> bool:
+    try:
+        found = json.loads(line) if line.startswith(b"{") else None
+    except ValueError:
+        return False
+    return isinstance(found, dict) and column in found
+
+
+def lines_of(given: Namespace) -> Source:
     """Each line of some files as a text, a few at a time; of stdin as soon as they come."""
+    paths, first_line = given.input, getattr(given, "first_line", b"")
 
     def batches() -> Iterator[Batch]:
         first_row = 0
         for path in paths:
-            with _stdin() if path == "-" else _bytes_of(path) as stream:
-                for lines in _chunks(stream):
+            with _stdin(first_line) if path == "-" else _bytes_of(path) as stream:
+                for lines in chain([[_text(first_line)]] if first_line else [], _chunks(stream)):
                     [batch] = from_texts(lines, None, None)
                     batch.first_row, first_row = first_row, first_row + batch.n_rows
                     yield batch
@@ -166,16 +196,17 @@ def _chunks(stream: Any) -> Iterator[list[str]]:
 
 
 def _text(line: bytes) -> str:
-    line = line.removesuffix(b"\r")
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
     try:
         return line.decode()
     except UnicodeDecodeError:
         return line.decode("latin-1")
 
 
-def _stdin() -> Any:
+def _stdin(begun: bytes = b"") -> Any:
+    """Standard input, of which something may have been read."""
     if sys.stdin is None:
         raise errors.bad_file("standard input", "it is closed.")
-    if sys.stdin.isatty():
+    if sys.stdin.isatty() and not begun:
         print("reading from the terminal; end with Ctrl-D", file=sys.stderr)
     return sys.stdin.buffer

@@ -145,7 +145,7 @@ def _rows(tally: Tally) -> str:
 def _classes(tally: Tally) -> str:
     shares = tally.rows.value / tally.rows.value.sum()
     order = np.argsort(-shares, kind="stable")
-    return errors.listed((f"{tally.classes[c]} {shares[c]:.1%}" for c in order), CLASSES_SHOWN)
+    return errors.listed((f"{errors.shortened(tally.classes[c])} {shares[c]:.1%}" for c in order), CLASSES_SHOWN)
 
 
 def _families(schema: Schema) -> list[tuple[str, str, str]]:

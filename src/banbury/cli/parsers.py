@@ -191,7 +191,9 @@ def _reading(made: argparse.ArgumentParser, again: bool = False) -> None:
     group.add_argument("--names", metavar="A,B,C", help="the names of the columns of a file that has no header")
     group.add_argument("--delimiter", metavar="C", help="what divides columns (found out if not given); tab for a tab")
     group.add_argument(
-        "--missing-values", metavar="A,B", help="the texts that mean missing, in place of the usual ones (the empty one, NA, NaN, null, ?)"
+        "--missing-values",
+        metavar="A,B",
+        help="the texts that mean missing, in place of the usual ones (the empty one, NA, NaN, null, ?)",
     )
     form = "auto, csv or json of stdin; lines: each line is a text; text, mail or html: each file is one"
     group.add_argument("--format", metavar="FORMAT", default="auto", help=form)

@@ -43,7 +43,7 @@ def predict(given: Namespace) -> None:
 @contextmanager
 def _rows(given: Namespace, model: Model) -> Iterator[Any]:
     if inputs.are_lines(given, model):
-        yield inputs.lines_of(given.input)
+        yield inputs.lines_of(given)
         return
     with inputs.opened(given) as data:
         yield data
@@ -62,9 +62,9 @@ def _as_json(given: Namespace, model: Model) -> Write:
     encoded = output.encoder()
 
     def write(batch: Batch, posterior: Real) -> None:
-        lines = []
+        lines, files = [], _files(given, batch)
         for row, (name, probability, each) in enumerate(_answers(given, model, posterior)):
-            found: dict[str, Any] = {} if batch.row_names is None else {"file": batch.row_names[row]}
+            found: dict[str, Any] = {"file": files[row]} if files else {}
             found |= {"class": name, "probability": probability}
             if given.posteriors:
                 found["posteriors"] = dict(zip(map(str, model.classes), each, strict=True))
@@ -80,7 +80,7 @@ def _as_csv(given: Namespace, model: Model) -> Write:
 
     def write(batch: Batch, posterior: Real) -> None:
         nonlocal begun
-        files = batch.row_names
+        files = _files(given, batch)
         if not begun:
             begun = True
             posteriors = [f"P({name})" for name in model.classes] if given.posteriors else []
@@ -99,7 +99,7 @@ def _as_table(given: Namespace, model: Model) -> Write:
 
     def write(batch: Batch, posterior: Real) -> None:
         nonlocal begun
-        beginnings = _beginnings(batch, model)
+        beginnings = _beginnings(given, batch, model)
         if not begun:
             begun = True
             others = "".join(f"  {name:>8}" for name in names) if given.posteriors else "  probability"
@@ -114,10 +114,16 @@ def _as_table(given: Namespace, model: Model) -> Write:
     return write
 
 
-def _beginnings(batch: Batch, model: Model) -> Iterator[str]:
+def _files(given: Namespace, batch: Batch) -> list[str]:
+    """The files that the rows came from, if each came from one; standard input is called so, wherever it is kept."""
+    spool = getattr(given, "spool", None)
+    return [name.replace(spool, "stdin") if spool else name for name in batch.row_names or []]
+
+
+def _beginnings(given: Namespace, batch: Batch, model: Model) -> Iterator[str]:
     """How each row is recognised: its file, or the beginning of its text."""
-    if batch.row_names is not None:
-        yield from map(printable, batch.row_names)
+    if files := _files(given, batch):
+        yield from map(printable, files)
     elif len(model.schema.texts) == 1 and len(batch.names) <= 2:
         name = model.schema.texts[0].name if batch.named else batch.names[0]
         for text in model.schema.texts[0].family.strings(batch, name):  # type: ignore[attr-defined]

@@ -222,7 +222,16 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source | None:
     if not are_paths(data):
         return None
     found = from_paths([os.fspath(path) for path in data], None, options)
-    return found if isinstance(found, Source) else _chained(found, options)
+    if isinstance(found, Source):
+        return found
+    return _folders(found, options) if all(map(os.path.isdir, found)) else _chained(found, options)
+
+
+def _folders(paths: Sequence[str], options: Options) -> Source:
+    """Several folders, one after another; their sub-folders are the classes if those of each are."""
+    sources = [_read_path(path, options) for path in paths]
+    [target, *others] = {source.target for source in sources}
+    return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=None if others else target)
 
 
 def _is_row(series: Any) -> bool:

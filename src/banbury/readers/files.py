@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -69,9 +70,9 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
     if glob.has_magic(path) and not os.path.exists(path):
         return from_paths(_matches(path), path, options)
     _check_readable(path, options.format)
-    if options.format != "auto" or _is_document(path):
+    if _are_documents(path, options):
         return from_files([File(path)], path, options)
-    kind = _kind(path)
+    kind = kind_of_table(path)
     if kind == "Parquet":
         return from_parquet(path, options)
     _check_text(path, kind)
@@ -80,20 +81,41 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
     return from_delimited(path, options.names, options.delimiter, options.missing_values, options.kinds)
 
 
-def _is_document(path: str) -> bool:
+def _are_documents(path: str, options: Options) -> bool:
+    """Whether a file holds documents: said so, or mail or HTML, or one text."""
+    return options.format != "auto" or is_document(path) or _is_one_text(path, options)
+
+
+def is_document(path: str) -> bool:
     """Whether a file is mail or HTML, by its ending; if that says nothing, by what the file begins with."""
     if known_ending(path):
         return ending(path) in MAIL + HTML
-    try:
-        return form_of(path, beginning(path, SNIFFED)[0]) != "text"
-    except (OSError, errors.BanburyError):
+    return form_of(path, _begin(path)) != "text"
+
+
+def _is_one_text(path: str, options: Options) -> bool:
+    """Whether a file whose name says nothing is one text: to a model of a column of text alone, which no header names."""
+    kinds = options.kinds or {}
+    if known_ending(path) or options.names is not None or options.delimiter is not None:
         return False
+    header = _begin(path).lstrip().partition(b"\n")[0]
+    if list(kinds.values()) != ["text"] or header.startswith((b"{", b"PAR1")):
+        return False
+    return not {name.encode() for name in kinds} & {name.strip(b' "\r') for name in re.split(rb"[,;\t|]", header)}
+
+
+def _begin(path: str) -> bytes:
+    """What a file begins with; nothing if it cannot be read."""
+    try:
+        return beginning(path, SNIFFED)[0]
+    except (OSError, errors.BanburyError):
+        return b""
 
 
 def from_paths(paths: list[str], name: str | None, options: Options) -> Source | list[str]:
     """Documents, if the first of the files is one; the paths themselves if they are tables, or folders."""
     paths = [os.path.expanduser(path) for path in paths]
-    if os.path.isdir(paths[0]) or (options.format == "auto" and not _is_document(paths[0])):
+    if os.path.isdir(paths[0]) or not _are_documents(paths[0], options):
         return paths
     return from_files([*map(File, paths)], name, options)
 
@@ -127,7 +149,7 @@ def near(path: str) -> list[str]:
     return [os.path.join(folder, other) for other in difflib.get_close_matches(name, there, n=1)]
 
 
-def _kind(path: str) -> str:
+def kind_of_table(path: str) -> str:
     """Parquet, JSON or CSV: by the ending, or for an ending that says nothing by what the file begins with."""
     for endings, kind in ((DELIMITED, "CSV"), (PARQUET, "Parquet"), (LINES, "JSON")):
         if ending(path) in endings:
