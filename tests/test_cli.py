@@ -274,7 +274,9 @@ def test_a_class_prior_names_classes_as_the_data_have_them(hold, here, capsys):
         (["--class-prior", "yes=much"], "CLASS=PROBABILITY"),
         (["--class-prior", "ye=1"], "'ye'"),
         (["--missing", "what"], "--missing must be one of"),
-        (["--folds", "1"], "--folds must be"),
+        (["--folds", "1"], "--folds must be a whole number from 2 up; `banbury cross-validate` takes loo too. Got '1'"),
+        (["--folds", "loo"], "--folds must be a whole number from 2 up; `banbury cross-validate` takes loo too"),
+        (["--class-prior", "yes=0.5"], "a probability for each class; 'no' has none"),
         (["--calibrate", "magic"], "temperature"),
         (["--format", "lines"], "lines have no class"),
         (["--format", "nonsense"], "--format must be one of"),
@@ -329,6 +331,43 @@ def test_a_class_that_is_a_long_text_is_shortened(here, capsys):
     assert "short 25.0%" in first and "word word…" in first and len(first) < 250
 
 
+@pytest.mark.parametrize(
+    "text, family, words",
+    [
+        ("x,y\n0,a\n2,b\n", "bernoulli", ["row 2 of column 'x'", "--features COLUMN=bernoulli,threshold=..."]),
+        ("x,y\nup,a\ndown,b\n", "bernoulli", ["--features COLUMN=bernoulli,yes=..."]),
+        (
+            "x,y\n0,a\n1e300,b\n",
+            "histogram,start=0,width=1",
+            ["row 2 of", "--features COLUMN=histogram,start=...,width=..."],
+        ),
+    ],
+)
+def test_what_a_column_should_be_is_said_as_a_shell_says_it(text, family, words, here, capsys):
+    Path("rows.csv").write_text(text)
+    _, message = refused(capsys, "count", "rows.csv", "--target", "y", "--features", f"x={family}", "-o", "new.banbury")
+    assert all(word in message for word in words) and "bb." not in message
+
+
+def test_rows_are_counted_from_1_where_weights_are_wrong(here, capsys):
+    Path("rows.csv").write_text("x,w,y\n0,1,a\n1,-2,b\n")
+    assert "the weight of row 2 is" in refused(capsys, "fit", "rows.csv", "--target", "y", "--weights", "w")[1]
+
+
+def test_rows_by_weight_are_called_so(here, capsys):
+    Path("rows.csv").write_text("x,w,y\np,3,a\nq,2,b\n")
+    assert main(["fit", "rows.csv", "--target", "y", "--weights", "w", "--no-cross-validate", "--table"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("rows.csv: 5 rows by weight, 2 classes") and "\n\n\n" not in shown
+
+
+def test_a_file_is_suggested_only_if_its_own_name_is_like(here, capsys):
+    assert "Did you mean" not in refused(capsys, "fit", "nope.csv", "--target", "play")[1]
+    assert "Did you mean" not in refused(capsys, "show", "new.banbury")[1]
+    assert "Did you mean 'weather.csv'?" in refused(capsys, "fit", "wether.csv", "--target", "play")[1]
+    assert "Did you mean 'weather.csv'?" in refused(capsys, "fit", "weather", "--target", "play")[1]
+
+
 def test_the_output_does_not_take_the_place_of_the_data(here, capsys):
     before = Path("weather.csv").read_bytes()
     for verb in ("fit", "count"):
@@ -360,6 +399,13 @@ def test_predict_declines_when_unsure(here, capsys):
     rows = list(map(json.loads, lines_of(capsys, "predict", "play.banbury", "weather.csv", "--unsure", "0.8")))
     assert [row["class"] for row in rows] == bb.load("play.banbury").predict("weather.csv", unsure=0.8).tolist()
     assert refused(capsys, "predict", "play.banbury", "weather.csv", "--unsure", "2")[0] == 2
+
+
+@pytest.mark.parametrize("options", [[], ["--posteriors"]])
+def test_columns_stay_in_line_where_it_is_unsure(options, here, capsys):
+    lines = lines_of(capsys, "predict", "play.banbury", "weather.csv", "--unsure", "0.8", "--table", *options)
+    assert {"unsure", "yes"} <= {line.split()[1] for line in lines}
+    assert len({len(line.rstrip()) for line in lines}) == 1
 
 
 def test_predict_gives_the_cheapest_answer(here, capsys):
@@ -478,6 +524,28 @@ def test_explain_a_text_and_a_row(here, capsys):
     assert lines_of(capsys, "explain", "play.banbury", "weather.csv", "--csv")[0].startswith("feature,value,decibans")
 
 
+def test_an_explanation_says_what_stands_in_the_file_and_whether_the_answer_is_wrong(here, capsys):
+    model = bb.load("play.banbury")
+    right = model.predict("weather.csv") == np.array(bb.datasets.play_tennis()["play"])
+    assert not right.all()
+    for row in range(14):
+        assert main(["explain", "play.banbury", "weather.csv", "--row", str(row + 1), "--table"]) == 0
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert (
+            last
+            == f"In the file: {bb.datasets.play_tennis()['play'][row]!r}{', so the answer is wrong' * (not right[row])}."
+        )
+
+
+def test_a_class_is_recognised_in_a_file_of_other_types(here, capsys):
+    Path("rows.csv").write_text("a,y\n" + "p,1\nq,0\np,1\n" * 10)
+    said(capsys, "fit", "rows.csv", "--target", "y", "-o", "new.banbury")
+    Path("words.csv").write_text("a,y\nq,0\np,maybe\nq,\n")
+    shown = [lines_of(capsys, "explain", "new.banbury", "words.csv", "--row", i, "--table")[-1] for i in (1, 2)]
+    assert shown == ["In the file: '0'.", "In the file: 'maybe', so the answer is wrong."]
+    assert "truth" not in said(capsys, "explain", "new.banbury", "words.csv", "--row", "3")
+
+
 def test_a_row_is_found_in_a_later_batch(here, capsys):
     with Path("long.csv").open("w") as file:
         file.write("outlook\n" + "sunny\n" * 900_000 + "overcast\n")
@@ -492,6 +560,9 @@ def test_a_row_is_found_in_a_later_batch(here, capsys):
         (["play.banbury", "--text", "sunny"], "outlook, temperature"),
         (["play.banbury", "weather.csv", "--row", "15"], "the last 14"),
         (["play.banbury", "weather.csv", "--row", "0"], "the first is 1"),
+        (["mail.banbury", "weather.csv", "--text", "free"], "--text must be given without INPUT and --row"),
+        (["mail.banbury", "--row", "3", "--text", "free"], "--text must be given without INPUT and --row"),
+        (["play.banbury", "weather.csv", "--against", "no"], "--against must be another class"),
     ],
 )
 def test_explain_says_what_it_needs(arguments, words, here, capsys):

@@ -503,7 +503,19 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "wrong_number_of_names",
         lambda _: bb.count(np.zeros((2, 2)), ["a", "b"], names=["p"]),
         errors.LengthMismatch,
-        ["names has 1 entries", "2 columns"],
+        ["names has 1 entry, and the data have 2 columns"],
+    ),
+    (
+        "names_unlike_line",
+        lambda d: counted(file(d, "|1x3 a note\n1,2,a\n3,4,b\n"), names=["x", "z", "y"]),
+        errors.LengthMismatch,
+        ["rows.csv, line 1: 2 fields divided by '|'", "names has 3", "'|1x3 a note'", "delimiter=", "no row"],
+    ),
+    (
+        "names_unlike_line",
+        lambda d: counted(file(d, "\na note\n1,2,a\n"), names=["x", "z", "y"], delimiter=","),
+        errors.LengthMismatch,
+        ["rows.csv, line 2: 1 field, and names has 3: 'a note'"],
     ),
     (
         "other_columns",

@@ -197,7 +197,9 @@ def refused(path: Path, *words: str, kind: type[BadFile] = BadFile) -> None:
 
 
 def test_a_file_that_is_not_there_is_refused(path: Path) -> None:
-    refused(path, "No such file")
+    refused(path, "there is no such file.")
+    bb.save(bb.estimate(bb.count(bb.datasets.play_tennis(), "play")), path.with_name("weather.banbury"))
+    refused(path.with_name("wether.banbury"), "Did you mean", "weather.banbury")
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_the_class_prior_has_many_forms(tally: bb.Tally, given: Any, wanted: lis
         ([1.0], BadSetting, "one probability for each of the 2 classes"),
         ([-0.5, 1.5], BadSetting, "probabilities"),
         ([np.nan, 0.5], BadSetting, "probabilities"),
-        ({"yes": 1.0}, BadSetting, "probabilities"),
+        ({"yes": 1.0}, BadSetting, "class_prior must be a probability for each class; 'no' has none"),
         ({"yes": 0.5, "nay": 0.5}, UnknownClass, "no class 'nay'"),
         ("flat", BadSetting, "class_prior must be one of 'uniform'. Got 'flat' instead."),
         (-1, BadSetting, "class_prior must be a finite number from 0 up"),

@@ -110,13 +110,17 @@ def listed(names: Iterable[Any], most: int = 12) -> str:
     return ", ".join(names[:most]) + more
 
 
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def shortened(text: Any, most: int = SHORT) -> str:
     """The text on one line, cut off where it is long.
 
     >>> shortened("a line\\nand another", 8)
     'a line …'
     """
-    line = " ".join(str(text).split()) if "\n" in str(text) else str(text)
+    line = " ".join(str(text).split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
@@ -155,7 +159,7 @@ DELIMITED = tuple(
 
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
     return UnknownColumn(
-        f"no column {shortened(name)!r}{where(source)}.{did_you_mean(name, known)}\n"
+        f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n"
         f"  Columns: {listed(map(shortened, known))}{_header_hint(source)}",
         column=name,
         known=list(known),
@@ -383,7 +387,7 @@ def broken_row(path: Any, line: int | None, expected: int, actual: int, text: st
     place = f"line {line:,}" if line else "a line"
     shown = text if len(text) <= 80 else text[:77] + "..."
     return BadFile(
-        f"{path}, {place}: {actual} fields where the header has {expected}: {shown!r}. "
+        f"{path}, {place}: {_many(actual, 'field')} where the header has {expected}: {shown!r}. "
         "Mend the line, or name the delimiter with delimiter=.",
         path=str(path),
         line=line,
@@ -588,7 +592,19 @@ def ragged_rows(row: int, length: int, expected: int) -> LengthMismatch:
 
 def wrong_number_of_names(given: int, n_columns: int) -> LengthMismatch:
     return LengthMismatch(
-        f"names has {given:,} entries, and the data have {n_columns:,} columns. Name each column once."
+        f"names has {given:,} {'entry' if given == 1 else 'entries'}, and the data have {_many(n_columns, 'column')}. "
+        "Name each column once."
+    )
+
+
+def names_unlike_line(path: Any, line: int, n_names: int, fields: Sequence[str], delimiter: str) -> LengthMismatch:
+    """The first line of a file has not as many fields as names are given."""
+    what = f"{_many(len(fields), 'field')} divided by {delimiter!r}" if len(fields) > 1 else "1 field"
+    return LengthMismatch(
+        f"{path}, line {line:,}: {what}, and names has {n_names:,}: {shortened(delimiter.join(fields), 80)!r}. "
+        "Name each field once; give the delimiter with delimiter= if it is another; take the line out if it is no row.",
+        path=str(path),
+        line=line,
     )
 
 
@@ -607,8 +623,13 @@ def broken_stream(why: str) -> BanburyError:
     return BanburyError(f"the stream of batches broke off: {why.splitlines()[0] if why else 'no reason given'}")
 
 
-def missing_file(path: Any, near: Sequence[str], why: str = "there is no such file") -> BadFile:
-    hint = f" Did you mean {near[0]!r}?" if near else " A text to be read is given in a list, or in a column."
+def missing_file(
+    path: Any,
+    near: Sequence[str],
+    why: str = "there is no such file",
+    otherwise: str = " A text to be read is given in a list, or in a column.",
+) -> BadFile:
+    hint = f" Did you mean {near[0]!r}?" if near else otherwise
     shown = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."
     return bad_file(shown, f"{why}.{hint}")
 

@@ -580,13 +580,15 @@ def _log_prior(class_prior: ClassPrior, tally: Tally) -> Real:
     if isinstance(class_prior, (int, float)) and not isinstance(class_prior, bool):
         check_positive("class_prior", class_prior, zero=True)
         return log((rows + class_prior) / (rows.sum() + class_prior * size))
-    for name in class_prior if isinstance(class_prior, Mapping) else ():
-        if name not in tally.classes:
-            raise errors.unknown_class(name, tally.classes)
+    if isinstance(class_prior, Mapping):
+        for name in class_prior:
+            if name not in tally.classes:
+                raise errors.unknown_class(name, tally.classes)
+        if lacking := [repr(c) for c in tally.classes if c not in class_prior]:
+            wanted = f"a probability for each class; {errors.listed(lacking)} has none"
+            raise errors.bad_setting("class_prior", class_prior, wanted)
     try:
-        values = (
-            [class_prior.get(c, np.nan) for c in tally.classes] if isinstance(class_prior, Mapping) else class_prior
-        )
+        values = [class_prior[c] for c in tally.classes] if isinstance(class_prior, Mapping) else class_prior
         given = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise errors.bad_setting(

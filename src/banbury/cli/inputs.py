@@ -78,8 +78,7 @@ def labelled(given: Namespace, needs_target: bool = True) -> Iterator[Any]:
 def _check(path: str) -> None:
     path = os.path.expanduser(path)
     if not os.path.exists(path) and not glob.has_magic(path):
-        others = near(path)
-        raise errors.bad_file(path, "there is no such file." + (f" Did you mean {others[0]!r}?" if others else ""))
+        raise errors.missing_file(path, near(path), otherwise="")
 
 
 def size(given: Namespace) -> float:

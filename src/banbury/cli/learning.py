@@ -62,6 +62,7 @@ class Fitted:
 def fit(given: Namespace) -> None:
     """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
     inputs.check_output(given)
+    given.folds = settings.folds(given.folds, "; `banbury cross-validate` takes loo too")
     with labelled(given) as data:
         found = _fitted(given, data)
     if given.output is not None:
@@ -128,18 +129,19 @@ def _fit_text(given: Namespace, found: Fitted) -> str:
     tally = found.model.tally
     name = "standard input" if given.input == ["-"] else " ".join(given.input[:3]) + " …" * (len(given.input) > 3)
     target = "" if tally.schema.target is None else f" of {tally.schema.target!r}"
-    lines = [f"{name}: {_rows(tally)}, {many(len(tally.classes), 'class')}{target}: {_classes(tally)}", ""]
+    lines = [f"{name}: {_rows(given, tally)}, {many(len(tally.classes), 'class')}{target}: {_classes(tally)}", ""]
     lines += [output.table(["column", "family", "why"], _families(tally.schema)), *_left_out(tally.schema), ""]
-    lines += _accuracy(found.validation) if found.validation is not None else []
-    lines += [f"  {note}" for note in found.notes]
+    good = _accuracy(found.validation) if found.validation is not None else []
+    good += [f"  {note}" for note in found.notes]
     if found.model.calibration is not None:
-        lines.append(f"  calibrated: {found.model.calibration}")
-    return "\n".join([*lines, _keeping(given)])
+        good.append(f"  calibrated: {found.model.calibration}")
+    return "\n".join([*lines, *good, *([""] if good else []), _keeping(given)])
 
 
-def _rows(tally: Tally) -> str:
+def _rows(given: Namespace, tally: Tally) -> str:
+    weighted = getattr(given, "weights", None) is not None or tally.rows.weights is not None
     skipped = f" ({tally.skipped:,} more without a class)" if tally.skipped else ""
-    return f"{tally.n_rows:,.15g} row{'s' * (tally.n_rows != 1)}{skipped}"
+    return f"{tally.n_rows:,.15g} row{'s' * (tally.n_rows != 1)}{' by weight' * weighted}{skipped}"
 
 
 def _classes(tally: Tally) -> str:
@@ -178,8 +180,8 @@ def _accuracy(found: CrossValidation | Streamed) -> list[str]:
 def _keeping(given: Namespace) -> str:
     if given.output is None:
         stem = os.path.basename(os.path.normpath(given.input[0])).partition(".")[0] if given.input != ["-"] else "model"
-        return f"\nNot kept. To keep it, add: -o {stem or 'model'}.banbury"
-    return f"\nKept in {given.output} ({_bytes(os.path.getsize(given.output))})."
+        return f"Not kept. To keep it, add: -o {stem or 'model'}.banbury"
+    return f"Kept in {given.output} ({_bytes(os.path.getsize(given.output))})."
 
 
 def _bytes(n: int) -> str:
@@ -287,4 +289,4 @@ def _keep(given: Namespace, thing: Model | Tally) -> None:
         **(choices(thing) if isinstance(thing, Model) else {}),
     }
     classes = f"{many(len(tally.classes), 'class')}: {_classes(tally)}" if tally.classes else "no class"
-    output.result(given, found, f"{_rows(tally)}, {classes}\nKept as a {what} in {given.output} ({size}).")
+    output.result(given, found, f"{_rows(given, tally)}, {classes}\nKept as a {what} in {given.output} ({size}).")

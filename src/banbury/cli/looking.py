@@ -13,7 +13,7 @@ from banbury.naive_bayes import Model
 
 def cross_validate(given: Namespace) -> None:
     """How good a model of the data is on rows that it has not seen."""
-    folds = _folds(given.folds)
+    folds = "loo" if given.folds == "loo" else settings.folds(given.folds, ", or loo")
     with inputs.labelled(given) as data:
         chosen = {**settings.counting(given, data), **settings.estimating(given, data)}
         large = inputs.size(given) > given.hold and given.groups is None
@@ -25,18 +25,10 @@ def cross_validate(given: Namespace) -> None:
     output.result(given, found.to_dict(), str(found))
 
 
-def _folds(text: str) -> int | str:
-    if text == "loo":
-        return text
-    if not text.isdecimal():
-        raise errors.bad_setting("--folds", text, "a whole number from 2 up, or loo")
-    return int(text)
-
-
 def _grouped(folds: int | str, groups: str | None) -> dict[str, Any]:
     if groups is None:
         return {"folds": folds}
-    if not isinstance(folds, int) or folds < 2:
+    if not isinstance(folds, int):
         raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
     from sklearn.model_selection import GroupKFold
 

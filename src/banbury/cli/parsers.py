@@ -224,7 +224,7 @@ def _fit(made: argparse.ArgumentParser) -> None:
     _counting(made, choose=True)
     _estimating(made, tuned=True)
     group = made.add_argument_group("how good it is")
-    group.add_argument("--folds", metavar="K", type=int, default=10, help="cross-validate with so many folds (10)")
+    group.add_argument("--folds", metavar="K", default="10", help="cross-validate with so many folds (10)")
     group.add_argument("--no-cross-validate", dest="cross_validate", action="store_false", help="do without")
     group.add_argument(
         "--calibrate", metavar="METHOD", help="make probabilities honest: temperature, platt or isotonic"
@@ -268,7 +268,10 @@ def _predict(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--posteriors", action="store_true", help="the probability of every class, not of the answer alone"
     )
-    costs = "what it costs to answer PREDICTED where TRUE is right (1, and 0 when right; repeat it): the cheapest answer is given"
+    costs = (
+        "what it costs to answer PREDICTED where TRUE is right (1, and 0 when right; below 0 is a gain; repeat it): "
+    )
+    costs += "the cheapest answer is given"
     made.add_argument("--costs", metavar="TRUE:PREDICTED=N", action="append", default=[], help=costs)
     made.add_argument("--unsure", metavar="P", type=float, help="answer nothing where the probability is below this")
     _reading(made, again=True)
@@ -285,7 +288,7 @@ def _explain(made: argparse.ArgumentParser) -> None:
     _file(made)
     _input(made, "*")
     made.add_argument("--text", metavar="TEXT", help="explain this text instead of a row of INPUT")
-    made.add_argument("--row", metavar="N", type=int, default=1, help="the row to explain; the first is 1, the default")
+    made.add_argument("--row", metavar="N", type=int, help="the row to explain; the first is 1, the default")
     made.add_argument("--against", metavar="CLASS", help="the class to weigh the answer against (the runner-up)")
     _reading(made, again=True)
 

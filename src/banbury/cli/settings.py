@@ -87,6 +87,13 @@ def estimated_features(given: Namespace, schema: Schema) -> dict[str, Any]:
     return {**named, **(_with_text({}, schema, settings) if settings else {})}
 
 
+def folds(text: str, otherwise: str) -> int:
+    """A number of folds; ``otherwise`` is what else may be said, or where."""
+    if not text.isdecimal() or int(text) < 2:
+        raise errors.bad_setting("--folds", text, f"a whole number from 2 up{otherwise}")
+    return int(text)
+
+
 def tunes(settings: Mapping[str, Any]) -> bool:
     """Whether something is to be chosen among several."""
     return not isinstance(settings.get("alpha", 1.0), float) or settings.get("features") == "choose"

@@ -94,7 +94,8 @@ def _as_csv(given: Namespace, model: Model) -> Write:
 def _as_table(given: Namespace, model: Model) -> Write:
     """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
     names = [printable(str(name)) for name in model.classes]
-    width, columns = max(map(len, [*names, "class"])), shutil.get_terminal_size((100, 24)).columns
+    unsure = [] if given.unsure is None else ["unsure"]
+    width, columns = max(map(len, [*names, *unsure, "class"])), shutil.get_terminal_size((100, 24)).columns
     begun = False
 
     def write(batch: Batch, posterior: Real) -> None:
@@ -140,6 +141,8 @@ def explain(given: Namespace) -> None:
     model = inputs.model(given.model)
     against = None if given.against is None else settings.as_label(given.against, model.classes)
     truth = None
+    if given.text is not None and (given.input or given.row is not None):
+        raise errors.bad_setting("--text", given.text, "given without INPUT and --row: it is what is explained")
     if given.text is not None:
         if not len(model.schema.features) == len(model.schema.texts) == 1:
             raise errors.not_one_text([feature.name for feature in model.schema.features])
@@ -148,7 +151,9 @@ def explain(given: Namespace) -> None:
         row = _row(given, model)
         found, truth = model.explain(row, against), _truth(row, model)
     of_truth = {} if truth is None else {"truth": truth}
-    text = str(found) if truth is None else f"{found}\nThe data say {truth!r}."
+    right = truth == found.winner or str(truth) == str(found.winner)  # a column of words may hold the class 0 as "0"
+    wrong = "" if right else ", so the answer is wrong"
+    text = str(found) if truth is None else f"{found}\nIn the file: {truth!r}{wrong}."
     as_dict = found.to_dict()
     output.result(given, {**as_dict, **of_truth}, text, as_dict["evidence"])
 
@@ -157,17 +162,18 @@ def _row(given: Namespace, model: Model) -> Batch:
     """The row that is asked for."""
     if not given.input:
         raise errors.nothing_to_explain()
+    wanted = 1 if given.row is None else given.row
     with _rows(given, model) as data:
         source = data if isinstance(data, Source) else model._read(data, settings.reading(given))
         while True:
             n_rows = 0
             try:
                 for batch in source:
-                    at = given.row - 1 - batch.first_row
+                    at = wanted - 1 - batch.first_row
                     if 0 <= at < batch.n_rows:
                         return batch.cut(at, at + 1)
                     n_rows = batch.first_row + batch.n_rows
-                raise errors.no_such_row(given.row, n_rows)
+                raise errors.no_such_row(wanted, n_rows)
             except Widened:
                 continue
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 
-OPTIONS = "alpha class_prior delimiter features folds format headers how missing missing_values names seed target threads weights"
+OPTIONS = (
+    "against alpha beside class_prior costs delimiter features folds format groups headers how missing missing_values names "
+    "repeats seed sizes target threads weights"
+)
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.
 PHRASES = {
     "bb.count(..., features=...)": "banbury count and --features",
     "bb.Text(min_count=..., max_words=...)": "--text min_count=... or --text max_words=...",
     "of bb.Text": "of --text",
+    "bb.Bernoulli(threshold=...)": "--features COLUMN=bernoulli,threshold=...",
+    "bb.Bernoulli(yes=...)": "--features COLUMN=bernoulli,yes=...",
+    "bb.Histogram(start=..., width=...)": "--features COLUMN=histogram,start=...,width=...",
+    "leave it out with features={...: None}": "leave it out with --features COLUMN=none",
+    "leave them out with features={...: None}": "leave them out with --features COLUMN=none",
 }
+# The library counts rows from 0, as Python does; --row counts from 1.
+_ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")
 _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
 
@@ -32,6 +42,8 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     'Name the columns with --names if the file has no header.'
     >>> for_the_shell("Smooth with how='mean' to have the evidence weighed.")
     'Smooth with --how mean to have the evidence weighed.'
+    >>> for_the_shell("row 0 of column 'x' in t.csv is 2, and a Bernoulli column holds 0 and 1.")
+    "row 1 of column 'x' in t.csv is 2, and a Bernoulli column holds 0 and 1."
     >>> for_the_shell("how must be one of 'mle', 'map'. Got 'mpa' instead.")
     "--how must be one of 'mle', 'map'. Got 'mpa' instead."
     """
@@ -40,6 +52,7 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
         message = message.replace(spool, "standard input")
     if getattr(arguments, "threads", None) is not None:
         message = message.replace("BANBURY_THREADS", "--threads")
+    message = _ROW.sub(lambda match: f"{int(match[0].replace(',', '')) + 1:,}", message)
     for phrase, ours in PHRASES.items():
         message = message.replace(phrase, ours)
     return _SETTING.sub(lambda match: f"{_option(match)} must be", _KEYWORD.sub(_option, message))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.readers import n_threads
+from banbury.readers.files import near
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -166,6 +167,8 @@ def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
             return mmap.mmap(handle, 0, access=mmap.ACCESS_READ) if kind.st_size else b""
         finally:
             os.close(handle)
+    except FileNotFoundError:
+        raise errors.missing_file(path, near(os.fsdecode(path)), otherwise="") from None
     except OSError as problem:
         raise errors.bad_file(path, problem.strerror or str(problem)) from None
     except (TypeError, ValueError) as problem:

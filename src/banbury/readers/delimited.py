@@ -15,7 +15,6 @@ from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
 from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason, share
 from banbury.readers.columns import Empty
-from banbury.readers.tables import given_names
 
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
@@ -86,8 +85,11 @@ class _File:
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
+        if names is not None and len(names) != len(fields):
+            line = lines_before(self.path, self.start - len(header), self.newline) + 1
+            raise errors.names_unlike_line(self.path, line, len(names), fields, self.delimiter)
         if names is not None:
-            return given_names(names, len(fields))
+            return distinct(names)
         fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
         if 2 * sum(map(is_number, fields)) > len(fields):
             _warn(errors.header_of_numbers(self.path))

@@ -146,7 +146,13 @@ def near(path: str) -> list[str]:
         there = os.listdir(folder or ".")
     except OSError:
         return []
-    return [os.path.join(folder, other) for other in difflib.get_close_matches(name, there, n=1)]
+    like = [other for other in there if _alike(name.partition(".")[0], other.partition(".")[0])]
+    return [os.path.join(folder, other) for other in difflib.get_close_matches(name, like, n=1)]
+
+
+def _alike(stem: str, other: str) -> bool:
+    """Whether one may be meant by the other: names that share their ending alone are not."""
+    return difflib.SequenceMatcher(None, stem, other).ratio() >= 0.7
 
 
 def kind_of_table(path: str) -> str:
