@@ -391,8 +391,9 @@ def test_predict_says_a_line_for_each_row(here, capsys):
     assert [row["class"] for row in rows] == model.predict("weather.csv").tolist()
     assert [list(row["posteriors"].values()) for row in rows] == expected.tolist()
     header, *table = lines_of(capsys, "predict", "play.banbury", "weather.csv", "--csv", "--posteriors")
-    assert header == "class,probability,P(no),P(yes)"
-    assert [list(map(float, row.split(",")[2:])) for row in table] == expected.tolist()
+    assert header == "row,class,probability,P(no),P(yes)"
+    assert [list(map(float, row.split(",")[3:])) for row in table] == expected.tolist()
+    assert [row["row"] for row in rows] == [int(row.split(",")[0]) for row in table] == list(range(1, 15))
 
 
 def test_predict_declines_when_unsure(here, capsys):
@@ -448,7 +449,7 @@ def test_mail_on_stdin_is_called_so(here, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert json.loads(out)["file"] == "stdin" and "1 of 1 messages in standard input" in err and "/" not in err
     stdin(monkeypatch, b"Subject: free\n\npills")
-    assert lines_of(capsys, "predict", "mail.banbury", "-", "--format", "mail", "--csv")[1].startswith("stdin,spam,")
+    assert lines_of(capsys, "predict", "mail.banbury", "-", "--format", "mail", "--csv")[1].startswith("1,stdin,spam,")
 
 
 def test_a_file_without_an_ending_is_one_text_to_a_model_of_text(here, capsys):
@@ -490,7 +491,7 @@ def test_files_are_predicted_by_their_names(here, capsys):
     several = lines_of(
         capsys, "predict", "mail.banbury", "mail/ham/0.txt", "mail/ham/1.txt", "--format", "text", "--csv"
     )
-    assert several[0] == "file,class,probability" and len(several) == 3
+    assert several[0] == "row,file,class,probability" and len(several) == 3
     assert lines_of(capsys, "predict", "mail.banbury", "mail/h*/*.txt", "--format", "text")
 
 
@@ -509,7 +510,8 @@ def test_a_table_whose_unused_column_widens_is_predicted_once(here, capsys):
         file.write("other,outlook,wide\n" + f"1,sunny,{long}\n" * n + f"x,rain,{long}\n" * n)
     assert Path("wide.csv").stat().st_size > 4 << 20
     rows = lines_of(capsys, "predict", "play.banbury", "wide.csv")
-    assert len(rows) == 2 * n and rows[0] != rows[-1]
+    assert len(rows) == 2 * n and json.loads(rows[-1])["row"] == 2 * n
+    assert json.loads(rows[0])["probability"] != json.loads(rows[-1])["probability"]
 
 
 def test_explain_a_text_and_a_row(here, capsys):

@@ -64,7 +64,7 @@ def _as_json(given: Namespace, model: Model) -> Write:
     def write(batch: Batch, posterior: Real) -> None:
         lines, files = [], _files(given, batch)
         for row, (name, probability, each) in enumerate(_answers(given, model, posterior)):
-            found: dict[str, Any] = {"file": files[row]} if files else {}
+            found: dict[str, Any] = {"row": batch.first_row + row + 1, **({"file": files[row]} if files else {})}
             found |= {"class": name, "probability": probability}
             if given.posteriors:
                 found["posteriors"] = dict(zip(map(str, model.classes), each, strict=True))
@@ -84,9 +84,10 @@ def _as_csv(given: Namespace, model: Model) -> Write:
         if not begun:
             begun = True
             posteriors = [f"P({name})" for name in model.classes] if given.posteriors else []
-            writer.writerow([*(["file"] if files else []), "class", "probability", *posteriors])
+            writer.writerow(["row", *(["file"] if files else []), "class", "probability", *posteriors])
         for row, (name, probability, each) in enumerate(_answers(given, model, posterior)):
-            writer.writerow([*([files[row]] if files else []), name, probability, *(each if given.posteriors else [])])
+            place = [batch.first_row + row + 1, *([files[row]] if files else [])]
+            writer.writerow([*place, name, probability, *(each if given.posteriors else [])])
 
     return write
 
