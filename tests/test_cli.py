@@ -171,7 +171,7 @@ def test_fit_of_a_table_is_count_and_estimate_and_cross_validate(here, capsys):
     expected = bb.cross_validate("weather.csv", target="play", folds=7, alpha=0.5)
     assert found["accuracy"] == expected.accuracy.value and found["majority"] == expected.majority
     assert found["log_loss"] == pytest.approx(expected.log_loss, rel=1e-12)
-    assert found["features"][0] == {"name": "outlook", "family": "categorical", "why": "strings"}
+    assert found["features"][0] == {"name": "outlook", "family": "categorical", "why": "strings", "missing": 0.0}
     assert found["classes"] == [{"class": "no", "rows": 5}, {"class": "yes", "rows": 9}]
 
 
@@ -227,6 +227,33 @@ def test_fit_chooses_and_calibrates(here, capsys):
     assert found["features"][0]["why"] == "chosen by held-out likelihood" and found["calibration"].startswith("Platt")
     assert model.choice.alpha == clf.alpha_
     np.testing.assert_allclose(model.posterior(rows), clf.predict_proba(rows), rtol=1e-9)
+
+
+def test_fit_says_what_calibration_does_to_the_log_loss(here, capsys):
+    table = {"x": [str(i % 5) for i in range(60)], "y": [i % 2 if i % 7 else i % 3 % 2 for i in range(60)]}
+    write_csv("rows.csv", table | {f"x{i}": table["x"] for i in range(4)})  # the same five times over
+    found = said(capsys, "fit", "rows.csv", "--target", "y", "--calibrate", "temperature", "-o", "new.banbury")
+    [note] = found["notes"]
+    before, after = (float(word) for word in note.replace(",", "").split() if word.startswith("0."))
+    assert before == pytest.approx(found["log_loss"], abs=5e-5) and 0 < after < before
+
+
+def test_fit_says_how_many_values_are_missing(here, capsys):
+    Path("rows.csv").write_text(
+        "n,word,text,y\n1,,a text of words,a\n,,some more words here,b\n2,up,,a\n3,down,four words are here,b\n"
+    )
+    found = said(capsys, "fit", "rows.csv", "--target", "y")
+    assert {each["name"]: each["missing"] for each in found["features"]} == {"n": 1, "word": 2, "text": 1}
+    assert main(["fit", "rows.csv", "--target", "y", "--table"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["column", "family", "why", "missing"] in lines and ["word", "categorical", "strings", "2"] in lines
+
+
+@pytest.mark.parametrize("n_classes, doubted", [(50, False), (51, True)])
+def test_a_target_of_very_many_numbers_is_doubted(n_classes, doubted, here, capsys):
+    write_csv("rows.csv", {"x": [i % 3 for i in range(204)], "age": [i % n_classes for i in range(204)]})
+    notes = said(capsys, "fit", "rows.csv", "--target", "age", "--no-cross-validate")["notes"]
+    assert any("'age' looks like a number" in note for note in notes) == doubted
 
 
 def test_fit_of_one_row_has_nothing_to_validate(here, capsys):

@@ -11,6 +11,7 @@ from operator import add, sub
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury import naive_bayes as models
@@ -34,6 +35,7 @@ from banbury.tally import count as counted
 
 SHOWN = 40  # columns
 CLASSES_SHOWN = 6
+MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def fit(given: Namespace) -> None:
     given.folds = settings.folds(given.folds, "; `banbury cross-validate` takes loo too")
     with labelled(given) as data:
         found = _fitted(given, data)
+    found = replace(found, notes=(*found.notes, *_doubts(found.model.tally)))
     if given.output is not None:
         save(found.model, given.output)
     output.result(given, found.to_dict(given.output), _fit_text(given, found))
@@ -103,8 +106,24 @@ def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], est
     tally, scores, found = counted_and_validated(rows, folds, estimating)
     model = models.estimate(tally, **estimating)
     if given.calibrate is not None:
-        model = model.calibrated(calibrate(given.calibrate, scores, found.truth, found.weights))
+        calibration = calibrate(given.calibrate, scores, found.truth, found.weights)
+        model = model.calibrated(calibration)
+        notes.append(_gained(found, replace(found, posteriors=calibration.apply(scores))))
     return Fitted(model, found if given.cross_validate else None, tuple(notes))
+
+
+def _gained(before: CrossValidation, after: CrossValidation) -> str:
+    """What a calibration does to the log loss."""
+    return f"log loss {before.log_loss:.4f} before calibration, {after.log_loss:.4f} after it, on the rows it was learned from"
+
+
+def _doubts(tally: Tally) -> tuple[str, ...]:
+    """What is odd about the classes."""
+    if len(tally.classes) <= MOST_NUMBERS or tally.schema.target_kind not in ("integer", "float"):
+        return ()
+    return (
+        f"{tally.schema.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",
+    )
 
 
 def _choose(counting: dict[str, Any]) -> str:
@@ -130,7 +149,7 @@ def _fit_text(given: Namespace, found: Fitted) -> str:
     name = "standard input" if given.input == ["-"] else " ".join(given.input[:3]) + " …" * (len(given.input) > 3)
     target = "" if tally.schema.target is None else f" of {tally.schema.target!r}"
     lines = [f"{name}: {_rows(given, tally)}, {many(len(tally.classes), 'class')}{target}: {_classes(tally)}", ""]
-    lines += [output.table(["column", "family", "why"], _families(tally.schema)), *_left_out(tally.schema), ""]
+    lines += [_families(tally), *_left_out(tally.schema), ""]
     good = _accuracy(found.validation) if found.validation is not None else []
     good += [f"  {note}" for note in found.notes]
     if found.model.calibration is not None:
@@ -150,10 +169,16 @@ def _classes(tally: Tally) -> str:
     return errors.listed((f"{errors.shortened(tally.classes[c])} {shares[c]:.1%}" for c in order), CLASSES_SHOWN)
 
 
-def _families(schema: Schema) -> list[tuple[str, str, str]]:
-    found = [(f.name, str(f.family), f.why) for f in schema.features]
-    more = len(found) - SHOWN
-    return [*found[:SHOWN], *([("…", f"{more:,} more", "")] if more > 0 else [])]
+def _families(tally: Tally) -> str:
+    """A line for each column; how many of its values are missing, if any column's are."""
+    missing = tally.missing
+    shown = {name: f"{n:,.6g}" if n else "" for name, n in missing.items()}
+    rows = [(f.name, str(f.family), f.why, shown[f.name]) for f in tally.schema.features[:SHOWN]]
+    more = len(tally.schema.features) - SHOWN
+    rows += [("…", f"{more:,} more", "", "")] if more > 0 else []
+    header = ["column", "family", "why", "missing"]
+    n = 4 if any(missing.values()) else 3
+    return output.table(header[:n], [row[:n] for row in rows], right=[3])
 
 
 def _left_out(schema: Schema) -> list[str]:
@@ -201,7 +226,10 @@ def summary(tally: Tally) -> dict[str, Any]:
         "skipped": tally.skipped,
         "target": tally.schema.target,
         "classes": [{"class": name, "rows": n} for name, n in zip(tally.classes, rows.tolist(), strict=True)],
-        "features": [{"name": f.name, "family": str(f.family), "why": f.why} for f in tally.schema.features],
+        "features": [
+            {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
+            for f in tally.schema.features
+        ],
         "left_out": dict(tally.schema.left_out),
     }
 

@@ -50,6 +50,22 @@ class Tally:
         weight = float(self.rows.value.sum())
         return int(weight) if self.rows.weights is None else weight
 
+    @cached_property
+    def missing(self) -> dict[str, float]:
+        """How many rows have no value, by feature; their weight when weights are fractional.
+
+        >>> import banbury as bb
+        >>> bb.count({"fever": [38.9, None, 37.0], "ward": ["a", "b", "a"], "flu": ["yes", "no", "no"]}, target="flu").missing
+        {'fever': 1.0, 'ward': 0.0}
+        """
+        present = dict(zip((f.name for f in self.schema.measured), self.moments.n.value.sum(axis=1), strict=True))
+        for at, feature in enumerate(self.schema.keyed):
+            present[feature.name] = self.counts.feature(at)[1].value.sum()
+        for feature, words in zip(self.schema.texts, self.words, strict=True):
+            present[feature.name] = words.texts.value.sum()
+        lacking = {f.name: float(self.n_rows) - float(present[f.name]) for f in self.schema.features}
+        return {name: n if n > IMPOSSIBLE * float(self.n_rows) else 0.0 for name, n in lacking.items()}
+
     # Counting more
 
     def count(
@@ -254,7 +270,7 @@ class Tally:
                 text = self._measured_text(feature, measured)
                 measured += 1
             elif feature.family.shape == "words":
-                text = self._words_text(self.words[texts])
+                text = self._words_text(feature, self.words[texts])
                 texts += 1
             else:
                 text = self._keyed_text(feature, keyed)
@@ -275,26 +291,25 @@ class Tally:
         if n == 0:
             return "no values"
         mean, deviation = feature.origin + feature.unit * centre, feature.unit * (spread / n) ** 0.5
-        return f"mean {mean:g}, deviation {deviation:g}" + self._missing_text(n)
+        return f"mean {mean:g}, deviation {deviation:g}" + self._missing_text(feature.name)
 
     def _keyed_text(self, feature: Feature, at: int) -> str:
         keys, rows = self.counts.feature(at)
         each = rows.value.sum(axis=1)
         if feature.family.shape == "bins":
-            return f"{many(len(keys), 'bin')} occupied" + self._missing_text(float(each.sum()))
+            return f"{many(len(keys), 'bin')} occupied" + self._missing_text(feature.name)
         often = [repr(keys[k]) for k in np.argsort(-each, kind="stable")]
-        return f"{many(len(keys), 'value')}{self._missing_text(float(each.sum()))}: {errors.listed(often, 6)}"
+        return f"{many(len(keys), 'value')}{self._missing_text(feature.name)}: {errors.listed(often, 6)}"
 
-    def _words_text(self, words: Words) -> str:
-        missing = self._missing_text(float(words.texts.value.sum()))
+    def _words_text(self, feature: Feature, words: Words) -> str:
+        missing = self._missing_text(feature.name)
         often = ", ".join(map(repr, words.most_frequent(5))) + (", …" if words.table.n_words > 5 else "")
         total, real = float(words.occurrences.value.sum()), words.occurrences.weights is not None
         what = "bucket" if words.table.buckets else "word"
         return f"{many(words.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
-    def _missing_text(self, present: float) -> str:
-        missing = float(self.n_rows) - present
-        return f", {missing:,.6g} missing" if missing > IMPOSSIBLE * float(self.n_rows) else ""
+    def _missing_text(self, name: str) -> str:
+        return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
 
 
 def many(n: int, what: str) -> str:
