@@ -356,6 +356,9 @@ def test_a_class_that_is_a_long_text_is_shortened(here, capsys):
     assert main(["fit", "rows.csv", "--target", "y", "--table"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert "short 25.0%" in first and "word word…" in first and len(first) < 250
+    said(capsys, "fit", "rows.csv", "--target", "y", "-o", "new.banbury")
+    for arguments in (["show", "new.banbury"], ["evaluate", "new.banbury", "rows.csv"]):
+        assert max(map(len, lines_of(capsys, *arguments, "--table"))) < 150
 
 
 @pytest.mark.parametrize(
@@ -374,6 +377,12 @@ def test_what_a_column_should_be_is_said_as_a_shell_says_it(text, family, words,
     Path("rows.csv").write_text(text)
     _, message = refused(capsys, "count", "rows.csv", "--target", "y", "--features", f"x={family}", "-o", "new.banbury")
     assert all(word in message for word in words) and "bb." not in message
+
+
+def test_a_target_that_is_no_class_is_refused_without_python(here, capsys):
+    write_csv("rows.csv", {"x": [i % 3 for i in range(300)], "y": [i + 0.5 for i in range(300)]})
+    message = refused(capsys, "fit", "rows.csv", "--target", "y")[1]
+    assert "it looks continuous" in message and message.endswith("Cut it into classes first.\n")
 
 
 def test_rows_are_counted_from_1_where_weights_are_wrong(here, capsys):
@@ -441,7 +450,9 @@ def test_predict_gives_the_cheapest_answer(here, capsys):
     expected = bb.load("play.banbury").predict("weather.csv", costs={"no": {"yes": 5.0}, "yes": {"no": 0.5}})
     assert [json.loads(row)["class"] for row in rows] == expected.tolist()
     assert expected.tolist() != bb.load("play.banbury").predict("weather.csv").tolist()
-    assert refused(capsys, "predict", "play.banbury", "weather.csv", "--costs", "no=5x")[0] == 2
+    for wrong in ("no=5x", "no:yes=nan", "no:yes=inf", "no:yes="):
+        code, message = refused(capsys, "predict", "play.banbury", "weather.csv", "--costs", wrong)
+        assert code == 2 and "TRUE:PREDICTED=NUMBER" in message
     assert refused(capsys, "predict", "play.banbury", "weather.csv", "--costs", "no:ys=5")[0] == 1
 
 

@@ -412,9 +412,9 @@ class Model:
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
         settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
         head = f"Model of {many(len(self.classes), 'class')}, {many(len(self.schema.features), 'feature')} ({settings})"
-        shown = list(zip(self.classes, np.exp(self.log_prior), strict=True))[:20]
-        width = max(len(repr(name)) for name, _ in shown)
-        lines = [f"  P({name!r:{width}}) = {p:.4f}" for name, p in shown]
+        names = [errors.shortened(repr(name)) for name in self.classes[:20]]
+        width = max(map(len, names))
+        lines = [f"  P({name:{width}}) = {p:.4f}" for name, p in zip(names, np.exp(self.log_prior), strict=False)]
         more = [f"  … and {len(self.classes) - 20:,} more classes"] if len(self.classes) > 20 else []
         return "\n".join([head, *lines, *more])
 

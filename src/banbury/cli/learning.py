@@ -11,7 +11,6 @@ from operator import add, sub
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
 from banbury import naive_bayes as models

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -199,9 +200,12 @@ def costs(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, f
         pair, _, number = each.rpartition("=")
         true, _, predicted = pair.rpartition(":")
         try:
-            found.setdefault(as_label(true, classes), {})[as_label(predicted, classes)] = float(number)
+            cost = float(number)
         except ValueError:
-            raise errors.bad_setting("--costs", each, "TRUE:PREDICTED=NUMBER, as in ham:spam=10") from None
+            cost = math.nan
+        if not math.isfinite(cost):
+            raise errors.bad_setting("--costs", each, "TRUE:PREDICTED=NUMBER, as in ham:spam=10")
+        found.setdefault(as_label(true, classes), {})[as_label(predicted, classes)] = cost
     return found or None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from argparse import Namespace
 
 OPTIONS = (
@@ -18,11 +19,11 @@ PHRASES = {
     "bb.Bernoulli(threshold=...)": "--features COLUMN=bernoulli,threshold=...",
     "bb.Bernoulli(yes=...)": "--features COLUMN=bernoulli,yes=...",
     "bb.Histogram(start=..., width=...)": "--features COLUMN=histogram,start=...,width=...",
-    "leave it out with features={...: None}": "leave it out with --features COLUMN=none",
-    "leave them out with features={...: None}": "leave them out with --features COLUMN=none",
+    ", for instance with pandas.cut(...).astype(str)": "",
 }
 # The library counts rows from 0, as Python does; --row counts from 1.
 _ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")
+_LEFT_OUT = re.compile(r"features=\{(?:'([^']*)'|\.\.\.): None\}")
 _SETTING = re.compile(rf"^({OPTIONS.replace(' ', '|')}) must be\b")
 
 
@@ -44,6 +45,8 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     'Smooth with --how mean to have the evidence weighed.'
     >>> for_the_shell("row 0 of column 'x' in t.csv is 2, and a Bernoulli column holds 0 and 1.")
     "row 1 of column 'x' in t.csv is 2, and a Bernoulli column holds 0 and 1."
+    >>> for_the_shell("Leave the column out with features={'job title': None}, or join its rare values first.")
+    "Leave the column out with --features 'job title=none', or join its rare values first."
     >>> for_the_shell("how must be one of 'mle', 'map'. Got 'mpa' instead.")
     "--how must be one of 'mle', 'map'. Got 'mpa' instead."
     """
@@ -53,6 +56,7 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     if getattr(arguments, "threads", None) is not None:
         message = message.replace("BANBURY_THREADS", "--threads")
     message = _ROW.sub(lambda match: f"{int(match[0].replace(',', '')) + 1:,}", message)
+    message = _LEFT_OUT.sub(lambda match: "--features " + shlex.quote((match[1] or "COLUMN") + "=none"), message)
     for phrase, ours in PHRASES.items():
         message = message.replace(phrase, ours)
     return _SETTING.sub(lambda match: f"{_option(match)} must be", _KEYWORD.sub(_option, message))

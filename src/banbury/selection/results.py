@@ -212,7 +212,7 @@ class CrossValidation:
     def _class_lines(self) -> list[str]:
         """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
         shown = range(min(len(self.classes), SHOWN))
-        names = [repr(self.classes[c]) for c in shown]
+        names = [_shown(self.classes[c]) for c in shown]
         width = max(len("class"), *map(len, names))
         measure = "rows" if self.weights is None else "weight"
         lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often taken for"]
@@ -220,7 +220,7 @@ class CrossValidation:
         for c, name in zip(shown, names, strict=True):
             others = self.confusion[c].astype(np.float64)
             others[c] = 0.0
-            taken = f"{self.classes[int(others.argmax())]!r} ({others.max():,.6g})" if others.any() else ""
+            taken = f"{_shown(self.classes[int(others.argmax())])} ({others.max():,.6g})" if others.any() else ""
             lines.append(
                 f"  {name:{width}}  {each.precision[c]:9.4f}  {each.recall[c]:6.4f}  {each.f1[c]:6.4f}  "
                 f"{each.rows[c]:10,.6g}  {taken}".rstrip()
@@ -243,3 +243,7 @@ def calibration_error(confidence: Real, right: NDArray[np.bool_], weights: Real 
     """The expected calibration error: bins of equal width, each weighed by its rows."""
     said, came, rows = by_confidence(confidence, right, np.ones(len(confidence)) if weights is None else weights)
     return float(np.abs(said - came).sum() / rows.sum())
+
+
+def _shown(label: Label) -> str:
+    return errors.shortened(repr(label))

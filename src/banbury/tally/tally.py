@@ -248,8 +248,11 @@ class Tally:
         lines = [f"Tally of {size}, {many(len(self.classes), 'class')}, {features}"]
         share = self.rows.value / max(float(self.rows.value.sum()), 1e-300)
         shown = list(zip(self.classes, self.rows.value, share, strict=True))[:20]
-        names = max((len(repr(name)) for name, _, _ in shown), default=0)
-        lines += [f"  {name!r:{names}}  {rows:>12,.12g}  {part:6.1%}" for name, rows, part in shown]
+        names = [errors.shortened(repr(name)) for name, _, _ in shown]
+        width = max(map(len, names), default=0)
+        lines += [
+            f"  {name:{width}}  {n:>12,.12g}  {part:6.1%}" for name, (_, n, part) in zip(names, shown, strict=True)
+        ]
         lines += _hidden(len(self.classes) - len(shown), "class")
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
