@@ -313,7 +313,8 @@ def test_the_rest_of_a_fold_has_no_say(case: Case, data: st.DataObject) -> None:
     if before.only_whole_numbers and after.only_whole_numbers:  # the classes that are summed over may differ
         np.testing.assert_allclose(found, expected, rtol=4e-15)
     else:
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+        # Sums are the same to 1e-12; posteriors of rows far out, where log likelihoods are large, to a little less.
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
 # What is in one fold only --------------------------------------------------------------------------------------------
