@@ -432,13 +432,7 @@ fn one_less<'py>(
     origin: &Bound<'py, PyAny>,
     unit: &Bound<'py, PyAny>,
     classes: &Bound<'py, PyAny>,
-    curves: (
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-        Bound<'py, PyAny>,
-    ),
+    curves: [Bound<'py, PyAny>; 5],
     weights: Option<&Bound<'py, PyAny>>,
     enough: (f64, f64),
     threads: i64,
@@ -452,12 +446,12 @@ fn one_less<'py>(
         .map(|weights| Held::<f64>::new(weights, "weights", 1))
         .transpose()?;
     let tables = [
-        Held::<f64>::new(&curves.0, "mean", 2)?,
-        Held::<f64>::new(&curves.1, "precision", 2)?,
-        Held::<f64>::new(&curves.2, "n", 2)?,
-        Held::<f64>::new(&curves.3, "spread", 2)?,
+        Held::<f64>::new(&curves[0], "mean", 2)?,
+        Held::<f64>::new(&curves[1], "precision", 2)?,
+        Held::<f64>::new(&curves[2], "n", 2)?,
+        Held::<f64>::new(&curves[3], "spread", 2)?,
     ];
-    let floor = Held::<f64>::new(&curves.4, "floor", 1)?;
+    let floor = Held::<f64>::new(&curves[4], "floor", 1)?;
     let n_classes = tables[0].slice().len() / columns.features().max(1);
     let [mean, precision, n, spread] = tables.each_ref().map(Held::slice);
     let curves = Curves {
