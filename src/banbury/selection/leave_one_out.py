@@ -76,6 +76,8 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
             result += leave_one_text_out.left_one_out(family, features[0], sums, model.choice, own)  # type: ignore[arg-type]
         else:
             result += leave_one_out.left_one_out(family, features, sums, model.choice, own)
+    if not np.isneginf(result.min(initial=0.0)):
+        return result, 0
     hopeless = np.asarray(np.isneginf(result).all(axis=1))
     return np.where(hopeless[:, None], prior, result), int(hopeless.sum())
 
