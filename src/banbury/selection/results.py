@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,34 @@ class PerClass(NamedTuple):
     recall: Real
     f1: Real
     rows: Real
+
+
+class Measured(Protocol):
+    """What every cross-validation can say of itself, whether it held the rows or not."""
+
+    @property
+    def fold_accuracies(self) -> Real: ...
+    @property
+    def accuracy(self) -> Mean: ...
+    @property
+    def random_guess(self) -> float: ...
+    @property
+    def majority(self) -> float: ...
+    @property
+    def log_loss(self) -> float: ...
+
+
+def measures(found: Measured, rows: float) -> dict[str, Any]:
+    """The measures, as JSON can hold them."""
+    return {
+        "rows": rows,
+        "folds": len(found.fold_accuracies),
+        "accuracy": found.accuracy.value,
+        "standard_error": found.accuracy.error if len(found.fold_accuracies) > 1 else None,
+        "random_guess": found.random_guess,
+        "majority": found.majority,
+        "log_loss": found.log_loss,
+    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,13 +202,7 @@ class CrossValidation:
         """The measures, as JSON can hold them."""
         per_class = self.per_class
         return {
-            "rows": len(self.truth),
-            "folds": len(self.fold_accuracies),
-            "accuracy": self.accuracy.value,
-            "standard_error": self.accuracy.error if len(self.fold_accuracies) > 1 else None,
-            "random_guess": self.random_guess,
-            "majority": self.majority,
-            "log_loss": self.log_loss,
+            **measures(self, len(self.truth)),
             "brier": self.brier,
             "macro_f1": self.macro_f1,
             "calibration_error": self.calibration_error,

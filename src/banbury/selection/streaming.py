@@ -20,7 +20,7 @@ from banbury.readers import Batch, Codes, Source, Widened, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.selection.cross_validation import Told, fitting_prior
 from banbury.selection.groups import Groups
-from banbury.selection.results import Mean
+from banbury.selection.results import Mean, measures
 from banbury.sums import in_order
 from banbury.tally import Growing, Label, Labels, Tally, aligned, count_rows, many, numbered, refuse_continuous
 
@@ -75,13 +75,7 @@ class Streamed:
     def to_dict(self) -> dict[str, Any]:
         """The measures, as JSON can hold them."""
         return {
-            "rows": float(self.confusion.sum()),
-            "folds": len(self.fold_accuracies),
-            "accuracy": self.accuracy.value,
-            "standard_error": self.accuracy.error if len(self.fold_accuracies) > 1 else None,
-            "random_guess": self.random_guess,
-            "majority": self.majority,
-            "log_loss": self.log_loss,
+            **measures(self, float(self.confusion.sum())),
             "classes": [{"class": name} for name in self.classes],
             "confusion": self.confusion.tolist(),
         }
