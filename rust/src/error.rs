@@ -18,6 +18,8 @@ pub enum Fault {
     NotZeroOrOne,
     NotACount,
     TooFine,
+    Missing,
+    Negative,
 }
 
 impl Fault {
@@ -28,6 +30,8 @@ impl Fault {
             Fault::NotZeroOrOne => "not 0 or 1",
             Fault::NotACount => "not a count",
             Fault::TooFine => "too fine",
+            Fault::Missing => "missing",
+            Fault::Negative => "negative",
         }
     }
 }

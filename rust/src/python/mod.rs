@@ -14,7 +14,7 @@ use crate::expansion::Expansion;
 use crate::flags::Thresholds;
 use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
-use crate::score::{Each, Part, Task, Want, flags, histogram, kernel, normal, table};
+use crate::score::{Each, Part, Task, Want, flags, histogram, kernel, linear, normal, table};
 use crate::{bins, classes, codes, encode, moments};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, Ix1, Ix2};
 use numpy::{
@@ -674,6 +674,13 @@ enum HeldPart<'py> {
         floor: [f64; 2],
     },
     Words(HeldWords<'py>),
+    Linear {
+        matrix: HeldColumns<'py>,
+        threshold: Option<f64>,
+        skip: bool,
+        weights: Held<'py, f64>,
+        constant: Held<'py, f64>,
+    },
 }
 
 impl<'py> HeldPart<'py> {
@@ -717,6 +724,13 @@ impl<'py> HeldPart<'py> {
                 table: Held::new(table, "table", 2)?,
             }),
             ("kernel", [column, rest @ ..]) if rest.len() == 8 => HeldPart::kernel(column, rest),
+            ("linear", [matrix, threshold, skip, weights, constant]) => Ok(HeldPart::Linear {
+                matrix: HeldColumns::new(matrix)?,
+                threshold: threshold.extract()?,
+                skip: skip.extract()?,
+                weights: Held::new(weights, "weights", 2)?,
+                constant: Held::new(constant, "constant", 1)?,
+            }),
             ("words", rest) if rest.len() == 8 => HeldWords::new(rest).map(HeldPart::Words),
             (name, rest) => Err(malformed(format!(
                 "there is no part {name:?} with {} arguments",
@@ -855,6 +869,20 @@ impl<'py> HeldPart<'py> {
                 )?)
             }
             HeldPart::Words(held) => Part::Words(held.part(c)?),
+            HeldPart::Linear {
+                matrix,
+                threshold,
+                skip,
+                weights,
+                constant,
+            } => Part::Linear(linear::Linear::new(
+                matrix.columns()?,
+                *threshold,
+                *skip,
+                weights.matrix(c, "weights")?,
+                constant.slice(),
+                c,
+            )?),
         })
     }
 }

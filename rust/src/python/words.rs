@@ -1,12 +1,14 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::text::{Tokeniser, string_of};
-use super::{Held, HeldRows, Int1, at_least_one, malformed, shaped, size};
+use super::{Held, HeldBlock, HeldRows, Int1, at_least_one, malformed, shaped, size};
 use crate::classes::Rows;
 use crate::encode::Strings;
 use crate::error::Error;
 use crate::expansion::Expansion;
-use crate::words::{self, Batch, Encoded, Given, Numbers, Stored, StoredNumbers, Texts, Total};
+use crate::words::{
+    self, Batch, Encoded, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts, Total,
+};
 use ndarray::{Array2, Array3};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -113,6 +115,59 @@ pub(super) enum HeldTexts<'py> {
         times: Option<Held<'py, i32>>,
         missing: Option<Held<'py, bool>>,
     },
+    Counted(HeldMatrix<'py>),
+}
+
+/// A matrix of occurrences: an array, or offsets, columns and values.
+pub(super) struct HeldMatrix<'py> {
+    sparse: Option<(Held<'py, i64>, Held<'py, i32>)>,
+    values: HeldBlock<'py>,
+    n_columns: usize,
+    threshold: Option<f64>,
+    skip: bool,
+}
+
+impl<'py> HeldMatrix<'py> {
+    /// ("matrix", values or (offsets, columns, values), n_columns, threshold, skip).
+    fn new(items: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+        let [cells, n_columns, threshold, skip] = items else {
+            return Err(malformed("a matrix is (cells, n_columns, threshold, skip)"));
+        };
+        let (sparse, values) = match cells.cast::<PyTuple>() {
+            Ok(parts) => {
+                let parts: [Bound<'py, PyAny>; 3] = parts.extract()?;
+                let offsets = Held::new(&parts[0], "offsets", 1)?;
+                let columns = Held::new(&parts[1], "columns", 1)?;
+                (Some((offsets, columns)), HeldBlock::new(&parts[2])?)
+            }
+            Err(_) => (None, HeldBlock::new(cells)?),
+        };
+        Ok(HeldMatrix {
+            sparse,
+            values,
+            n_columns: size(n_columns.extract()?, "n_columns")?,
+            threshold: threshold.extract()?,
+            skip: skip.extract()?,
+        })
+    }
+
+    fn matrix(&self) -> PyResult<Matrix<'_>> {
+        let values = self.values.block()?;
+        let layout = match &self.sparse {
+            None => Layout::Dense(values),
+            Some((offsets, columns)) => Layout::Sparse {
+                offsets: offsets.slice(),
+                columns: columns.slice(),
+                values,
+            },
+        };
+        Ok(Matrix::new(
+            layout,
+            self.n_columns,
+            self.threshold,
+            self.skip,
+        )?)
+    }
 }
 
 impl<'py> HeldTexts<'py> {
@@ -122,6 +177,9 @@ impl<'py> HeldTexts<'py> {
         };
         let items: Vec<_> = tuple.iter().collect();
         match items.as_slice() {
+            [name, matrix @ ..] if name.is_instance_of::<PyString>() => {
+                Ok(HeldTexts::Counted(HeldMatrix::new(matrix)?))
+            }
             [offsets, data, valid, first] => Ok(HeldTexts::Arrow {
                 offsets: match Held::new(offsets, "offsets", 1) {
                     Ok(offsets) => HeldOffsets::Narrow(offsets),
@@ -194,6 +252,7 @@ impl<'py> HeldTexts<'py> {
                 let times = times.as_ref().map(Held::slice);
                 Texts::Encoded(Encoded::new(ids.slice(), times, offsets.slice(), missing)?)
             }
+            HeldTexts::Counted(matrix) => Texts::Counted(matrix.matrix()?),
         })
     }
 }
@@ -585,6 +644,21 @@ impl Words {
         let number = |name: &&[u8]| words.find_name(name).map_or(-1, i64::from);
         let found: Vec<i64> = py.detach(|| names.iter().map(number).collect());
         Ok(found.into_pyarray(py))
+    }
+
+    fn with_columns(&self, py: Python<'_>, n_columns: i64) -> PyResult<Words> {
+        let n_columns = size(n_columns, "n_columns")?;
+        self.made(py, |words| {
+            let mut more = words.clone();
+            more.number_columns(n_columns)?;
+            Ok(more)
+        })
+    }
+
+    fn columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let words = self.get(py);
+        let ids = words.columns().iter().map(|&id| i64::from(id) - 1);
+        ids.collect::<Vec<_>>().into_pyarray(py)
     }
 
     fn with_words(&self, py: Python<'_>, words: &Bound<'_, PyAny>) -> PyResult<Words> {

@@ -6,6 +6,7 @@
 pub mod flags;
 pub mod histogram;
 pub mod kernel;
+pub mod linear;
 pub mod normal;
 mod occurrences;
 pub mod table;
@@ -40,6 +41,7 @@ pub enum Part<'a> {
     Histogram(histogram::Histogram<'a>),
     Kernel(kernel::Kernel<'a>),
     Words(words::Words<'a>),
+    Linear(linear::Linear<'a>),
 }
 
 /// Where a part is to add: sums `[class][row]` of a block.
@@ -77,18 +79,22 @@ impl<'a> Part<'a> {
             Part::Flags(part) => &part.columns,
             Part::Histogram(part) => &part.columns,
             Part::Kernel(part) => &part.columns,
+            Part::Linear(part) => &part.columns,
             Part::Words(_) => return None,
         })
     }
 
     fn features(&self) -> usize {
-        self.columns().map_or(1, Columns::features)
+        match self {
+            Part::Linear(_) => 1,
+            _ => self.columns().map_or(1, Columns::features),
+        }
     }
 
     /// A class's sums must be a whole number of these.
     fn lanes(&self) -> usize {
         match self {
-            Part::Normal(_) | Part::Flags(_) => LANES,
+            Part::Normal(_) | Part::Flags(_) | Part::Linear(_) => LANES,
             _ => 1,
         }
     }
@@ -106,7 +112,7 @@ impl<'a> Part<'a> {
     fn work(&self, n_rows: usize) -> usize {
         match self {
             Part::Words(part) => part.texts.bytes(),
-            other => n_rows.saturating_mul(other.features()),
+            other => n_rows.saturating_mul(other.columns().map_or(1, Columns::features)),
         }
     }
 
@@ -124,6 +130,7 @@ impl<'a> Part<'a> {
             Part::Histogram(part) => part.add(sums),
             Part::Kernel(part) => part.add(sums),
             Part::Words(part) => part.add(sums, &mut scratch.words),
+            Part::Linear(part) => part.add(sums, scratch),
         }
     }
 }

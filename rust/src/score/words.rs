@@ -102,6 +102,12 @@ impl<'a> Words<'a> {
             demand_weights(balls, n_classes)?;
             demand(balls.iter().all(|&x| x > 0.0), "polya must be positive")?;
         }
+        if let Texts::Counted(matrix) = &texts {
+            demand(
+                counting == Counting::Often && matrix.n_columns() <= words.buckets(),
+                "a matrix is counted as it is, and there must be a bucket for every column",
+            )?;
+        }
         Ok(Words {
             texts,
             tokeniser,
@@ -127,6 +133,14 @@ impl<'a> Words<'a> {
 
     /// The ids of a text's words; false if it is missing.
     fn read(&self, row: usize, room: &mut Room) -> Result<bool, Error> {
+        if let Texts::Counted(matrix) = &self.texts {
+            let ids = self.words.columns();
+            room.counted.clear();
+            matrix.each_of(row, |column, x| {
+                room.counted.push((ids[column as usize].wrapping_sub(1), x));
+            })?;
+            return Ok(true);
+        }
         if let Texts::Encoded(texts) = &self.texts {
             let Some((ids, times)) = texts.get(row) else {
                 return Ok(false);
@@ -163,7 +177,12 @@ impl<'a> Words<'a> {
 
     fn add_text(&self, room: &mut Room) -> Result<(), Error> {
         if self.is_plain() {
-            if matches!(self.texts, Texts::Encoded(_)) && !room.counted.is_empty() {
+            let counted = match &self.texts {
+                Texts::Encoded(_) => !room.counted.is_empty(),
+                Texts::Counted(_) => true,
+                _ => false,
+            };
+            if counted {
                 self.add_rows(room.counted.iter().copied(), &mut room.totals);
                 return Ok(());
             }
@@ -251,7 +270,7 @@ impl<'a> Words<'a> {
         let sums = sums.iter_mut().step_by(height);
         for (class, (sum, &constant)) in sums.zip(self.constant).enumerate() {
             let mut total = totals.values[class] + constant;
-            if totals.pairs > 0.0 {
+            if totals.pairs != 0.0 || totals.common != 0.0 {
                 let default = self.weights.default()[class];
                 total += totals.common + totals.pairs * finite(default);
                 if totals.never.is_so(class, default) {
@@ -259,7 +278,7 @@ impl<'a> Words<'a> {
                 }
             }
             if let Some(base) = self.base
-                && totals.times > 0.0
+                && totals.times != 0.0
             {
                 total += totals.times * base[class];
             }
@@ -288,7 +307,7 @@ impl Totals {
     fn add_whole(&mut self, row: &[Line], times: f64) {
         let scale = row.last().map_or(0.0, |line| line.0[LANES - 1]);
         let times = times * scale;
-        if times > 0.0 {
+        if times != 0.0 {
             self.times += times;
             let (totals, _) = self.values.as_chunks_mut::<LANES>();
             for (totals, line) in totals.iter_mut().zip(row) {
@@ -322,7 +341,7 @@ impl Totals {
     #[inline(always)]
     fn add_pairs(&mut self, row: &Pairs, times: f64, default: &[f64]) {
         let times = times * row.scale;
-        if times > 0.0 {
+        if times != 0.0 {
             self.times += times;
             self.pairs += times;
             self.common += times * row.common;
@@ -335,7 +354,7 @@ impl Totals {
     /// The same where the word or a class may be at -inf without a pair.
     fn add_pairs_or_never(&mut self, row: &Pairs, times: f64, default: &[f64]) {
         let times = times * row.scale;
-        if times > 0.0 {
+        if times != 0.0 {
             let common = finite(row.common);
             self.times += times;
             self.pairs += times;
@@ -381,7 +400,7 @@ impl<const LINES: usize, I: Iterator<Item = (u32, f64)>> Loop for AddWhole<'_, L
                 continue;
             };
             let times = times * row[LINES - 1].0[LANES - 1];
-            if times > 0.0 {
+            if times != 0.0 {
                 all += times;
                 for (totals, line) in totals.iter_mut().zip(row) {
                     for (total, x) in totals.iter_mut().zip(&line.0) {

@@ -150,14 +150,14 @@ fn jobs(texts: &[Text], most: usize) -> Vec<Range<usize>> {
     jobs
 }
 
-struct Jobs<'a> {
-    batch: &'a Batch<'a>,
+struct Jobs<'a, 'b> {
+    batch: &'a Batch<'b>,
     texts: Vec<&'a [Text<'a>]>,
     n_ids: usize,
     threads: usize,
 }
 
-impl Jobs<'_> {
+impl Jobs<'_, '_> {
     fn run<E: Copy + Default + Send>(
         self,
         job: impl Fn(&Batch, &[Text], Slots, &mut Row<E>) -> Found + Sync,

@@ -337,6 +337,9 @@ impl<'a> Reader<'a> {
 impl Words {
     /// Adds texts. Gives the numbers of the words they have, in order.
     pub fn count(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
+        if let Texts::Counted(matrix) = batch.texts {
+            return self.count_matrix(matrix, batch.rows, threads);
+        }
         let threads = threads::worth(threads, batch.texts.bytes());
         self.count_cut(Reader::new(batch, CUT, threads))
     }
@@ -359,6 +362,9 @@ impl Words {
 
     /// Takes texts away again; changes nothing if they are not there.
     pub fn forget(&mut self, batch: Batch, threads: usize) -> Result<Vec<u32>, Error> {
+        if let Texts::Counted(matrix) = batch.texts {
+            return self.forget_matrix(matrix, batch.rows, threads);
+        }
         let threads = threads::worth(threads, batch.texts.bytes());
         self.forget_cut(Reader::new(batch, CUT, threads))
     }

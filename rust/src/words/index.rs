@@ -801,6 +801,13 @@ fn number_bucket(bucket: usize, ids: &mut [u32], buckets: &mut Vec<u32>) -> u32 
     ids[bucket] - 1
 }
 
+/// Gives numbers to the first so many buckets, where they have none.
+pub fn number_buckets(n: usize, ids: &mut [u32], buckets: &mut Vec<u32>) {
+    for bucket in 0..n {
+        number_bucket(bucket, ids, buckets);
+    }
+}
+
 /// The bucket of this name, if there is one.
 fn bucket_named(name: &[u8], buckets: usize) -> Option<u32> {
     let digits = std::str::from_utf8(name.strip_prefix(b"#")?).ok()?;

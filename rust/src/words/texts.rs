@@ -1,5 +1,6 @@
 //! Texts to be counted or scored, however they lie in memory.
 
+use super::Matrix;
 use crate::encode::Strings;
 use crate::error::{Error, demand};
 use crate::text::{Tokeniser, Tokens};
@@ -16,6 +17,8 @@ pub enum Texts<'a> {
     Given(Given<'a>),
     /// Texts whose words were looked up before.
     Encoded(Encoded<'a>),
+    /// Texts whose words were counted elsewhere.
+    Counted(Matrix<'a>),
 }
 
 /// The ids of all texts' words, -1 for one that is unknown; those of row i are `offsets[i]` to `offsets[i + 1]`.
@@ -108,6 +111,7 @@ impl Texts<'_> {
             Texts::Wide(texts) => texts.len(),
             Texts::Given(texts) => texts.offsets.len() - 1,
             Texts::Encoded(texts) => texts.offsets.len() - 1,
+            Texts::Counted(matrix) => matrix.len(),
         }
     }
 
@@ -126,6 +130,7 @@ impl Texts<'_> {
                 tokens.iter().map(|token| token.len() + 1).sum()
             }
             Texts::Encoded(texts) => texts.get(row).map_or(0, |(ids, _)| 4 * ids.len()),
+            Texts::Counted(matrix) => 4 * matrix.size(row),
         }
     }
 
@@ -152,7 +157,7 @@ impl Texts<'_> {
                 tokeniser.gather(given.iter().copied(), tokens)?;
                 return Ok(true);
             }
-            Texts::Encoded(_) => {
+            Texts::Encoded(_) | Texts::Counted(_) => {
                 return Err(Error::malformed(
                     "texts whose words were looked up before can be scored, and nothing else",
                 ));
