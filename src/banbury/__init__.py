@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Histogram,
         KernelDensity,
         NormalInverseGamma,
+        Occurrences,
         Poisson,
         Text,
     )
@@ -60,6 +61,7 @@ __all__ = [
     "Model",
     "NaiveBayesClassifier",
     "NormalInverseGamma",
+    "Occurrences",
     "Poisson",
     "Report",
     "Schema",
@@ -86,7 +88,7 @@ __all__ = [
 _HOMES = {
     "calibration": "Calibration calibrate",
     "dependence": "Diagnosis diagnose mutual_information",
-    "distributions": "Bernoulli Categorical Gaussian Histogram KernelDensity NormalInverseGamma Poisson Text",
+    "distributions": "Bernoulli Categorical Gaussian Histogram KernelDensity NormalInverseGamma Occurrences Poisson Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
     "explain": "Explanation Informative",

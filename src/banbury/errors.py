@@ -217,6 +217,9 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
         "Say where yes begins with bb.Bernoulli(threshold=...), or count it as another family.",
         "not a count": f"{place} is {value:g}, and a Poisson column holds whole numbers from 0 up. "
         "Count it as 'gaussian', 'histogram' or 'kernel_density' instead.",
+        "missing": f"{place} is missing. Give a number, or have missing ones skipped with missing='skip'.",
+        "negative": f"{place} is {value:g}, and nothing occurs fewer than no times. "
+        "Count the columns as 'gaussian', 'histogram' or 'kernel_density' instead.",
         "too fine": f"{place} is {value:g}, more than 2**53 bins from the start. "
         "Replace it, or give the bins a greater width with bb.Histogram(start=..., width=...).",
     }
@@ -545,10 +548,9 @@ def not_a_table(array: Any) -> BanburyError:
     )
 
 
-def sparse_data() -> TypeError:
+def sparse_data(dtype: Any) -> TypeError:
     return TypeError(
-        "Sparse data was passed, but dense data is required. If these are counts of words, give the texts themselves, which are "
-        "counted as they come: NaiveBayesClassifier().fit(texts, y). For other data: Use '.toarray()' to make it dense."
+        f"a sparse matrix of {dtype} cannot be counted. Give one of numbers: integers, float32 or float64."
     )
 
 

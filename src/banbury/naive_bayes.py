@@ -16,6 +16,7 @@ from banbury.distributions import Categorical
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
+from banbury.distributions.occurrences import Occurring
 from banbury.distributions.text import Bag
 from banbury.explain import Explanation, Informative, Term, explained, informative
 from banbury.progress import watched
@@ -134,7 +135,7 @@ class Model:
         first_text = len(self.parameters) - len(tally.words)
         parameters: list[Parameters] = []
         for i, (old, (given, features, sums)) in enumerate(zip(self.parameters, tally.groups, strict=True)):
-            if isinstance(old, Bag) and isinstance(sums, Words) and old.live:
+            if isinstance(old, (Bag, Occurring)) and isinstance(sums, Words) and old.live:
                 ids = [words[i - first_text] for words in touched]
                 parameters.append(old.refreshed(sums, ids[0] if len(ids) == 1 else np.unique(np.concatenate(ids))))
             else:
@@ -254,7 +255,8 @@ class Model:
         terms = [
             term for group in parameters for f in group.features for term in self._terms(group, f, batch, likelihoods)
         ]
-        terms.sort(key=lambda term: self.schema.index[term.feature])
+        place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
+        terms.sort(key=lambda term: place.get(term.feature, len(place)))
         bags = [group for group in parameters if isinstance(group, Bag)]
         texts = {bag.features[0].name: text for bag in bags if (text := bag.text(batch)) is not None}
         unknown = [word for bag in bags for word in bag.unknown(texts.get(bag.features[0].name, ""))]
@@ -275,6 +277,8 @@ class Model:
     def _terms(self, group: Parameters, feature: Feature, batch: Batch, likelihoods: Iterator[Real]) -> list[Term]:
         """What a feature of the row says of each class: one term, or one for each of a text's words."""
         likelihood = next(likelihoods)
+        if isinstance(group, Occurring):
+            return [Term(name, number or None, says) for name, number, says in group.evidence(batch)]
         if isinstance(group, Bag) and (text := group.text(batch)) is not None:
             places = group.family.places(text)
             return [
@@ -401,8 +405,9 @@ class Model:
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         drawn: dict[str, NDArray[Any]] = {}
         for group in self.parameters:
-            drawn |= dict(zip((f.name for f in group.features), group.sample(classes, rng), strict=True))
-        columns = {feature.name: drawn[feature.name] for feature in self.schema.features}
+            names = (name for f in group.features for name in f.inputs)
+            drawn |= dict(zip(names, group.sample(classes, rng), strict=True))
+        columns = {name: drawn[name] for feature in self.schema.features for name in feature.inputs}
         name = self.schema.target or "class"
         while name in columns:
             name += "_"
@@ -484,7 +489,7 @@ class Model:
         try:
             return self._score(batch.n_rows, parts, want)
         except _core.BadValue as bad:
-            raise named(bad, [f.name for group in parameters for f in group.features], batch) from None
+            raise _named(bad, parameters, batch) from None
 
     def _fitting(self, batch: Batch, told: set[str], stacklevel: int = 5) -> tuple[Batch, Sequence[Parameters]]:
         """The batch under the schema's names, and the parameters of the features it has; ``told`` keeps what was said."""
@@ -498,14 +503,15 @@ class Model:
                 )
             return batch.renamed(schema.columns), self.parameters
         present = set(batch.names)
-        absent = [f.name for f in schema.features if f.name not in present]
+        absent = [f.name for f in schema.features if not present.issuperset(f.inputs)]
         if absent and len(absent) == len(schema.features):
-            raise errors.unknown_column(absent[0], batch.names, batch.source)
+            lacking = next(name for name in schema.features[0].inputs if name not in present)
+            raise errors.unknown_column(lacking, batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
         self._tell(absent, sorted(extra), told, stacklevel)
         if not absent:
             return batch, self.parameters
-        kept = [[i for i, f in enumerate(g.features) if f.name in present] for g in self.parameters]
+        kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
         return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
 
     def _tell(self, absent: list[str], extra: list[str], told: set[str], stacklevel: int) -> None:
@@ -552,7 +558,20 @@ def score_each(
     try:
         return _core.score_each(which, pairs, want, threads, out)
     except _core.BadValue as bad:
-        raise named(bad, [f.name for group in models[0].parameters for f in group.features], batch) from None
+        raise _named(bad, models[0].parameters, batch) from None
+
+
+def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
+    """A value that cannot be scored, in a user's words. A block counts as one feature, but its columns are numbered on."""
+    _, at, row, value = bad.args
+    features = [f for group in parameters for f in group.features]
+    for first, feature in enumerate(features):
+        if feature.columns and first <= at < first + len(feature.columns):
+            column = feature.columns[at - first]
+            found = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
+            if found == value or (found != found and value != value):
+                return named(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
+    return named(bad, [f.name for f in features], batch)
 
 
 def _unpacked(

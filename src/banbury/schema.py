@@ -13,9 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions import FAMILIES, Bernoulli, Categorical, Family, Gaussian, NormalInverseGamma, Text, family
+from banbury.distributions import (
+    FAMILIES,
+    Bernoulli,
+    Categorical,
+    Family,
+    Gaussian,
+    NormalInverseGamma,
+    Occurrences,
+    Text,
+    family,
+)
 from banbury.distributions.family import Feature, Kind
-from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, read
+from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
 from banbury.readers.columns import Numbers
 
 Real = NDArray[np.float64]
@@ -26,10 +36,11 @@ SAMPLE = 1000  # rows that settle origins, units and types
 FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
-GAUSSIAN, BERNOULLI, TEXT = (
+GAUSSIAN, BERNOULLI, TEXT, OCCURRENCES = (
     Gaussian(),
     Bernoulli(),
     Text(),
+    Occurrences(),
 )  # shared, so that columns of one family are seen to be so at a glance
 IDENTIFIER = re.compile(r"(^|[_\W])(id|uid|uuid|guid|index|key|rowid)$|[a-z]I[dD]$", re.IGNORECASE)
 
@@ -95,7 +106,7 @@ class Schema:
 
     @cached_property
     def texts(self) -> tuple[Feature, ...]:
-        """The features counted as bags of words."""
+        """The features counted as bags of words: columns of text, and blocks of occurrences."""
         return tuple(f for f in self.features if f.family.shape == "words")
 
     @cached_property
@@ -113,9 +124,10 @@ class Schema:
 
     def kinds(self) -> dict[str, Literal["number", "string", "text"]]:
         """What a text file's columns must be read as, so that more rows count as the first did."""
-        kinds: dict[str, Literal["number", "string", "text"]] = {f.name: "number" for f in self.features if _numeric(f)}
+        kinds: dict[str, Literal["number", "string", "text"]]
+        kinds = {name: "number" for f in self.features if _numeric(f) for name in f.inputs}
         words = (f.name for f in self.features if isinstance(f.family, Categorical) and f.kind == "string")
-        return kinds | dict.fromkeys(words, "string") | {f.name: "text" for f in self.texts}
+        return kinds | dict.fromkeys(words, "string") | {f.name: "text" for f in self.texts if not f.columns}
 
     def differs(self, other: Schema) -> str | None:
         """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
@@ -126,6 +138,8 @@ class Schema:
                 return "the same features in another order"
             return f"features: only here [{errors.listed(only[0])}], only there [{errors.listed(only[1])}]"
         for a, b in zip(self.features, other.features, strict=True):
+            if a.columns is not b.columns and a.columns != b.columns:
+                return f"block {a.name!r} has other columns here than there"
             if a is not b and _counted(a) != _counted(b):
                 return f"feature {a.name!r} is {_described(a)} here and {_described(b)} there"
         return None
@@ -179,6 +193,7 @@ class Schema:
                 "unit": f.unit,
                 "kind": f.kind,
                 "why": f.why,
+                **({"columns": list(f.columns)} if f.columns else {}),
             }
             for f in self.features
         ]
@@ -194,7 +209,15 @@ class Schema:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         features = tuple(
-            Feature(f["name"], _family_from_dict(f), f["origin"], f["unit"], f["kind"], f["why"])
+            Feature(
+                f["name"],
+                _family_from_dict(f),
+                f["origin"],
+                f["unit"],
+                f["kind"],
+                f["why"],
+                tuple(f.get("columns", ())),
+            )
             for f in data["features"]
         )
         columns = tuple(data["columns"])
@@ -210,7 +233,7 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _numeric(feature: Feature) -> bool:
     flag = isinstance(feature.family, Bernoulli) and feature.family.yes is None and feature.kind in ("integer", "float")
-    return feature.family.shape in ("bins", "moments") or flag
+    return feature.family.shape in ("bins", "moments") or flag or feature.family.block
 
 
 def _counted(feature: Feature) -> tuple[Any, ...]:
@@ -288,8 +311,9 @@ def infer(
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
     columns = tuple(name for name in batch.names if name not in reserved)
-    declared = _declared(features, columns, batch)
-    kinds = {name: batch.kind(name) for name in columns if name not in declared}
+    declared, blocks = _declared(features, columns, batch)
+    taken = {name for block in blocks for name in block.columns}
+    kinds = {name: batch.kind(name) for name in columns if name not in declared and name not in taken}
     sample = _sample(batch, [name for name, kind in kinds.items() if kind in ("integer", "float")])
     steady = set() if more_to_come else _steady(batch, kinds, sample, missing)
     if more_to_come:
@@ -297,6 +321,8 @@ def infer(
     chosen: list[tuple[str, Family, str]] = []
     left_out: dict[str, str] = {}
     for name in columns:
+        if name in taken:
+            continue
         given, why = (
             _choose(batch, name, kinds[name], missing, steady) if name in kinds else (declared[name], "declared")
         )
@@ -304,10 +330,11 @@ def infer(
             left_out[name] = why
         else:
             chosen.append((name, given, why))
-    if not chosen:
+    if not chosen and not blocks:
         warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
     kind = None if target is None or batch.kind(target) == "empty" else _kind(batch, target)
-    return Schema(_settled(batch, chosen, sample), target, columns, batch.named, left_out, kind)
+    settled = (*_settled(batch, chosen, sample), *blocks)
+    return Schema(settled, target, columns, batch.named, left_out, kind)
 
 
 def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:
@@ -315,19 +342,46 @@ def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:
     return "float" if isinstance(batch.column(name), Numbers) else "empty"
 
 
-def _declared(features: Features, columns: Sequence[str], batch: Batch) -> dict[str, Family | None]:
+def _declared(
+    features: Features, columns: tuple[str, ...], batch: Batch
+) -> tuple[dict[str, Family | None], list[Feature]]:
+    """The families that were given, by column; and blocks of columns with theirs."""
     if isinstance(features, str) and features == "auto":
-        return {}
+        return {}, [block(columns, OCCURRENCES, "a sparse matrix")] if isinstance(batch, Sparse) else []
     if not isinstance(features, Mapping):
         whole = family(features)
-        return dict.fromkeys(columns, whole)
+        return ({}, [block(columns, whole)]) if whole.block else (dict.fromkeys(columns, whole), [])
     declared: dict[str, Family | None] = {}
+    blocks: list[Feature] = []
     for name, given in features.items():
-        column = columns[name] if isinstance(name, int) and -len(columns) <= name < len(columns) else name
-        if column not in columns:
-            raise errors.unknown_column(name, columns, batch.source)
-        declared[str(column)] = None if given is None else family(given)
-    return declared
+        several = tuple(_column(n, columns, batch) for n in (name if isinstance(name, tuple) else (name,)))
+        chosen = None if given is None else family(given)
+        if chosen is not None and chosen.block:
+            blocks.append(block(several, chosen))
+        elif isinstance(name, tuple):
+            raise errors.bad_setting("features", f"{name!r}: {given!r}", "a family of several columns for a block of them")
+        else:
+            declared[several[0]] = chosen
+    every = [name for each in blocks for name in each.columns] + list(declared)
+    if len(every) != len(set(every)):
+        twice = next(name for name in every if every.count(name) > 1)
+        raise errors.bad_setting("features", f"column {twice!r} in two places", "a mapping that has each column once")
+    return declared, blocks
+
+
+def _column(name: Any, columns: tuple[str, ...], batch: Batch) -> str:
+    column = columns[name] if isinstance(name, int) and -len(columns) <= name < len(columns) else name
+    if column not in columns:
+        raise errors.unknown_column(name, columns, batch.source)
+    return str(column)
+
+
+def block(columns: tuple[str, ...], given: Family, why: str = "declared") -> Feature:
+    """A feature of several columns."""
+    if not columns:
+        raise errors.bad_setting("features", "a block of no columns", "one column at least in a block")
+    name = " + ".join(columns) if len(columns) <= 3 else f"{columns[0]} … {columns[-1]}"
+    return Feature(name, given, kind="float", why=why, columns=columns)
 
 
 def _choose(batch: Batch, name: str, kind: str, missing: Missing, steady: set[str]) -> tuple[Family | None, str]:

@@ -394,9 +394,9 @@ class Words:
     def place(self, index: Int, size: int) -> Words:
         return Words(self.table.place(index, size))
 
-    def frozen(self) -> Words:
-        """The same, apart from a table that goes on growing, and without the words that no text has any more."""
-        if self.table.n_ids != self.table.n_words:
+    def frozen(self, keep: bool = False) -> Words:
+        """The same, apart from a table that goes on growing; without the words that no text has any more, unless all are kept."""
+        if not keep and self.table.n_ids != self.table.n_words:
             return self.take(np.arange(self.table.n_classes))
         return Words(self.table.copy())
 

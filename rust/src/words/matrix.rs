@@ -488,7 +488,11 @@ impl Task<'_, '_> {
 
     fn by_class(&self) -> Result<(Vec<Found>, bool), Error> {
         let seen = self.look();
-        let (order, starts) = classes::by_class(&self.rows);
+        let unweighted = Rows {
+            weights: Weights::Ones,
+            ..self.rows
+        };
+        let (order, starts) = classes::by_class(&unweighted);
         let jobs = self.jobs(&order, &starts);
         let real = self.is_real(seen)?;
         let most = seen.largest * (JOB + self.matrix.n_columns) as f64;

@@ -11,11 +11,12 @@ from banbury.distributions.family import Family
 from banbury.distributions.gaussian import Gaussian, NormalInverseGamma
 from banbury.distributions.histogram import Histogram
 from banbury.distributions.kernel_density import KernelDensity
+from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.poisson import Poisson
 from banbury.distributions.text import Text
 
 FAMILIES: dict[str, type[Family]] = {
-    family.name: family for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text)
+    family.name: family for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text, Occurrences)
 }
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Histogram",
     "KernelDensity",
     "NormalInverseGamma",
+    "Occurrences",
     "Poisson",
     "Text",
     "family",

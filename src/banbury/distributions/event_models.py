@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from banbury.sums import ROUNDING, Rows
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
+Alpha = TypeVar("Alpha", float, Real, float | Real)  # for all words, or one for each by its id
 
 MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
 TINY = np.finfo(float).tiny
@@ -71,9 +72,11 @@ class Weighed:
             return Rows(*(table.documents() if self.once else table.occurrences())).value
         return self.total(0.0)
 
-    def total(self, a: float) -> Real:
+    def total(self, a: float | Real) -> Real:
         """The sum of all counts in each class, each with ``a`` added; none below zero."""
         n_words, n_classes = self.words.n_words, self.words.n_classes
+        if isinstance(a, np.ndarray):
+            return self.per_class + a[self.words.ids].sum()
         if a > 0 or (a == 0 and self.words.complete and not self.idf):
             return self.per_class + a * n_words
         result = np.zeros(n_classes)
@@ -89,11 +92,23 @@ def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
     return np.where(some, np.log(np.maximum(ratio, 1.0)), 0.0)
 
 
-def pseudo_count(how: How, alpha: float) -> float:
+def pseudo_count(how: How, alpha: Alpha) -> Alpha:
     """What is added to every count; below zero only under map, where what falls below zero is taken as zero."""
     if how == "mle":
         return 0.0
+    if isinstance(alpha, np.ndarray):
+        return np.maximum(alpha - 1.0, 0.0) if how == "map" else np.maximum(alpha, SMALLEST_ALPHA)
     return alpha - 1.0 if how == "map" else max(alpha, SMALLEST_ALPHA)
+
+
+def of_words(a: float | Real, pairs: Pairs) -> float | Real:
+    """The pseudo-count of some words: the same for all, or each its own."""
+    return a[pairs.ids] if isinstance(a, np.ndarray) else a
+
+
+def all_words(a: float | Real, n_words: int) -> float:
+    """The pseudo-counts of all words together."""
+    return float(a.sum()) if isinstance(a, np.ndarray) else a * max(n_words, 1)
 
 
 def check_size(words: Vocabulary, column: str, why: str) -> None:
@@ -104,10 +119,10 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
 # Multinomial and presence --------------------------------------------------------------------------------------------
 
 
-def multinomial(weighed: Weighed, how: How, alpha: float, urn: bool) -> Scores:
+def multinomial(weighed: Weighed, how: How, alpha: float | Real, urn: bool) -> Scores:
     """P(word | class) = (n + a) / (N + aV); equal shares in a class without any word. ``urn``: Pólya's instead."""
     words, a = weighed.words, pseudo_count(how, alpha)
-    total = weighed.total(a)
+    total, smooth = weighed.total(a), isinstance(a, np.ndarray) or a > 0
     if urn:
         weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
         for pairs, counts, _ in weighed:
@@ -117,27 +132,31 @@ def multinomial(weighed: Weighed, how: How, alpha: float, urn: bool) -> Scores:
     empty = total <= 0
     weights = _core.Weights(words.n_classes, unseen(a, total))
     for pairs, counts, scale in weighed:
-        if a <= 0 and scale is not None:  # a weight of 0 times −inf would be no number
+        if not smooth and scale is not None:  # a weight of 0 times −inf would be no number
             counts = counts[pairs.per_pair(scale > 0)]
             pairs, scale = pairs.only(scale > 0), scale[scale > 0]
         common, values = multinomial_rows(pairs, counts, a)
-        if a <= 0:
+        if not smooth:
             values = np.where(empty[pairs.classes], 0.0, values)
         weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
     base = multinomial_base(total, words.n_words)
     return Scores(weights, base, np.zeros(words.n_classes), full=not empty.any())
 
 
-def multinomial_rows(pairs: Pairs, counts: NDArray[Any], a: float) -> tuple[Real, Real]:
+def multinomial_rows(pairs: Pairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     """What all classes have that a word does not occur in, and what each of the others has."""
+    if isinstance(a, np.ndarray):
+        own = a[pairs.ids]
+        return log(own), np.log(counts + pairs.per_pair(own))
     if a > 0:
         return np.full(len(pairs.ids), np.log(a)), np.log(counts + a)
     return np.zeros(len(pairs.ids)), log(np.maximum(counts + a, 0.0))
 
 
-def unseen(a: float, total: Real) -> Real:
+def unseen(a: float | Real, total: Real) -> Real:
     """Added for classes that a word does not occur in: without smoothing, −inf unless the class has no word at all."""
-    return np.where(total > 0, -np.inf, 0.0) if a <= 0 else np.zeros(len(total))
+    smooth = isinstance(a, np.ndarray) or a > 0
+    return np.zeros(len(total)) if smooth else np.where(total > 0, -np.inf, 0.0)
 
 
 def multinomial_base(total: Real, n_words: int) -> Real:
@@ -145,36 +164,43 @@ def multinomial_base(total: Real, n_words: int) -> Real:
 
 
 def change_multinomial(
-    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float
+    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
 ) -> Scores:
     """The scores after the counts of these words changed, and with them the sums of each class; in place."""
-    total = np.maximum(counted + a * n_words, TINY)  # 0 only without a word, and then of no consequence
+    total = np.maximum(counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY)  # 0 only without a word, and then of no consequence
     set_rows(scores, pairs, counts, a, complement=False)
     if scores.polya is not None:
         return Scores(scores.weights, scores.base, scores.constant, total)
     return Scores(scores.weights, -np.log(total), scores.constant)
 
 
-def set_rows(scores: Scores, pairs: Pairs, counts: NDArray[Any], a: float, complement: bool) -> None:
+def set_rows(scores: Scores, pairs: Pairs, counts: NDArray[Any], a: float | Real, complement: bool) -> None:
     """Makes the rows of these words, which depend on their own counts alone; in place."""
     if complement:
         common, values = complement_rows(pairs, counts, a)
     elif scores.polya is not None:
+        assert not isinstance(a, np.ndarray)
         common, values = np.full(len(pairs.ids), a), counts + a
     else:
         common, values = multinomial_rows(pairs, counts, a)
     scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
 
 
-def drawn_multinomial(weighed: Weighed, alpha: float, rng: np.random.Generator) -> Scores:
+def drawn_multinomial(weighed: Weighed, alpha: float | Real, rng: np.random.Generator) -> Scores:
     """One draw of P(word | class) from its Dirichlet posterior, for all words and classes."""
     words, n_classes = weighed.words, weighed.words.n_classes
     weights, total = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
     for pairs, counts, scale in weighed:
-        drawn = _gamma(pairs.cells(counts, n_classes) + max(alpha, SMALLEST_ALPHA), rng)
+        drawn = _gamma(pairs.cells(counts, n_classes) + per_row(alpha, pairs), rng)
         total += drawn.sum(axis=0)
         _set_cells(weights, pairs, np.log(drawn), scale)
     return Scores(weights, multinomial_base(total, words.n_words), np.zeros(n_classes))
+
+
+def per_row(alpha: float | Real, pairs: Pairs) -> float | Real:
+    """The pseudo-counts of words, to be added to a table of words × classes."""
+    own = np.maximum(of_words(alpha, pairs), SMALLEST_ALPHA)
+    return np.asarray(own[:, None]) if isinstance(own, np.ndarray) else float(own)
 
 
 def _gamma(shape: Real, rng: np.random.Generator) -> Real:
@@ -192,7 +218,7 @@ def _set_cells(weights: _core.Weights, pairs: Pairs, cells: Real, scale: Real | 
 # Complement ----------------------------------------------------------------------------------------------------------
 
 
-def complement(weighed: Weighed, how: How, alpha: float) -> Scores:
+def complement(weighed: Weighed, how: How, alpha: float | Real) -> Scores:
     """−log P(word | all classes but this one). Without smoothing a zero would make a class certain: a is 1e-10 at least."""
     words, a = weighed.words, complement_pseudo_count(how, alpha)
     weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
@@ -202,32 +228,34 @@ def complement(weighed: Weighed, how: How, alpha: float) -> Scores:
     return Scores(weights, complement_base(weighed.per_class, words.n_words, a), np.zeros(words.n_classes))
 
 
-def complement_pseudo_count(how: How, alpha: float) -> float:
-    return max(pseudo_count(how, alpha), SMALLEST_ALPHA)
+def complement_pseudo_count(how: How, alpha: Alpha) -> Alpha:
+    a = pseudo_count(how, alpha)
+    return np.maximum(a, SMALLEST_ALPHA) if isinstance(a, np.ndarray) else max(a, SMALLEST_ALPHA)
 
 
-def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float) -> tuple[Real, Real]:
-    every = pairs.per_word(counts)
+def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
+    every, own = pairs.per_word(counts), of_words(a, pairs)
     elsewhere = pairs.per_pair(every) - counts
     if elsewhere.dtype.kind == "f":
         elsewhere = np.maximum(elsewhere, 0.0)  # whole numbers do not round
-    return -np.log(every + a), -np.log(elsewhere + a)
+    per_pair = pairs.per_pair(own) if isinstance(own, np.ndarray) else own
+    return -np.log(every + own), -np.log(elsewhere + per_pair)
 
 
-def complement_base(per_class: Real, n_words: int, a: float) -> Real:
+def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
     elsewhere = np.maximum(per_class.sum() - per_class, 0.0)
-    return np.asarray(np.log(elsewhere + a * max(n_words, 1)))
+    return np.asarray(np.log(elsewhere + all_words(a, n_words)))
 
 
 def change_complement(
-    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float
+    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
 ) -> Scores:
     """The twin of ``change_multinomial``."""
     set_rows(scores, pairs, counts, a, complement=True)
     return Scores(scores.weights, complement_base(counted, n_words, a), scores.constant)
 
 
-def normalised_complement(weighed: Weighed, how: How, alpha: float) -> Scores:
+def normalised_complement(weighed: Weighed, how: How, alpha: float | Real) -> Scores:
     """The same weights, divided in each class by the sum of their absolute values over the vocabulary."""
     words, a, n_classes = weighed.words, complement_pseudo_count(how, alpha), weighed.words.n_classes
     base = complement_base(weighed.per_class, words.n_words, a)
@@ -250,7 +278,7 @@ def _divisor(size: Real, words: Vocabulary) -> Real:
     return np.ones_like(size) if words.n_words < 2 else size
 
 
-def drawn_complement(weighed: Weighed, alpha: float, norm: bool, rng: np.random.Generator) -> Scores:
+def drawn_complement(weighed: Weighed, alpha: float | Real, norm: bool, rng: np.random.Generator) -> Scores:
     """One draw of P(word | all classes but this one) for every class."""
     words, n_classes = weighed.words, weighed.words.n_classes
     weights, total, logs = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes), np.zeros(n_classes)
@@ -266,28 +294,34 @@ def drawn_complement(weighed: Weighed, alpha: float, norm: bool, rng: np.random.
     return Scores(weights, base / size, np.zeros(n_classes))
 
 
-def _elsewhere(weighed: Weighed, alpha: float, rng: np.random.Generator) -> Iterator[tuple[Pairs, Real, Real | None]]:
+def _elsewhere(
+    weighed: Weighed, alpha: float | Real, rng: np.random.Generator
+) -> Iterator[tuple[Pairs, Real, Real | None]]:
     """Gamma variates for what is counted in all classes but each, words × classes."""
     for pairs, counts, scale in weighed:
         cells = pairs.cells(counts, weighed.words.n_classes)
         every = cells.sum(axis=1, keepdims=True)
-        yield pairs, _gamma(np.maximum(every - cells, 0.0) + max(alpha, SMALLEST_ALPHA), rng), scale
+        yield pairs, _gamma(np.maximum(every - cells, 0.0) + per_row(alpha, pairs), rng), scale
 
 
 # Bernoulli -----------------------------------------------------------------------------------------------------------
 
 
-def bernoulli(words: Vocabulary, how: How, alpha: float) -> Scores:
+def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = True) -> Scores:
     """P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half where nothing is left to divide.
 
-    The constant is that of a text without any word; a row is what a word's presence changes: log p − log(1 − p).
+    The constant is that of a text without any word; a row is what a word's presence changes: log p − log(1 − p). Not ``once``:
+    d are the occurrences, none of which is above one in a text.
     """
     a, n_classes = pseudo_count(how, alpha), words.n_classes
+    if isinstance(a, np.ndarray):
+        return _bernoulli_each(words, a, once)
     present, absent = log_shares(np.zeros(n_classes), words.texts, a)
     weights = _core.Weights(n_classes, present - absent)
     constant, n_pairs, certain = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
     for pairs in words:
-        yes, no = log_shares(pairs.documents, words.texts[pairs.classes], a)
+        counts = pairs.documents if once else pairs.occurrences
+        yes, no = log_shares(counts, words.texts[pairs.classes], a)
         sure = np.isneginf(no)
         rows = np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no))
         weights.set(pairs.ids, np.zeros(len(pairs.ids)), None, pairs.starts, pairs.classes, rows)
@@ -299,7 +333,23 @@ def bernoulli(words: Vocabulary, how: How, alpha: float) -> Scores:
     return Scores(weights, np.zeros(n_classes), constant, None, whole)
 
 
-def log_shares(documents: NDArray[Any], texts: Real, a: float) -> tuple[Real, Real]:
+def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> Scores:
+    """The same where each word has its own pseudo-count, so that every word has its own numbers in all classes."""
+    n_classes = words.n_classes
+    weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
+    certain = np.zeros(n_classes)
+    for pairs in words:
+        cells = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes)
+        yes, no = log_shares(cells, words.texts, a[pairs.ids][:, None])
+        sure = np.isneginf(no)
+        _set_cells(weights, pairs, np.where(sure, CERTAIN, yes - np.where(sure, 0.0, no)), None)
+        constant += np.where(sure, 0.0, no).sum(axis=0)
+        certain += sure.sum(axis=0)
+    whole = certain.astype(np.int64) if certain.any() else None
+    return Scores(weights, np.zeros(n_classes), constant, None, whole)
+
+
+def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[Real, Real]:
     """Logarithms of the shares of texts with and without a word, both with the pseudo-count ``a``."""
     without = texts - documents
     without = np.where(without <= ROUNDING * texts, 0.0, without)
@@ -309,14 +359,16 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float) -> tuple[Real, Re
     return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
 
 
-def drawn_bernoulli(words: Vocabulary, alpha: float, rng: np.random.Generator) -> Scores:
+def drawn_bernoulli(
+    words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True
+) -> Scores:
     """One draw of P(word in text | class) from its Beta posterior, for all words and classes."""
-    a, n_classes = max(alpha, SMALLEST_ALPHA), words.n_classes
+    n_classes = words.n_classes
     weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
     for pairs in words:
-        yes = pairs.cells(pairs.documents, n_classes)
+        yes, a = pairs.cells(pairs.documents if once else pairs.occurrences, n_classes), per_row(alpha, pairs)
         no = np.maximum(words.texts - yes, 0.0)
-        drawn = np.log(_gamma(np.stack([yes, no], axis=-1) + a, rng))
+        drawn = np.log(_gamma(np.stack([yes + a, no + a], axis=-1), rng))
         constant += (drawn[..., 1] - np.logaddexp(drawn[..., 0], drawn[..., 1])).sum(axis=0)
         _set_cells(weights, pairs, drawn[..., 0] - drawn[..., 1], None)
     return Scores(weights, np.zeros(n_classes), constant)

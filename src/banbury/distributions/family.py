@@ -35,12 +35,13 @@ class Columns(Protocol):
     def integers(self, name: str) -> NDArray[Any] | None: ...
     def kind(self, name: str) -> Any: ...
     def texts(self, name: str) -> Any: ...
+    def occurrences(self, names: Sequence[str]) -> Any: ...
     def take(self, rows: NDArray[np.int64]) -> Columns: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A column, its family, and what the first rows settled about counting it.
+    """A column or a block of columns, its family, and what the first rows settled about counting it.
 
     ``origin`` and ``unit`` are those of moments, or the start and width of bins; ``kind`` is the type of the values.
     """
@@ -51,6 +52,12 @@ class Feature:
     unit: float = 1.0
     kind: Kind = "string"
     why: str = "declared"
+    columns: tuple[str, ...] = ()  # of a block
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns it is counted from."""
+        return self.columns or (self.name,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,7 @@ class Family:
     name: ClassVar[str]
     shape: ClassVar[Shape]
     counting: ClassVar[tuple[str, ...]] = ()
+    block: ClassVar[bool] = False  # whether it takes several columns together
 
     def counted(self) -> tuple[Any, ...]:
         """What two families must share for their sums to add."""

@@ -136,6 +136,10 @@ class Learned:
     def find(self, words: list[str]) -> Int:
         return self.core.find(words)
 
+    def with_columns(self, n_columns: int) -> Learned:
+        core = self.core.with_columns(n_columns)
+        return Learned(core, self.index, self.n_classes, core.in_order)
+
     def with_words(self, words: list[str]) -> Learned:
         core = self.core.with_words(words)
         return Learned(core, self.index, self.n_classes, core.in_order)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions.bag import Bag
+from banbury.distributions.occurrences import Occurring
 from banbury.distributions.bernoulli import Flags
 from banbury.distributions.categorical import Tables
 from banbury.distributions.family import Feature, Parameters
@@ -206,6 +207,8 @@ def _every(parameters: Sequence[Parameters], rest: Real, chosen: list[int]) -> I
     for group in parameters:
         if isinstance(group, Bag):
             yield from _words(group)
+        elif isinstance(group, Occurring):
+            yield from _columns(group)
         elif isinstance(group, (Flags, Tables)):
             share, names = group.values()
             yield Values(share, share, None, _namer(group.features, names))
@@ -225,6 +228,16 @@ def _words(bag: Bag) -> Iterator[Values]:
 
         def name(i: int, ids: Any = ids) -> tuple[type[LikelihoodRatio], str, Any]:
             return LikelihoodRatio, feature, bag.table.words(ids[i : i + 1])[0]
+
+        yield Values(share, had, None, name)
+
+
+def _columns(block: Occurring) -> Iterator[Values]:
+    names = block.features[0].inputs
+    for places, share, had in block.values():
+
+        def name(i: int, places: Any = places) -> tuple[type[LikelihoodRatio], str, Any]:
+            return LikelihoodRatio, names[int(places[i])], "occurs"
 
         yield Values(share, had, None, name)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.calibration import Calibration
-from banbury.distributions import Bernoulli, Poisson, Text
+from banbury.distributions import Bernoulli, Occurrences, Poisson, Text
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.vocabulary import Pruning, every_word
@@ -162,13 +162,14 @@ def _schema(about: Mapping[str, Any]) -> Schema:
         if feature.kind not in get_args(Kind):
             raise ValueError(f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
     texts = [f.name for f in schema.features] + [f.why for f in schema.features] + list(schema.columns)
+    texts += [name for feature in schema.features for name in feature.columns]
     texts += [text for pair in schema.left_out.items() for text in pair]
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
     if not all(isinstance(text, str) for text in texts) or not isinstance(schema.named, bool):
         raise TypeError("a name is no text")
     if len(schema.index) != len(schema.features):
         raise ValueError("two features have one name")
-    if not set(schema.index) <= set(schema.columns):
+    if not {name for feature in schema.features for name in feature.inputs} <= set(schema.columns):
         raise ValueError("a feature is none of the columns")
     return schema
 
@@ -182,8 +183,14 @@ def _is_scale(feature: Feature) -> bool:
 
 
 def _words(prefix: str, feature: Feature, arrays: Arrays, n_classes: int) -> Words:
+    state = _under(prefix, arrays)
+    if isinstance(feature.family, Occurrences):
+        table = _core.Words.from_state(
+            n_classes, feature.family.table(feature, n_classes).buckets, state, n_threads(None)
+        )
+        return Words(table)
     assert isinstance(feature.family, Text)
-    state, buckets = _under(prefix, arrays), feature.family.buckets or 0
+    buckets = feature.family.buckets or 0
     return Words(_core.Words.from_state(n_classes, buckets, state, n_threads(None)), waits=True)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
-from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Widened
+from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened
 from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing, n_threads
 from banbury.readers.encoding import column, encode
 from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
@@ -29,6 +29,7 @@ __all__ = [
     "Remembering",
     "Scalar",
     "Source",
+    "Sparse",
     "Texts",
     "Widened",
     "encode",
@@ -99,7 +100,7 @@ def _read(data: Any, options: Options) -> Source:
     if isinstance(data, (str, os.PathLike)):
         return _read_path(data, options)
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        raise errors.sparse_data()
+        return tables.from_sparse(data, options.names, options.batch_rows)
     if _module(data) == "pandas" and not hasattr(data, "columns") and _is_row(data):
         data = data.to_dict()
     if isinstance(data, Mapping):

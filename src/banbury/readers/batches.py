@@ -120,6 +120,13 @@ class Batch:
         whole = isinstance(column, Numbers) and column.array.dtype.kind in "iu" and column.array.dtype.itemsize < 8
         return column.numbers() if whole or (isinstance(column, Numbers) and column.array.dtype == np.int64) else None
 
+    def occurrences(self, names: Sequence[str]) -> Any:
+        """These columns side by side, as the kernels take them: a matrix, or offsets, columns and values of a sparse one."""
+        columns = self.numbers(names)
+        if len(columns) == 1 and columns[0].ndim == 2:
+            return columns[0]
+        return np.column_stack([column.astype(np.float64) for column in columns])
+
     def head(self, name: str, n: int) -> list[Scalar]:
         """The first n values that are not missing."""
         return self._tried(name, lambda column: column.head(n))
@@ -270,6 +277,59 @@ class Matrix(Batch):
             return [self._array[:, self._place[name]] for name in names]
         except KeyError as error:
             raise errors.unknown_column(error.args[0], self.names, self.source) from None
+
+
+class Sparse(Batch):
+    """A sparse matrix of numbers, row by row; what is not held is zero."""
+
+    def __init__(self, matrix: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
+        super().__init__(names, matrix.shape[0], {}, named, source)
+        self.matrix = matrix
+        self._own_names = names
+        self._columns = Columns(lambda name: Numbers(self._dense([name])[:, 0]))
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self._own_names)}
+
+    def _chosen(self, names: Sequence[str]) -> Any:
+        if names is self._own_names or tuple(names) == self._own_names:
+            return self.matrix
+        try:
+            return self.matrix[:, [self._place[name] for name in names]]
+        except KeyError as error:
+            raise errors.unknown_column(error.args[0], self.names, self.source) from None
+
+    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
+        return ready(np.asarray(self._chosen(names).toarray()))
+
+    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        return [self._dense(names)] if names else []
+
+    def occurrences(self, names: Sequence[str]) -> Any:
+        matrix = self._chosen(names)
+        return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
+
+    def categorical(self, name: str) -> bool:
+        return False
+
+    def is_text(self, name: str) -> bool:
+        return False
+
+    def renamed(self, names: tuple[str, ...]) -> Batch:
+        if names == self.names:
+            return self
+        batch = Sparse(self.matrix, names, self.named, self.source)
+        batch.first_row, batch.threads = self.first_row, self.threads
+        return batch
+
+    def cut(self, start: int, stop: int) -> Batch:
+        part = Sparse(self.matrix[start:stop], self._own_names, self.named, self.source)
+        part.first_row = self.first_row + start
+        return part
+
+    def take(self, rows: NDArray[np.int64]) -> Batch:
+        return Sparse(self.matrix[rows], self._own_names, self.named, self.source)
 
 
 class Row(Batch):

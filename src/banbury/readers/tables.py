@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.readers.arrow import arrow, from_arrow
-from banbury.readers.batches import Batch, Columns, Matrix, Source, distinct, positions
+from banbury.readers.batches import Batch, Columns, Matrix, Source, Sparse, distinct, positions
 from banbury.readers.columns import Column, Empty, from_array, from_list, ready
 from banbury.readers.encoding import column, from_pandas
 
@@ -51,6 +51,21 @@ def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Sou
         return single(Matrix(array, given, names is not None), batch_rows)
     columns: dict[str, Column] = {name: _cells(array[:, j]) for j, name in enumerate(given)}
     return single(Batch(given, array.shape[0], columns, names is not None), batch_rows)
+
+
+def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
+    """A SciPy sparse matrix or array, in rows; numbers that stand in one place are added up."""
+    if matrix.ndim != 2:
+        raise errors.not_a_table(matrix)
+    if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
+        raise errors.sparse_data(matrix.dtype)
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy() if rows is matrix else rows
+        rows.sum_duplicates()
+    if rows.dtype.kind == "b" or rows.dtype == np.float16:
+        rows = rows.astype(np.uint8 if rows.dtype.kind == "b" else np.float32)
+    return single(Sparse(rows, given_names(names, rows.shape[1]), names is not None), batch_rows)
 
 
 def _cells(array: NDArray[Any]) -> Column:

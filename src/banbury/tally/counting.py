@@ -133,8 +133,9 @@ def aligned(batch: Batch, schema: Schema, reserved: Sequence[str] = ()) -> Batch
     """The batch with the schema's column names where either has positions only."""
     if batch.named and schema.named:
         for feature in schema.features:
-            if feature.name not in batch.names:
-                raise errors.unknown_column(feature.name, batch.names, batch.source)
+            for name in feature.inputs:
+                if name not in batch.names:
+                    raise errors.unknown_column(name, batch.names, batch.source)
         return batch
     if batch.names == schema.columns:
         return batch

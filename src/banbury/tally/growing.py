@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.distributions import Text
+from banbury.distributions import Occurrences, Text
+from banbury.distributions.family import Feature
 from banbury.readers import Batch
 from banbury.schema import Schema
 from banbury.sums import IMPOSSIBLE, Rows, Words
-from banbury.tally.tally import Label, Tally, not_there
+from banbury.tally.tally import Label, Tally, bad_occurrence, not_there
 
 Touched = list[NDArray[np.uint32]]  # for each column of text the ids of its words
 
@@ -42,15 +43,16 @@ class Part:
 class Growing:
     """The sums of all rows so far. Words grow in place; all other sums are small, and are added as tallies are."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, declared: tuple[Label, ...] = ()) -> None:
         self._schema = schema
+        self._declared = declared  # classes that stay, with rows or without
         self._rest: Tally | None = None  # all but the words
         self._words: list[_core.Words] = []
 
     @classmethod
-    def of(cls, tally: Tally) -> Growing:
+    def of(cls, tally: Tally, declared: tuple[Label, ...] = ()) -> Growing:
         """One that begins with these sums."""
-        growing = cls(tally.schema)
+        growing = cls(tally.schema, declared)
         growing._rest = replace(tally, words=())
         growing._words = [words.table.copy() for words in tally.words]
         return growing
@@ -72,7 +74,8 @@ class Growing:
     def frozen(self) -> Tally:
         """The tally as it stands, for keeping."""
         seen = self.seen
-        return replace(seen, words=tuple(words.frozen() for words in seen.words))
+        whole = [isinstance(feature.family, Occurrences) for feature in self.schema.texts]
+        return replace(seen, words=tuple(words.frozen(keep) for words, keep in zip(seen.words, whole, strict=True)))
 
     def add(self, part: Part) -> Touched:
         """Adds rows; the ids of the words that they have. If it raises, nothing was changed."""
@@ -86,6 +89,8 @@ class Growing:
 
     def _plus(self, more: Tally) -> Tally:
         """All but the words, together; where there is nothing but texts, only rows are to be added, and at once."""
+        if self._declared and not set(more.classes).issuperset(self._declared):
+            more = more.with_classes(self._declared)
         rest = self._rest
         if rest is None:
             return more
@@ -107,6 +112,8 @@ class Growing:
         """Takes rows out again. If they were never added, or nothing would be left, it raises and changes nothing."""
         assert self._rest is not None
         rest = self._rest - part.tally
+        if self._declared and rest.classes:
+            rest = rest.with_classes(self._declared)
         if not rest.classes:
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
         if not self.schema.texts:
@@ -122,7 +129,7 @@ class Growing:
 
     def _each_text(self, tally: Tally, rows: Assigned, change: Any, undo: Any) -> Touched:
         """Counts or forgets the texts of every column, or of none."""
-        texts = [_given(feature.family, rows.batch, feature.name) for feature in self.schema.texts]
+        texts = [_given(feature, rows.batch) for feature in self.schema.texts]
         words = self._with_classes(tally.classes)
         numbers = _numbers(rows, tally.classes)
         settings = numbers, rows.weights, rows.whole, rows.threads
@@ -135,7 +142,9 @@ class Growing:
                 for other, counted, its_texts in done:
                     undo(counted, other.family.tokeniser, its_texts, *settings)  # type: ignore[attr-defined]
                 if isinstance(problem, _core.NotThere):
-                    raise not_there(problem, feature.name, tally.classes) from None
+                    raise not_there(problem, feature, tally.classes) from None
+                if isinstance(problem, _core.BadValue):
+                    raise bad_occurrence(problem, feature, rows.batch) from None
                 if isinstance(problem, ValueError) and "2**63" in str(problem):
                     raise errors.too_many_rows() from None
                 raise
@@ -156,7 +165,7 @@ class Growing:
         """The words with room for these classes."""
         old = () if self._rest is None else self._rest.classes
         if not self._words:
-            return [_core.Words(len(classes), feature.family.buckets or 0) for feature in self.schema.texts]  # type: ignore[attr-defined]
+            return [_table(feature, len(classes)) for feature in self.schema.texts]
         if classes == old:
             return self._words
         index = np.array([classes.index(name) for name in old], dtype=np.int64)
@@ -169,10 +178,21 @@ class Growing:
         self.__dict__ = Growing.of(tally).__dict__
 
 
-def _given(family: Any, batch: Batch, name: str) -> Any:
-    """A column's texts as the kernel takes them."""
+def _table(feature: Feature, n_classes: int) -> _core.Words:
+    """An empty one."""
+    family = feature.family
+    if isinstance(family, Occurrences):
+        return family.table(feature, n_classes)
     assert isinstance(family, Text)
-    return family.texts(batch, name)
+    return _core.Words(n_classes, family.buckets or 0)
+
+
+def _given(feature: Feature, batch: Batch) -> Any:
+    """A column's texts, or a block's numbers, as the kernel takes them."""
+    if isinstance(feature.family, Occurrences):
+        return feature.family.given(batch, feature)
+    assert isinstance(feature.family, Text)
+    return feature.family.texts(batch, feature.name)
 
 
 def _numbers(rows: Assigned, classes: tuple[Any, ...]) -> NDArray[np.int32]:

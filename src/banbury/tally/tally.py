@@ -193,6 +193,18 @@ class Tally:
             words=tuple(words.take(kept) for words in self.words),
         )
 
+    def with_classes(self, classes: tuple[Label, ...]) -> Tally:
+        """The same sums with these classes too, which have no rows yet."""
+        names: Any = classes if set(classes).issuperset(self.classes) else in_order(set(self.classes).union(classes))
+        if self.classes == names:
+            return self
+        index = np.array([names.index(name) for name in self.classes], dtype=np.int64)
+        counts = Counts(self.counts.keys, self.counts.cells.place(index, len(names), 1))
+        moments = self.moments.place(index, len(names), 1)
+        words = tuple(words.place(index, len(names)) for words in self.words)
+        rows = self.rows.place(index, len(names), 0)
+        return replace(self, classes=names, rows=rows, counts=counts, moments=moments, words=words)
+
     def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
         """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
         return self._of(np.asarray(kept, dtype=np.int64), names)._trimmed()
@@ -306,9 +318,12 @@ class Tally:
 
     def _words_text(self, feature: Feature, words: Words) -> str:
         missing = self._missing_text(feature.name)
-        often = ", ".join(map(repr, words.most_frequent(5))) + (", …" if words.table.n_words > 5 else "")
+        names = words.most_frequent(5)
+        if feature.columns:
+            names = [feature.columns[int(name.removeprefix("#"))] for name in names]
+        often = ", ".join(map(repr, names)) + (", …" if words.table.n_words > 5 else "")
         total, real = float(words.occurrences.value.sum()), words.occurrences.weights is not None
-        what = "bucket" if words.table.buckets else "word"
+        what = "column" if feature.columns else "bucket" if words.table.buckets else "word"
         return f"{many(words.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
     def _missing_text(self, name: str) -> str:
@@ -371,20 +386,9 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
         a, b = _coarsened(a, schema), _coarsened(b, schema)
     if a.classes != b.classes:
         classes = in_order(set(a.classes).union(b.classes))
-        a, b = _with_classes(a, classes), _with_classes(b, classes)
+        a, b = a.with_classes(classes), b.with_classes(classes)
     left, right = a.counts.union(b.counts)
     return replace(a, counts=left), replace(b, counts=right)
-
-
-def _with_classes(tally: Tally, classes: Any) -> Tally:
-    if tally.classes == classes:
-        return tally
-    index = np.array([classes.index(name) for name in tally.classes], dtype=np.int64)
-    counts = Counts(tally.counts.keys, tally.counts.cells.place(index, len(classes), 1))
-    moments = tally.moments.place(index, len(classes), 1)
-    words = tuple(words.place(index, len(classes)) for words in tally.words)
-    rows = tally.rows.place(index, len(classes), 0)
-    return replace(tally, classes=classes, rows=rows, counts=counts, moments=moments, words=words)
 
 
 def _same_scale(a: Feature, b: Feature) -> Feature:
@@ -449,17 +453,25 @@ def _without_words(a: Tally, b: Tally, rows: Rows) -> tuple[Words, ...]:
         try:
             words = x - y
         except _core.NotThere as absent:
-            raise not_there(absent, feature.name, a.classes) from None
+            raise not_there(absent, feature, a.classes) from None
         for (label,) in np.argwhere(_overfull(words.texts.value, rows)):
             raise errors.impossible_sums(a.classes[label], feature.name)
         left.append(words)
     return tuple(left)
 
 
-def not_there(absent: _core.NotThere, feature: str, classes: tuple[Label, ...]) -> Exception:
+def not_there(absent: _core.NotThere, feature: Feature, classes: tuple[Label, ...]) -> Exception:
     """The core's finding in a user's words."""
     word, label, left = absent.args
-    return errors.negative_count(left, classes[label], feature, word)
+    if feature.columns and word is not None:
+        return errors.negative_count(left, classes[label], feature.columns[int(word.removeprefix("#"))])
+    return errors.negative_count(left, classes[label], feature.name, word)
+
+
+def bad_occurrence(bad: _core.BadValue, feature: Feature, batch: Any) -> errors.BadValue:
+    """The same of a number in a block that cannot be counted."""
+    what, column, row, number = bad.args
+    return errors.bad_value(what, number, feature.inputs[column], batch.first_row + row, batch.source)
 
 
 def _overfull(n: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:

@@ -1,0 +1,310 @@
+"""Occurrences: a block of columns, each of which says how often something occurs in the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions import event_models
+from banbury.distributions.event_models import CERTAIN, Scores, Weighed
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
+from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
+from banbury.sums import Rows, Words
+
+Real = NDArray[np.float64]
+Ids = NDArray[np.uint32]
+
+MODELS = ("multinomial", "complement", "bernoulli")
+MOST_WEIGHTS = 1 << 20  # numbers of columns × classes that rows without gaps are multiplied with
+UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts need none, and the kernel asks for one
+UNUSED = np.random.default_rng(0)
+
+
+@dataclass(frozen=True, repr=False)
+class Occurrences(Family):
+    """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
+
+    ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all other
+    classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0; None
+    takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is the
+    pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
+    the sum of their absolute values. A missing number counts nothing; a column that no row has keeps its pseudo-count.
+
+    >>> import banbury as bb
+    >>> counts = {"free": [2, 1, 0], "noon": [0, 0, 3], "kind": ["spam", "spam", "ham"]}
+    >>> tally = bb.count(counts, target="kind", features={("free", "noon"): bb.Occurrences()})
+    >>> bb.estimate(tally).posterior({"free": [1], "noon": [0]}).round(3).tolist()
+    [[0.143, 0.857]]
+    """
+
+    model: Literal["multinomial", "complement", "bernoulli"] = "multinomial"
+    threshold: float | None = None
+    alpha: float | Sequence[float] | None = None
+    norm: bool = False
+
+    name: ClassVar[str] = "occurrences"
+    shape: ClassVar[Shape] = "words"
+    counting: ClassVar[tuple[str, ...]] = ("threshold",)
+    block: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or self.model not in MODELS:
+            raise errors.unknown_choice("model", self.model, MODELS)
+        if self.threshold is not None:
+            check_positive("threshold", self.threshold, zero=True)
+        if self.norm not in (True, False):
+            raise errors.bad_setting("norm", self.norm, "True or False")
+        if self.norm and self.model != "complement":
+            raise errors.bad_setting("norm", self.norm, "False unless model='complement'")
+        if self.alpha is not None and np.ndim(self.alpha) == 0:
+            check_positive("alpha", self.alpha, zero=True)
+        elif self.alpha is not None:
+            given = np.asarray(self.alpha, dtype=np.float64)
+            if given.ndim != 1 or not np.all((given >= 0) & (given <= 1e100)):
+                raise errors.bad_setting("alpha", self.alpha, "a number from 0 up, or one for each column")
+            object.__setattr__(self, "alpha", tuple(given.tolist()))
+
+    # Counting
+
+    @property
+    def tokeniser(self) -> _core.Tokeniser:
+        return UNREAD
+
+    def table(self, feature: Feature, n_classes: int) -> _core.Words:
+        """An empty table with a word for every column."""
+        n_columns = len(feature.inputs)
+        return _core.Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
+
+    def given(self, rows: Columns, feature: Feature, skip: bool = True) -> Any:
+        """The block's numbers as the kernels take them."""
+        return "matrix", rows.occurrences(feature.inputs), len(feature.inputs), self.threshold, skip
+
+    # Estimating
+
+    def pseudo_counts(self, choice: Choice, n_columns: int) -> float | Real:
+        """The prior's α, of all columns or of each."""
+        own = choice.alpha if self.alpha is None else self.alpha
+        if not isinstance(own, tuple):
+            return float(own)  # type: ignore[arg-type]
+        if len(own) != n_columns:
+            raise errors.bad_setting("alpha", f"{len(own)} numbers", f"one number, or one for each of {n_columns} columns")
+        return np.array(own)
+
+    def words(self, sums: Words, n_columns: int) -> Vocabulary:
+        """All columns, in order."""
+        table: Any = sums.table
+        core = table.core if isinstance(table, Learned) else table
+        if core.n_ids < n_columns:
+            table = table.with_columns(n_columns)
+            core = table.core if isinstance(table, Learned) else table
+        return Vocabulary(table, core.columns()[:n_columns].astype(np.uint32), True)
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator
+    ) -> Occurring:
+        (feature,) = features
+        words = self.words(sums, len(feature.inputs))
+        alpha = self.pseudo_counts(choice, words.n_words)
+        if isinstance(alpha, np.ndarray):  # by number, as the rows of words are
+            by_number = np.ones(int(words.ids.max(initial=-1)) + 1)
+            by_number[words.ids] = alpha
+            alpha = by_number
+        scores = self._scores(words, choice, alpha, rng)
+        table = words.table.core if isinstance(words.table, Learned) else words.table
+        return Occurring(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
+
+    def _live_count(self, choice: Choice, alpha: float | Real) -> float | Real | None:
+        """The pseudo-count of models whose rows depend on a column's own counts alone."""
+        if self.norm or self.model == "bernoulli" or choice.how in ("gibbs", "map"):
+            return None
+        if self.model == "complement":
+            return event_models.complement_pseudo_count(choice.how, alpha)
+        a = event_models.pseudo_count(choice.how, alpha)
+        return a if np.all(np.asarray(a) > 0) else None
+
+    def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> Scores:
+        how, weighed = choice.how, Weighed(words, False, False)
+        if self.model == "bernoulli":
+            if how == "gibbs":
+                return event_models.drawn_bernoulli(words, alpha, rng, once=False)
+            return event_models.bernoulli(words, how, alpha, once=False)
+        if self.model == "complement":
+            if how == "gibbs":
+                return event_models.drawn_complement(weighed, alpha, self.norm, rng)
+            formula = event_models.normalised_complement if self.norm else event_models.complement
+            return formula(weighed, how, alpha)
+        if how == "gibbs":
+            return event_models.drawn_multinomial(weighed, alpha, rng)
+        return event_models.multinomial(weighed, how, alpha, urn=False)
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+        n_columns = len(features[0].inputs)
+        return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
+
+
+@dataclass(frozen=True)
+class Occurring:
+    """What every column of a block says of each class. ``ids`` are the columns' numbers in ``table``.
+
+    ``pseudo_count`` is what is added to their counts, where nothing else than their own counts and the sums of each class makes
+    their rows; None: that is not so.
+    """
+
+    features: tuple[Feature, ...]
+    choice: Choice
+    table: _core.Words
+    ids: Ids
+    scores: Scores
+    pseudo_count: float | Real | None
+
+    @property
+    def family(self) -> Occurrences:
+        family = self.features[0].family
+        assert isinstance(family, Occurrences)
+        return family
+
+    def select(self, index: Sequence[int]) -> Occurring:
+        assert list(index) == [0]
+        return self
+
+    # Scoring
+
+    def parts(self, rows: Columns, skip: bool = True) -> list[tuple[Any, ...]]:
+        given = self.family.given(rows, self.features[0], skip)
+        if self.scores.certain is not None:
+            return [self._unsmoothed(given[1])]
+        small = len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS
+        if not isinstance(given[1], tuple) and small and self._finite:
+            return [("linear", [given[1]], given[3], given[4], self.weights, self.scores.constant)]
+        scores = self.scores
+        return [("words", given, UNREAD, self.table, scores.weights, scores.base, scores.constant, False, None)]
+
+    @cached_property
+    def weights(self) -> Real:
+        """What one occurrence of each column adds, (columns, classes)."""
+        _, rows, scale = self.scores.weights.rows(self.ids)
+        return np.asarray(scale[:, None] * (rows + self.scores.base))
+
+    @cached_property
+    def _finite(self) -> bool:
+        return bool(np.isfinite(self.weights).all())
+
+    def _unsmoothed(self, cells: Any) -> tuple[Any, ...]:
+        """The same where a class always has some column: a row without it is impossible there, which no sum can say."""
+        import scipy.sparse as sp
+
+        limit = self.family.threshold or 0.0
+        if isinstance(cells, tuple):
+            offsets, columns, values = cells
+            matrix = sp.csr_array((values > limit, columns, offsets), shape=(len(offsets) - 1, len(self.ids)))
+        else:
+            matrix = sp.csr_array(np.asarray(cells) > limit)
+        matrix.eliminate_zeros()
+        assert self.scores.certain is not None
+        weights, sure = self.weights, self.weights == CERTAIN
+        present = matrix.astype(np.float64)
+        impossible = (present @ np.isneginf(weights).astype(np.float64)) > 0
+        impossible |= (present @ sure.astype(np.float64)) < self.scores.certain
+        scores = self.scores.constant + present @ np.where(sure | np.isneginf(weights), 0.0, weights)
+        table = np.where(impossible, -np.inf, scores)
+        codes, lookup = np.arange(len(table)), np.arange(len(table), dtype=np.uint32)
+        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+
+    # Growing
+
+    @property
+    def live(self) -> bool:
+        """Whether ``refreshed`` costs the columns of a row only."""
+        return self.pseudo_count is not None
+
+    def refreshed(self, sums: Words, touched: Ids) -> Occurring:
+        """The parameters after rows with these columns were counted or forgotten in the same table; changed in place."""
+        family, table, a = self.family, sums.table, self.pseudo_count
+        if a is None or table.n_classes != len(self.scores.base):
+            return family.estimate(self.features, sums, self.choice, UNUSED)
+        pairs = pairs_of(table, touched)
+        change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
+        scores = change(self.scores, pairs, pairs.occurrences, Rows(*table.occurrences()).value, len(self.ids), a)
+        return Occurring(self.features, self.choice, table, self.ids, scores, a)
+
+    # Looking
+
+    def evidence(self, rows: Columns) -> list[tuple[str, float, Real]]:
+        """Of the first row's columns that occur: name, number, and what it says of each class; the sum is the likelihood.
+
+        Under a Bernoulli model the last entry is what all that does not occur says together.
+        """
+        names = self.features[0].inputs
+        cells = rows.occurrences(names)
+        if isinstance(cells, tuple):
+            offsets, columns, values = (np.asarray(part) for part in cells)
+            at = slice(int(offsets[0]), int(offsets[1]))
+            columns, values = columns[at], values[at].astype(np.float64)
+        else:
+            row = np.nan_to_num(np.asarray(cells[0], dtype=np.float64), nan=0.0)
+            columns = np.flatnonzero(row)
+            values = row[columns]
+        counts = values if self.family.threshold is None else (values > self.family.threshold).astype(np.float64)
+        there = counts != 0
+        columns, values, counts = columns[there], values[there], counts[there]
+        rest, weights = self.scores.constant, self.weights[columns]
+        if self.scores.certain is not None:
+            sure = weights == CERTAIN
+            rest = np.where(sure.sum(axis=0) < self.scores.certain, -np.inf, rest)
+            weights = np.where(sure, 0.0, weights)
+        found = [
+            (names[j], float(value), np.asarray(count * row))
+            for j, value, count, row in zip(columns.tolist(), values.tolist(), counts.tolist(), weights, strict=True)
+        ]
+        return [*found, (OTHERS, 0.0, rest)] if rest.any() else found
+
+    def values(self) -> Iterator[tuple[Ids, Real, Real]]:
+        """Some columns at a time: their places, P(column | class), and the share of a class's rows that have them."""
+        family, names = self.family, self.features[0].inputs
+        texts = Rows(*self.table.texts()).value
+        texts = np.where(texts > 0, texts, 1.0)
+        step = max(1, CELLS // max(len(texts), 1))
+        for start in range(0, len(names), step):
+            at = np.arange(start, min(start + step, len(names)), dtype=np.uint32)
+            pairs = pairs_of(self.table, self.ids[at])
+            rows = self.weights[at]
+            if family.model == "bernoulli":
+                with np.errstate(over="ignore"):
+                    share = 1.0 / (1.0 + np.exp(-rows))
+            elif family.model == "complement":
+                counts = pairs.cells(pairs.occurrences, len(texts)) + SMALLEST
+                share = counts / np.maximum(Rows(*self.table.occurrences()).value, SMALLEST)
+            else:
+                share = np.exp(rows)
+            yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
+
+    # Drawing
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        """A column after the other: as many occurrences as the class has on average, drawn one by one; or a coin for each column."""
+        family, n_columns = self.family, len(self.ids)
+        if family.model == "complement":
+            raise errors.bad_setting("model", "complement", "one to draw rows from, such as 'multinomial'")
+        drawn = np.zeros((len(classes), n_columns))
+        texts = Rows(*self.table.texts()).value
+        lengths = Rows(*self.table.occurrences()).value / np.where(texts > 0, texts, 1.0)
+        for c, rows in enumerate(by_class(classes, len(texts))):
+            weights = self.weights[:, c]
+            if family.model == "bernoulli":
+                with np.errstate(over="ignore"):
+                    drawn[rows] = rng.random((len(rows), n_columns)) < 1.0 / (1.0 + np.exp(-weights))
+            elif len(rows):
+                share = np.exp(weights - max(float(weights.max()), -1e300))
+                share = share / share.sum() if share.any() else np.full(n_columns, 1.0 / n_columns)
+                drawn[rows] = rng.multinomial(rng.poisson(lengths[c], len(rows)), share)
+        return [np.ascontiguousarray(column) for column in drawn.T]
+
+
+OTHERS = "(all others absent)"
+SMALLEST = 1e-10
