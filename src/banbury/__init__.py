@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
+    from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
     from banbury.naive_bayes import Model, estimate
@@ -48,17 +49,22 @@ __all__ = [
     "BanburyError",
     "BanburyWarning",
     "Bernoulli",
+    "BernoulliNB",
     "Calibration",
     "Categorical",
+    "CategoricalNB",
+    "ComplementNB",
     "CrossValidation",
     "Diagnosis",
     "Explanation",
     "Gaussian",
+    "GaussianNB",
     "Histogram",
     "Informative",
     "KernelDensity",
     "LearningCurve",
     "Model",
+    "MultinomialNB",
     "NaiveBayesClassifier",
     "NormalInverseGamma",
     "Occurrences",
@@ -91,6 +97,7 @@ _HOMES = {
     "distributions": "Bernoulli Categorical Gaussian Histogram KernelDensity NormalInverseGamma Occurrences Poisson Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
+    "estimators.drop_in": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
     "explain": "Explanation Informative",
     "files": "load save",
     "naive_bayes": "Model estimate",

@@ -16,7 +16,7 @@ from banbury.distributions import Categorical
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
-from banbury.distributions.occurrences import Occurring
+from banbury.distributions.occurrences import OTHERS, Occurring
 from banbury.distributions.text import Bag
 from banbury.explain import Explanation, Informative, Term, explained, informative
 from banbury.progress import watched
@@ -278,7 +278,10 @@ class Model:
         """What a feature of the row says of each class: one term, or one for each of a text's words."""
         likelihood = next(likelihoods)
         if isinstance(group, Occurring):
-            return [Term(name, number or None, says) for name, number, says in group.evidence(batch)]
+            return [
+                Term(feature.name, OTHERS, says) if name == OTHERS else Term(name, _short(number), says)
+                for name, number, says in group.evidence(batch)
+            ]
         if isinstance(group, Bag) and (text := group.text(batch)) is not None:
             places = group.family.places(text)
             return [
@@ -572,6 +575,11 @@ def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) 
             if found == value or (found != found and value != value):
                 return named(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
     return named(bad, [f.name for f in features], batch)
+
+
+def _short(number: float) -> float:
+    """A whole number without its point."""
+    return int(number) if number == int(number) else number
 
 
 def _unpacked(

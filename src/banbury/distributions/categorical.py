@@ -26,7 +26,8 @@ class Categorical(Family):
 
     ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` say the
     same as an m-estimate: m pseudo-rows spread by p (equally, or a mapping from value to share). ``values`` declares the
-    values the column can take, seen or not. ``missing="category"`` makes a missing value one of them.
+    values the column can take, seen or not; ``codes`` that they are numbers from 0 up, at least so many, of which all below the
+    highest seen count as values. ``missing="category"`` makes a missing value one of them.
 
     >>> import banbury as bb
     >>> tally = bb.count({"sky": ["sun", "sun", "rain"], "play": ["yes", "yes", "no"]}, target="play",
@@ -40,6 +41,7 @@ class Categorical(Family):
     p: Mapping[Key, float] | None = None
     values: Sequence[Key] | None = None
     missing: Literal["skip", "category"] = "skip"
+    codes: int | None = None
 
     name: ClassVar[str] = "categorical"
     shape: ClassVar[Shape] = "keys"
@@ -50,6 +52,8 @@ class Categorical(Family):
             raise errors.unknown_choice("missing", self.missing, ["skip", "category"])
         if self.values is not None:
             object.__setattr__(self, "values", declared_values(self.values))
+        if self.codes is not None and not (isinstance(self.codes, (int, np.integer)) and 0 <= self.codes < 2**31):
+            raise errors.bad_setting("codes", self.codes, "None or a whole number from 0 up")
         check_prior(self.alpha, self.m, self.p)
 
     def declared(self) -> frozenset[Key] | None:
@@ -66,11 +70,19 @@ class Categorical(Family):
         return np.full(len(keys), float(own))
 
     def estimate(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator) -> Tables:
+        if self.codes is not None:
+            sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
         cells = sums.cells.value
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])
         seen = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
         new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
         return Tables(features, sums.keys, sums.offsets, np.concatenate([seen, new]))
+
+    def _all_codes(self, keys: Keys) -> Keys:
+        """The numbers from 0 up to the highest seen, or to as many as there are said to be."""
+        seen = [int(key) for key in keys if isinstance(key, (int, np.integer))]
+        every = tuple(range(max(max(seen, default=-1) + 1, self.codes or 0)))
+        return every if len(seen) == len(keys) and min(seen, default=0) >= 0 else in_order({*every, *keys})
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury.distributions.family import SMALLEST_ALPHA, How
+from banbury.distributions.family import How, at_least
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -22,7 +22,7 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Gene
         return _divided(cells, offsets)
     if how == "map":
         return _divided(np.maximum(cells + alpha[:, None] - 1.0, 0.0), offsets)
-    weights = cells + np.maximum(alpha, SMALLEST_ALPHA)[:, None]
+    weights = cells + at_least(alpha)[:, None]
     if how == "gibbs":
         weights = np.maximum(rng.standard_gamma(weights), np.finfo(float).tiny)
     return _divided(weights, offsets)
@@ -38,7 +38,7 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
     strength = per_feature(alpha[:, None], offsets)[:, 0] / np.maximum(size, 1)
     if how == "mle":
         return np.zeros((n_features, cells.shape[1]))
-    strength = np.maximum(strength - 1.0, 0.0) if how == "map" else np.maximum(strength, SMALLEST_ALPHA)
+    strength = np.maximum(strength - 1.0, 0.0) if how == "map" else at_least(strength)
     rows = per_feature(cells, offsets) + (strength * size)[:, None]
     skip = (strength == 0)[:, None] | (size == 0)[:, None] | (rows <= 0)
     share = np.broadcast_to(strength[:, None], rows.shape) / np.where(skip, 1.0, rows)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import SMALLEST_ALPHA, How
+from banbury.distributions.family import How, at_least
 from banbury.distributions.vocabulary import Pairs, Vocabulary
 from banbury.sums import ROUNDING, Rows
 
@@ -97,8 +97,8 @@ def pseudo_count(how: How, alpha: Alpha) -> Alpha:
     if how == "mle":
         return 0.0
     if isinstance(alpha, np.ndarray):
-        return np.maximum(alpha - 1.0, 0.0) if how == "map" else np.maximum(alpha, SMALLEST_ALPHA)
-    return alpha - 1.0 if how == "map" else max(alpha, SMALLEST_ALPHA)
+        return np.maximum(alpha - 1.0, 0.0) if how == "map" else at_least(alpha)
+    return alpha - 1.0 if how == "map" else at_least(alpha)
 
 
 def of_words(a: float | Real, pairs: Pairs) -> float | Real:
@@ -199,7 +199,7 @@ def drawn_multinomial(weighed: Weighed, alpha: float | Real, rng: np.random.Gene
 
 def per_row(alpha: float | Real, pairs: Pairs) -> float | Real:
     """The pseudo-counts of words, to be added to a table of words × classes."""
-    own = np.maximum(of_words(alpha, pairs), SMALLEST_ALPHA)
+    own = at_least(of_words(alpha, pairs))
     return np.asarray(own[:, None]) if isinstance(own, np.ndarray) else float(own)
 
 
@@ -229,8 +229,7 @@ def complement(weighed: Weighed, how: How, alpha: float | Real) -> Scores:
 
 
 def complement_pseudo_count(how: How, alpha: Alpha) -> Alpha:
-    a = pseudo_count(how, alpha)
-    return np.maximum(a, SMALLEST_ALPHA) if isinstance(a, np.ndarray) else max(a, SMALLEST_ALPHA)
+    return at_least(pseudo_count(how, alpha))  # type: ignore[no-any-return]
 
 
 def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:

@@ -23,6 +23,13 @@ LARGEST_SETTING = 1e100
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
 
 
+def at_least(alpha: Any) -> Any:
+    """The prior's α, of which none is 0."""
+    if isinstance(alpha, np.ndarray):
+        return np.where(alpha > 0, alpha, SMALLEST_ALPHA)
+    return alpha if alpha > 0 else SMALLEST_ALPHA
+
+
 class Columns(Protocol):
     """Rows to score, column by column: the part of a reader's batch that families use."""
 

@@ -46,7 +46,8 @@ class Gaussian(Family):
 
     Without a prior, mle, map and mean are the mean and the 1/n variance, which is at least 1e-9 of the column's variance
     over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
-    mean and variance. ``variance="shared"`` ties the variance across classes, which makes the boundary linear. A class
+    mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that floor, as
+    scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary linear. A class
     without a value in the column takes the column's mean and variance.
 
     >>> import banbury as bb
@@ -57,6 +58,7 @@ class Gaussian(Family):
 
     variance: Literal["per class", "shared"] = "per class"
     prior: NormalInverseGamma | None = None
+    smoothing: float | None = None
 
     name: ClassVar[str] = "gaussian"
     shape: ClassVar[Shape] = "moments"
@@ -66,12 +68,14 @@ class Gaussian(Family):
             raise errors.unknown_choice("variance", self.variance, ["per class", "shared"])
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
+        if self.smoothing is not None:
+            check_positive("smoothing", self.smoothing, zero=True)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
     ) -> Normals:
         if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
-            return _normal(features, *self._plain(sums))
+            return _normal(features, *self._plain(features, sums))
         posterior = self._posterior(features, sums)
         if choice.how == "predictive":
             return _student(features, posterior)
@@ -81,9 +85,9 @@ class Gaussian(Family):
 
     def is_plain(self, how: How) -> bool:
         """Whether each class has its own mean and variance, and nothing else."""
-        return self.variance == "per class" and (how == "mle" or (self.prior is None and how in ("map", "mean")))
+        return self.variance == "per class" and self.smoothing is None and (how == "mle" or (self.prior is None and how in ("map", "mean")))
 
-    def _plain(self, sums: Moments) -> tuple[Real, Real]:
+    def _plain(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
         n, mean, spread = sums.n.value, sums.mean, sums.spread
         all_mean, all_variance = pooled(sums)
         if self.variance == "shared":
@@ -91,7 +95,19 @@ class Gaussian(Family):
             variance = np.broadcast_to(spread.sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0), n.shape)
         else:
             variance = np.where(n > 0, spread / np.where(n > 0, n, 1.0), all_variance)
-        return np.where(n > 0, mean, all_mean), np.maximum(variance, FLOOR * all_variance)
+        least = FLOOR * all_variance
+        if self.smoothing is not None:
+            variance = variance + self.added(features, sums) / np.square(_scales(features)[1])[:, None]
+            least = np.where(variance > 0, 0.0, least)
+        return np.where(n > 0, mean, all_mean), np.maximum(variance, least)
+
+    def added(self, features: tuple[Feature, ...], sums: Moments) -> float:
+        """What smoothing adds to every variance: its share of the widest column's."""
+        n, _, spread = sums.pooled()
+        with np.errstate(over="ignore", under="ignore"):
+            variance = np.square(_scales(features)[1])[:, None] * (spread / np.where(n > 0, n, 1.0))
+            largest = float(variance.max(initial=0.0))
+            return (self.smoothing or 0.0) * min(largest, float(np.finfo(float).max))
 
     def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
         prior = self.prior or NormalInverseGamma()

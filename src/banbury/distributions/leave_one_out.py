@@ -18,7 +18,7 @@ from banbury import _core
 from banbury.distributions import dirichlet
 from banbury.distributions.bernoulli import Bernoulli, Flags
 from banbury.distributions.categorical import Categorical, Tables
-from banbury.distributions.family import SMALLEST_ALPHA, Choice, Columns, Family, Feature, How
+from banbury.distributions.family import Choice, Columns, Family, Feature, How, at_least
 from banbury.distributions.gaussian import FLOOR, Gaussian, Normals, pooled
 from banbury.distributions.histogram import Histogram, Histograms
 from banbury.distributions.kernel_density import MIXED_IN, Bumps, KernelDensity, Kernels, kernel_height
@@ -157,7 +157,7 @@ class _Shares:
         size = len(self.cells) - 1
         rest = self.alpha.sum() - (0.0 if self.spread else self.alpha[keys])
         strength = np.broadcast_to(rest / max(size, 1), keys.shape)
-        strength = np.maximum(strength - 1.0, 0.0) if self.how == "map" else np.maximum(strength, SMALLEST_ALPHA)
+        strength = np.maximum(strength - 1.0, 0.0) if self.how == "map" else at_least(strength)
         rows = every + (strength * size)[:, None]
         skip = (strength == 0)[:, None] | (rows <= 0) | (size == 0)
         return np.where(skip, 0.0, np.log(np.where(skip, 1.0, strength[:, None] / np.where(skip, 1.0, rows))))
@@ -172,7 +172,7 @@ def _rounding(cells: Real, weights: Real) -> Real:
 def _pseudo_counts(alpha: Real, how: How) -> Real:
     if how == "mle":
         return np.zeros_like(alpha)
-    return alpha - 1.0 if how == "map" else np.maximum(alpha, SMALLEST_ALPHA)
+    return alpha - 1.0 if how == "map" else at_least(alpha)
 
 
 # Bins ----------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ class Occurrences(Family):
     classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0; None
     takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is the
     pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
-    the sum of their absolute values. A missing number counts nothing; a column that no row has keeps its pseudo-count.
+    the sum of their absolute values. A missing number counts nothing, or is an error if ``missing`` says so; a column that no row
+    has keeps its pseudo-count.
 
     >>> import banbury as bb
     >>> counts = {"free": [2, 1, 0], "noon": [0, 0, 3], "kind": ["spam", "spam", "ham"]}
@@ -47,6 +48,7 @@ class Occurrences(Family):
     threshold: float | None = None
     alpha: float | Sequence[float] | None = None
     norm: bool = False
+    missing: Literal["skip", "error"] = "skip"
 
     name: ClassVar[str] = "occurrences"
     shape: ClassVar[Shape] = "words"
@@ -60,6 +62,8 @@ class Occurrences(Family):
             check_positive("threshold", self.threshold, zero=True)
         if self.norm not in (True, False):
             raise errors.bad_setting("norm", self.norm, "True or False")
+        if self.missing not in ("skip", "error"):
+            raise errors.unknown_choice("missing", self.missing, ["skip", "error"])
         if self.norm and self.model != "complement":
             raise errors.bad_setting("norm", self.norm, "False unless model='complement'")
         if self.alpha is not None and np.ndim(self.alpha) == 0:
@@ -81,9 +85,10 @@ class Occurrences(Family):
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
 
-    def given(self, rows: Columns, feature: Feature, skip: bool = True) -> Any:
+    def given(self, rows: Columns, feature: Feature) -> Any:
         """The block's numbers as the kernels take them."""
-        return "matrix", rows.occurrences(feature.inputs), len(feature.inputs), self.threshold, skip
+        cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
+        return "matrix", cells, len(feature.inputs), self.threshold, skip
 
     # Estimating
 
@@ -112,7 +117,7 @@ class Occurrences(Family):
         words = self.words(sums, len(feature.inputs))
         alpha = self.pseudo_counts(choice, words.n_words)
         if isinstance(alpha, np.ndarray):  # by number, as the rows of words are
-            by_number = np.ones(int(words.ids.max(initial=-1)) + 1)
+            by_number = np.ones(int(words.ids.max(initial=0)) + 1)
             by_number[words.ids] = alpha
             alpha = by_number
         scores = self._scores(words, choice, alpha, rng)
@@ -175,8 +180,8 @@ class Occurring:
 
     # Scoring
 
-    def parts(self, rows: Columns, skip: bool = True) -> list[tuple[Any, ...]]:
-        given = self.family.given(rows, self.features[0], skip)
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        given = self.family.given(rows, self.features[0])
         if self.scores.certain is not None:
             return [self._unsmoothed(given[1])]
         small = len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS

@@ -57,6 +57,10 @@ class Growing:
         growing._words = [words.table.copy() for words in tally.words]
         return growing
 
+    def declare(self, classes: tuple[Label, ...]) -> None:
+        """From now on these classes stay."""
+        self._declared = classes
+
     @property
     def schema(self) -> Schema:
         return self._schema if self._rest is None else self._rest.schema
