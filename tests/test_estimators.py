@@ -77,7 +77,7 @@ def test_tags_say_what_is_accepted():
     assert tags.input_tags.allow_nan
     assert tags.input_tags.string
     assert tags.input_tags.categorical
-    assert not tags.input_tags.sparse
+    assert tags.input_tags.sparse
     assert tags.target_tags.required
     assert tags.classifier_tags.multi_class
     assert not tags.classifier_tags.multi_label

@@ -10,13 +10,15 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn import naive_bayes as theirs
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils import assert_all_finite
+from sklearn.utils._array_api import get_namespace_and_device, move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_non_negative, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_non_negative, column_or_1d, validate_data
 
 from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical, Gaussian, Occurrences
@@ -66,6 +68,7 @@ class _State:
     growing: Growing
     settings: _Settings
     float_dtype: Any
+    home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
     model: Model | None = None
     touched: list[Touched] = field(default_factory=list)
     read: dict[str, Any] = field(default_factory=dict)
@@ -106,7 +109,8 @@ class _State:
         return replace(model, log_prior=self.settings.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"growing": self.growing, "settings": self.settings, "float_dtype": self.float_dtype}
+        kept = ("growing", "settings", "float_dtype", "home")
+        return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -312,26 +316,21 @@ class _DropIn:
     def _weights(self, sample_weight: Any, batch: Batch) -> Real | None:
         if sample_weight is None:
             return None
-        if np.ndim(sample_weight) == 0 and not isinstance(sample_weight, (str, bytes)):
-            weights = np.full(batch.n_rows, sample_weight, dtype=np.float64)
-        else:
-            weights = check_array(
-                sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_non_negative=False
-            )
-        if weights.ndim != 1:
-            raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
-        if weights.shape != (batch.n_rows,):
-            raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(batch.n_rows,)}!")
+        weights = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (batch.n_rows, 1)), dtype=np.float64)
         if weights.size and weights.min() < 0:
             row = int(np.argmin(weights))
-            raise ValueError(f"Negative values in data passed to {type(self).__name__} (sample_weight): row {row} weighs {weights[row]:g}.")
+            name = type(self).__name__
+            raise ValueError(
+                f"Negative values in data passed to {name} (sample_weight): row {row} weighs {weights[row]:g}."
+            )
         return np.asarray(weights)
 
     # Answering
 
     def predict(self, X: Any) -> Labels:
         """The most probable class of each row."""
-        return np.asarray(self.classes_[self._scored(X, "class")])
+        best = self._scored(X, "class")
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """P(class | row), in the order of ``classes_``."""
@@ -807,6 +806,22 @@ def _whole(batch: Matrix) -> Batch:
     return found
 
 
+def _home(X: Any) -> tuple[Any, Any] | None:
+    """Where an array of another library than NumPy lives; None for all else, and unless scikit-learn is told to dispatch."""
+    if type(X) is np.ndarray or not get_config()["array_api_dispatch"]:
+        return None
+    xp, found, device = get_namespace_and_device(X)
+    return (xp, device) if found and not xp.__name__.endswith("numpy") else None
+
+
+def _brought(*arrays: Any) -> tuple[Any, ...]:
+    """The same as NumPy arrays."""
+    return tuple(
+        array if array is None or isinstance(array, (np.ndarray, list)) else move_to(array, xp=np, device="cpu")
+        for array in arrays
+    )
+
+
 class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
     """scikit-learn's GaussianNB, counted by Banbury: what smoothing adds follows from all rows, never from the last batch.
 
@@ -842,6 +857,44 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.missing == "skip"
         return tags
 
+    # Arrays of other libraries, where scikit-learn is told to dispatch: they come here as NumPy's, and answers go back.
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learns from rows, and forgets all that was learned before."""
+        home = _home(X)
+        super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
+        self._state.home = home
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come."""
+        first, home = not self.__sklearn_is_fitted__(), _home(X)
+        if home is not None:
+            X, y, sample_weight = _brought(X, y, sample_weight)
+        super().partial_fit(X, y, classes, sample_weight)
+        if first:
+            self._state.home = home
+        return self
+
+    def predict(self, X: Any) -> Labels:
+        """The most probable class of each row."""
+        home = _home(X)
+        if home is None:
+            return super().predict(X)
+        found = super().predict(_brought(X)[0])
+        return found if found.dtype.kind in "OUST" else home[0].asarray(found, device=home[1])
+
+    def _sent(self, array: Any) -> Any:
+        home = self._state.home
+        return array if home is None else home[0].asarray(array, device=home[1])
+
+    @property
+    def class_count_(self) -> NDArray[Any]:
+        """Rows of each class, weighted."""
+        return self._off(
+            "class_count_", lambda model: self._sent(model.tally.rows.value.astype(self._state.float_dtype))
+        )
+
     def _settings(self, n_classes: int) -> _Settings:
         prior: Real | None = None
         if self.priors is not None:
@@ -876,6 +929,10 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
             self._refuse(X)
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
+        home = _home(X)
+        if home is not None:
+            found = self._scored(_brought(X)[0], want)
+            return home[0].asarray(found, device=home[1])  # type: ignore[no-any-return]
         state, _, batch = self._ready(X)
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
@@ -889,7 +946,7 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
     @property
     def class_prior_(self) -> NDArray[Any]:
         """P(class)."""
-        return self._off("class_prior_", lambda model: np.exp(model.log_prior).astype(self._state.float_dtype))
+        return self._off("class_prior_", lambda model: self._sent(np.exp(model.log_prior).astype(self._state.float_dtype)))
 
     @property
     def epsilon_(self) -> float:
@@ -916,7 +973,7 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
             group = self._normals(model)
             return np.ascontiguousarray((group.origin[:, None] + group.unit[:, None] * group.mean).T)
 
-        return self._off("theta_", lambda model: means(model).astype(self._state.float_dtype, copy=False))
+        return self._off("theta_", lambda model: self._sent(means(model).astype(self._state.float_dtype, copy=False)))
 
     @property
     def var_(self) -> NDArray[Any]:
@@ -926,4 +983,4 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
             group = self._normals(model)
             return np.ascontiguousarray((np.square(group.unit)[:, None] * (0.5 / group.precision)).T)
 
-        return self._off("var_", lambda model: variances(model).astype(self._state.float_dtype, copy=False))
+        return self._off("var_", lambda model: self._sent(variances(model).astype(self._state.float_dtype, copy=False)))
