@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -105,6 +106,11 @@ class Schema:
         return tuple(f for f in self.features if f.family.shape == "moments")
 
     @cached_property
+    def scales(self) -> tuple[Real, Real]:
+        """Origins and units of the features that are counted as moments."""
+        return np.array([f.origin for f in self.measured]), np.array([f.unit for f in self.measured])
+
+    @cached_property
     def texts(self) -> tuple[Feature, ...]:
         """The features counted as bags of words: columns of text, and blocks of occurrences."""
         return tuple(f for f in self.features if f.family.shape == "words")
@@ -158,7 +164,7 @@ class Schema:
         units = [max(a.unit, b.unit) for a, b in zip(self.features, other.features, strict=True)]
         if units == [f.unit for f in self.features]:
             return self
-        widened = (f if f.unit == unit else replace(f, unit=unit) for f, unit in zip(self.features, units, strict=True))
+        widened = (f if f.unit == unit else f._replace(unit=unit) for f, unit in zip(self.features, units, strict=True))
         return replace(self, features=tuple(widened))
 
     def with_families(self, overrides: Mapping[str, Any]) -> Schema:
@@ -166,7 +172,7 @@ class Schema:
         features = list(self.features)
         for name, given in overrides.items():
             old = self[name]
-            features[self.index[name]] = replace(old, family=_re_estimated(name, old.family, family(given)))
+            features[self.index[name]] = old._replace(family=_re_estimated(name, old.family, family(given)))
         return replace(self, features=tuple(features))
 
     def __str__(self) -> str:
@@ -335,6 +341,20 @@ def infer(
     kind = None if target is None or batch.kind(target) == "empty" else _kind(batch, target)
     settled = (*_settled(batch, chosen, sample), *blocks)
     return Schema(settled, target, columns, batch.named, left_out, kind)
+
+
+def of_one_family(batch: Batch, given: Family) -> Schema:
+    """The schema of columns that are all of one family, however few rows show them."""
+    names = batch.names
+    if given.shape == "moments":
+        origins, units = _scales(_sample(batch, names).rows)
+        features = tuple(map(Feature, names, repeat(given), origins.tolist(), units.tolist(), repeat("float")))
+    else:
+        features = tuple(Feature(name, given, kind=_kind(batch, name)) for name in names)
+    schema = Schema(features, None, names, batch.named)
+    moments = given.shape == "moments"
+    schema.__dict__.update(measured=features if moments else (), keyed=() if moments else features, texts=())
+    return schema
 
 
 def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:

@@ -25,6 +25,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
 use weights::HeldWords;
+use words::HeldMatrix;
 
 pyo3::create_exception!(
     _core,
@@ -472,6 +473,22 @@ fn one_less<'py>(
     Ok(found.into_pyarray(py).into_any())
 }
 
+/// Whether some row of a sparse matrix has a column twice.
+#[pyfunction]
+fn has_twins<'py>(
+    py: Python<'py>,
+    offsets: &Bound<'py, PyAny>,
+    columns: &Bound<'py, PyAny>,
+    n_columns: i64,
+    threads: i64,
+) -> PyResult<bool> {
+    let offsets = Held::<i64>::new(offsets, "offsets", 1)?;
+    let columns = Held::<i32>::new(columns, "columns", 1)?;
+    let (n, threads) = (size(n_columns, "n_columns")?, at_least_one(threads)?);
+    let (offsets, columns) = (offsets.slice(), columns.slice());
+    Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, threads))?)
+}
+
 #[pyfunction]
 fn by_class<'py>(
     py: Python<'py>,
@@ -675,9 +692,7 @@ enum HeldPart<'py> {
     },
     Words(HeldWords<'py>),
     Linear {
-        matrix: HeldColumns<'py>,
-        threshold: Option<f64>,
-        skip: bool,
+        matrix: HeldMatrix<'py>,
         weights: Held<'py, f64>,
         constant: Held<'py, f64>,
     },
@@ -724,10 +739,8 @@ impl<'py> HeldPart<'py> {
                 table: Held::new(table, "table", 2)?,
             }),
             ("kernel", [column, rest @ ..]) if rest.len() == 8 => HeldPart::kernel(column, rest),
-            ("linear", [matrix, threshold, skip, weights, constant]) => Ok(HeldPart::Linear {
-                matrix: HeldColumns::new(matrix)?,
-                threshold: threshold.extract()?,
-                skip: skip.extract()?,
+            ("linear", [matrix @ .., weights, constant]) => Ok(HeldPart::Linear {
+                matrix: HeldMatrix::new(matrix)?,
                 weights: Held::new(weights, "weights", 2)?,
                 constant: Held::new(constant, "constant", 1)?,
             }),
@@ -871,14 +884,10 @@ impl<'py> HeldPart<'py> {
             HeldPart::Words(held) => Part::Words(held.part(c)?),
             HeldPart::Linear {
                 matrix,
-                threshold,
-                skip,
                 weights,
                 constant,
             } => Part::Linear(linear::Linear::new(
-                matrix.columns()?,
-                *threshold,
-                *skip,
+                matrix.matrix()?,
                 weights.matrix(c, "weights")?,
                 constant.slice(),
                 c,
@@ -981,7 +990,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         BadValue, bins_of, by_class, checksum, count_classes, count_codes, count_flags,
-        count_moments, encode_objects, encode_records, encode_strings, not_counts, one_less, score,
-        score_each, span,
+        count_moments, encode_objects, encode_records, encode_strings, has_twins, not_counts,
+        one_less, score, score_each, span,
     };
 }

@@ -129,7 +129,7 @@ pub(super) struct HeldMatrix<'py> {
 
 impl<'py> HeldMatrix<'py> {
     /// ("matrix", values or (offsets, columns, values), n_columns, threshold, skip).
-    fn new(items: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+    pub(super) fn new(items: &[Bound<'py, PyAny>]) -> PyResult<Self> {
         let [cells, n_columns, threshold, skip] = items else {
             return Err(malformed("a matrix is (cells, n_columns, threshold, skip)"));
         };
@@ -151,7 +151,7 @@ impl<'py> HeldMatrix<'py> {
         })
     }
 
-    fn matrix(&self) -> PyResult<Matrix<'_>> {
+    pub(super) fn matrix(&self) -> PyResult<Matrix<'_>> {
         let values = self.values.block()?;
         let layout = match &self.sparse {
             None => Layout::Dense(values),

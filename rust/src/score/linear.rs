@@ -1,17 +1,16 @@
 //! A matrix of occurrences whose columns have a weight for each class: rows times weights.
 
 use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
-use crate::columns::{Columns, Value, each, pair};
-use crate::error::{Error, Fault, demand};
+use crate::columns::{Value, each};
+use crate::error::{Error, demand};
 use crate::simd::{Loop, wide};
+use crate::words::{Layout, Matrix};
+use std::ops::Range;
 
-/// Adds `constant[c] + sum of x[j] * weights[j][c]`; x is 1 above the threshold and 0 below, if there is one. NaN counts nothing,
-/// or is refused.
+/// Adds `constant[c] + sum of x[j] * weights[j][c]`, x being what a cell counts.
 #[derive(Debug)]
 pub struct Linear<'a> {
-    pub(super) columns: Columns<'a>,
-    threshold: Option<f64>,
-    skip: bool,
+    pub(super) matrix: Matrix<'a>,
     /// `[column][class]`.
     weights: &'a [f64],
     constant: &'a [f64],
@@ -19,14 +18,12 @@ pub struct Linear<'a> {
 
 impl<'a> Linear<'a> {
     pub fn new(
-        columns: Columns<'a>,
-        threshold: Option<f64>,
-        skip: bool,
+        matrix: Matrix<'a>,
         weights: &'a [f64],
         constant: &'a [f64],
         n_classes: usize,
     ) -> Result<Self, Error> {
-        let cells = columns.features().checked_mul(n_classes);
+        let cells = matrix.n_columns().checked_mul(n_classes);
         demand(
             Some(weights.len()) == cells && constant.len() == n_classes,
             "weights must be (columns, classes), and constant (classes,)",
@@ -36,85 +33,83 @@ impl<'a> Linear<'a> {
             "weights and constant must be finite",
         )?;
         Ok(Linear {
-            columns,
-            threshold,
-            skip,
+            matrix,
             weights,
             constant,
         })
     }
 
     pub(super) fn add(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
-        let tile = room(&mut scratch.reals);
         for (sums, &constant) in sums.classes_mut().zip(self.constant) {
             sums.iter_mut().for_each(|sum| *sum += constant);
         }
-        let n_columns = self.columns.features();
+        match self.matrix.layout() {
+            Layout::Sparse { .. } => wide(AddSparse(self, sums)),
+            Layout::Dense(_) => self.add_dense(sums, room(&mut scratch.reals)),
+        }
+    }
+
+    /// Some columns at a time, and of each the rows side by side.
+    fn add_dense(&self, sums: &mut Sums, tile: &mut [f64]) -> Result<(), Error> {
+        let (n_columns, n_classes) = (self.matrix.n_columns(), self.constant.len());
         for first in (0..n_columns).step_by(FEATURES) {
             let columns = first..n_columns.min(first + FEATURES);
             self.read(columns.clone(), sums, tile)?;
-            let weights = &self.weights[first * self.constant.len()..];
-            wide(Multiply(
-                weights,
-                columns.len(),
-                self.constant.len(),
-                sums,
-                tile,
-            ));
+            let weights = &self.weights[first * n_classes..];
+            wide(Multiply(weights, columns.len(), n_classes, sums, tile));
         }
         Ok(())
     }
 
-    /// What these columns count, column by column.
-    fn read(
-        &self,
-        columns: std::ops::Range<usize>,
-        sums: &Sums,
-        tile: &mut [f64],
-    ) -> Result<(), Error> {
-        let (n, first) = (sums.rows.len(), columns.start);
-        for (from, block, within) in self.columns.pieces(columns) {
-            each!(block, view => {
-                for (j, column) in within.enumerate() {
-                    let out = &mut tile[(from - first + j) * STRIDE..][..n];
-                    let (mut room, mut fine) = (None, true);
-                    pair(out, sums.rows.of(view, column, &mut room), |out, x| {
-                        let x = x.real();
-                        let skipped = self.skip && x.is_nan();
-                        // Nothing of infinity, or of NaN, is NaN.
-                        fine &= skipped || x * 0.0 == 0.0;
-                        *out = match self.threshold {
-                            Some(limit) => f64::from(u8::from(x > limit)),
-                            None if skipped => 0.0,
-                            None => x,
-                        };
-                    });
-                    if !fine {
-                        return Err(self.refused(from + j, sums));
+    /// What the cells of these columns count.
+    fn read(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
+        let Layout::Dense(block) = self.matrix.layout() else {
+            return Ok(());
+        };
+        each!(block, view => {
+            for at in 0..sums.rows.len() {
+                let row = view.row(sums.rows.row(at));
+                let fine = match row.to_slice() {
+                    Some(cells) => wide(Read(&self.matrix, &cells[columns.clone()], tile, at)),
+                    None => {
+                        let cells = columns.clone().map(|column| row[column]);
+                        put(&self.matrix, cells, tile, at)
                     }
+                };
+                if !fine {
+                    return Err(self.matrix.refused(sums.rows.row(at)));
                 }
-            });
-        }
+            }
+        });
         Ok(())
     }
+}
 
-    fn refused(&self, feature: usize, sums: &Sums) -> Error {
-        let number = |at| self.columns.value(sums.rows.row(at), feature);
-        let wrong = |&at: &usize| {
-            let x = number(at).real();
-            x.is_infinite() || (x.is_nan() && !self.skip)
-        };
-        let at = (0..sums.rows.len()).find(wrong).unwrap_or(0);
-        let fault = match number(at).real().is_nan() {
-            true => Fault::Missing,
-            false => Fault::Infinite,
-        };
-        Error::BadValue {
-            fault,
-            feature,
-            row: sums.rows.row(at),
-            value: number(at),
-        }
+/// Copies what cells of a row count to its place in the tile; whether none is refused.
+#[inline(always)]
+fn put<T: Value>(
+    matrix: &Matrix,
+    cells: impl Iterator<Item = T>,
+    tile: &mut [f64],
+    at: usize,
+) -> bool {
+    let mut fine = true;
+    for (x, column) in cells.zip(tile.chunks_exact_mut(STRIDE)) {
+        let x = matrix.counts(x);
+        fine &= !x.is_nan();
+        column[at] = x;
+    }
+    fine
+}
+
+struct Read<'a, 'm, T>(&'a Matrix<'m>, &'a [T], &'a mut [f64], usize);
+
+impl<T: Value> Loop for Read<'_, '_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        put(self.0, self.1.iter().copied(), self.2, self.3)
     }
 }
 
@@ -145,4 +140,54 @@ impl Loop for Multiply<'_, '_> {
             }
         }
     }
+}
+
+/// Adds the cells of sparse rows, one after the other.
+struct AddSparse<'a, 'b, 'c>(&'a Linear<'b>, &'a mut Sums<'c>);
+
+impl Loop for AddSparse<'_, '_, '_> {
+    type Output = Result<(), Error>;
+
+    #[inline(always)]
+    fn run(self) -> Result<(), Error> {
+        let AddSparse(linear, sums) = self;
+        match linear.constant.len() {
+            1 => add_sparse::<1>(linear, sums),
+            2 => add_sparse::<2>(linear, sums),
+            3 => add_sparse::<3>(linear, sums),
+            4 => add_sparse::<4>(linear, sums),
+            n => {
+                let mut totals = vec![0.0; n];
+                for at in 0..sums.rows.len() {
+                    totals.fill(0.0);
+                    linear.matrix.each_of(sums.rows.row(at), |column, x| {
+                        let weights = &linear.weights[column as usize * n..][..n];
+                        for (total, weight) in totals.iter_mut().zip(weights) {
+                            *total += x * weight;
+                        }
+                    })?;
+                    let sums = sums.values[at..].iter_mut().step_by(sums.height);
+                    sums.zip(&totals).for_each(|(sum, total)| *sum += total);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The same with the totals of few classes in registers.
+#[inline(always)]
+fn add_sparse<const N: usize>(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
+    let (weights, _) = linear.weights.as_chunks::<N>();
+    for at in 0..sums.rows.len() {
+        let mut totals = [0.0; N];
+        linear.matrix.each_of(sums.rows.row(at), |column, x| {
+            for (total, weight) in totals.iter_mut().zip(&weights[column as usize]) {
+                *total += x * weight;
+            }
+        })?;
+        let sums = sums.values[at..].iter_mut().step_by(sums.height);
+        sums.zip(&totals).for_each(|(sum, total)| *sum += total);
+    }
+    Ok(())
 }

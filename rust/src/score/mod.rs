@@ -79,16 +79,12 @@ impl<'a> Part<'a> {
             Part::Flags(part) => &part.columns,
             Part::Histogram(part) => &part.columns,
             Part::Kernel(part) => &part.columns,
-            Part::Linear(part) => &part.columns,
-            Part::Words(_) => return None,
+            Part::Words(_) | Part::Linear(_) => return None,
         })
     }
 
     fn features(&self) -> usize {
-        match self {
-            Part::Linear(_) => 1,
-            _ => self.columns().map_or(1, Columns::features),
-        }
+        self.columns().map_or(1, Columns::features)
     }
 
     /// A class's sums must be a whole number of these.
@@ -102,6 +98,7 @@ impl<'a> Part<'a> {
     fn demand_rows(&self, n: usize) -> Result<(), Error> {
         match self {
             Part::Words(part) => demand(part.texts.len() == n, "there must be n_rows texts"),
+            Part::Linear(part) => demand(part.matrix.len() == n, "a matrix must have n_rows rows"),
             other => other
                 .columns()
                 .map_or(Ok(()), |columns| columns.demand_rows(n)),
@@ -112,7 +109,8 @@ impl<'a> Part<'a> {
     fn work(&self, n_rows: usize) -> usize {
         match self {
             Part::Words(part) => part.texts.bytes(),
-            other => n_rows.saturating_mul(other.columns().map_or(1, Columns::features)),
+            Part::Linear(part) => part.matrix.cells(),
+            other => n_rows.saturating_mul(other.features()),
         }
     }
 
@@ -285,7 +283,7 @@ impl<'a> Task<'a> {
 
     /// Fewer where texts, which may be long, are to be shared among threads.
     fn rows_per_block(&self, threads: usize) -> usize {
-        let texts = self.parts.iter().any(|part| part.columns().is_none());
+        let texts = self.parts.iter().any(|part| matches!(part, Part::Words(_)));
         let pieces = if texts && threads > 1 {
             16 * threads
         } else {

@@ -7,7 +7,7 @@ use crate::error::{Error, demand};
 use crate::simd::{Loop, wide};
 use crate::text::{Tokeniser, Tokens};
 use crate::words::weights::{LANES, Line, Pairs, Place, Weights, demand_weights};
-use crate::words::{self, Damping, Texts};
+use crate::words::{self, Damping, Each, Matrix, Texts};
 
 /// How often a word counts that occurs n times in a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,6 +120,9 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
+        if let Texts::Counted(matrix) = &self.texts {
+            return self.add_counted(matrix, sums, &mut room.totals);
+        }
         for at in 0..sums.rows.len() {
             let row = sums.rows.row(at);
             if self.read(row, room)? {
@@ -131,16 +134,28 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
+    /// The same where words were counted elsewhere.
+    fn add_counted(
+        &self,
+        matrix: &Matrix,
+        sums: &mut Sums,
+        totals: &mut Totals,
+    ) -> Result<(), Error> {
+        let ids = self.words.columns();
+        for at in 0..sums.rows.len() {
+            let row = sums.rows.row(at);
+            totals.clear(self.weights);
+            matrix.with_row(row, AddCounted(self, ids, totals));
+            if totals.times.is_nan() {
+                return Err(matrix.refused(row));
+            }
+            self.finish(totals, &mut sums.values[at..], sums.height);
+        }
+        Ok(())
+    }
+
     /// The ids of a text's words; false if it is missing.
     fn read(&self, row: usize, room: &mut Room) -> Result<bool, Error> {
-        if let Texts::Counted(matrix) = &self.texts {
-            let ids = self.words.columns();
-            room.counted.clear();
-            matrix.each_of(row, |column, x| {
-                room.counted.push((ids[column as usize].wrapping_sub(1), x));
-            })?;
-            return Ok(true);
-        }
         if let Texts::Encoded(texts) = &self.texts {
             let Some((ids, times)) = texts.get(row) else {
                 return Ok(false);
@@ -177,12 +192,7 @@ impl<'a> Words<'a> {
 
     fn add_text(&self, room: &mut Room) -> Result<(), Error> {
         if self.is_plain() {
-            let counted = match &self.texts {
-                Texts::Encoded(_) => !room.counted.is_empty(),
-                Texts::Counted(_) => true,
-                _ => false,
-            };
-            if counted {
+            if matches!(self.texts, Texts::Encoded(_)) && !room.counted.is_empty() {
                 self.add_rows(room.counted.iter().copied(), &mut room.totals);
                 return Ok(());
             }
@@ -284,6 +294,18 @@ impl<'a> Words<'a> {
             }
             *sum += total;
         }
+    }
+}
+
+/// Adds the rows of the columns of a matrix.
+struct AddCounted<'a, 'b>(&'a Words<'b>, &'a [u32], &'a mut Totals);
+
+impl Each for AddCounted<'_, '_> {
+    #[inline(always)]
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
+        let AddCounted(words, ids, totals) = self;
+        let cells = cells.map(|(column, x)| (ids[column as usize].wrapping_sub(1), x));
+        words.add_rows(cells, totals);
     }
 }
 

@@ -19,6 +19,11 @@ use ndarray::ArrayView2;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+/// What is done with the cells of a row, whatever iterates over them.
+pub trait Each {
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>);
+}
+
 /// How the cells lie in memory.
 #[derive(Debug)]
 pub enum Layout<'a> {
@@ -77,23 +82,11 @@ impl<'a> Matrix<'a> {
                 columns,
                 values,
             } => {
-                let ends = offsets.first().zip(offsets.last());
-                demand(
-                    ends.is_some_and(|(&a, &b)| a >= 0 && b as usize <= columns.len())
-                        && offsets.is_sorted(),
-                    "offsets must ascend from 0 or more to the number of cells or less",
-                )?;
+                check_sparse(offsets, columns, n_columns)?;
                 demand(
                     values.shape() == (columns.len(), 1),
                     "there must be as many values as columns",
                 )?;
-                let wrong = columns.iter().find(|&&c| c < 0 || c as usize >= n_columns);
-                if let Some(column) = wrong {
-                    return Err(Error::malformed(format!(
-                        "columns must lie between 0 and {}, got {column}",
-                        n_columns as i64 - 1
-                    )));
-                }
             }
         }
         Ok(Matrix {
@@ -113,6 +106,10 @@ impl<'a> Matrix<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    pub fn layout(&self) -> &Layout<'a> {
+        &self.layout
     }
 
     pub fn n_columns(&self) -> usize {
@@ -137,7 +134,7 @@ impl<'a> Matrix<'a> {
 
     /// What a cell counts; NaN for one that is refused.
     #[inline(always)]
-    fn counts<T: Value>(&self, x: T) -> f64 {
+    pub fn counts<T: Value>(&self, x: T) -> f64 {
         let x = x.real();
         match self.threshold {
             _ if x.is_nan() => {
@@ -198,8 +195,32 @@ impl<'a> Matrix<'a> {
         if fine { Ok(()) } else { Err(self.refused(row)) }
     }
 
+    /// Calls `f` with the columns of a row and what its cells count, zeros and NaN included.
+    #[inline(always)]
+    pub fn with_row(&self, row: usize, f: impl Each) {
+        match &self.layout {
+            Layout::Dense(block) => each!(block, view => {
+                f.see((0..).zip(view.row(row).iter().map(|&x| self.counts(x))));
+            }),
+            Layout::Sparse {
+                offsets,
+                columns,
+                values,
+            } => {
+                let range = offsets[row] as usize..offsets[row + 1] as usize;
+                let columns = columns[range.clone()].iter().map(|&column| column as u32);
+                each!(values, view => match view.as_slice() {
+                    Some(values) => {
+                        f.see(columns.zip(values[range].iter().map(|&x| self.counts(x))));
+                    }
+                    None => f.see(columns.zip(range.map(|at| self.counts(view[[at, 0]])))),
+                });
+            }
+        }
+    }
+
     /// What is wrong with a row: the first cell that is refused; for counting a negative one too.
-    fn refused(&self, row: usize) -> Error {
+    pub fn refused(&self, row: usize) -> Error {
         let wrong = |column: usize, number: Number| {
             let x = number.real();
             let fault = match x {
@@ -242,6 +263,47 @@ impl<'a> Matrix<'a> {
             }
         }
         Error::malformed("the matrix has a cell that cannot be counted")
+    }
+}
+
+/// Whether some row of a sparse matrix has a column twice.
+pub fn has_twins(
+    offsets: &[i64],
+    columns: &[i32],
+    n_columns: usize,
+    threads: usize,
+) -> Result<bool, Error> {
+    check_sparse(offsets, columns, n_columns)?;
+    let (n, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
+    let length = n.div_ceil(threads).max(1);
+    let found = threads::map(threads, n.div_ceil(length), |i| {
+        let mut last = vec![u32::MAX; n_columns];
+        let rows = i * length..n.min((i + 1) * length);
+        rows.zip(0_u32..).any(|(row, number)| {
+            let cells = &columns[offsets[row] as usize..offsets[row + 1] as usize];
+            let ascend = cells.is_sorted_by(|a, b| a < b);
+            !ascend
+                && cells
+                    .iter()
+                    .any(|&column| std::mem::replace(&mut last[column as usize], number) == number)
+        })
+    });
+    Ok(found.into_iter().any(|twins| twins))
+}
+
+/// Checks that offsets ascend within the cells, and that columns exist.
+fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<(), Error> {
+    let ends = offsets.first().zip(offsets.last());
+    demand(
+        ends.is_some_and(|(&a, &b)| a >= 0 && b as usize <= columns.len()) && offsets.is_sorted(),
+        "offsets must ascend from 0 or more to the number of cells or less",
+    )?;
+    match columns.iter().find(|&&c| c < 0 || c as usize >= n_columns) {
+        None => Ok(()),
+        Some(column) => Err(Error::malformed(format!(
+            "columns must lie between 0 and {}, got {column}",
+            n_columns as i64 - 1
+        ))),
     }
 }
 

@@ -20,7 +20,7 @@ pub use add_up::Damping;
 pub use count::Batch;
 pub use groups::Groups;
 pub use index::UNKNOWN;
-pub use matrix::{Layout, Matrix};
+pub use matrix::{Each, Layout, Matrix, has_twins};
 pub use state::{Numbers, State, Stored, StoredNumbers};
 pub use store::{Cell, Counts, Sums};
 pub use texts::{Encoded, Given, Texts};

@@ -224,7 +224,7 @@ def _in_bins(schema: Schema) -> Schema:
         if feature.family.shape != "moments":
             return feature
         finer = 1.0 if isinstance(feature.family, Poisson) else 2.0**-FINE_BINS
-        return replace(feature, family=Histogram(), unit=max(feature.unit * finer, 2.0**-1020))
+        return feature._replace(family=Histogram(), unit=max(feature.unit * finer, 2.0**-1020))
 
     return replace(schema, features=tuple(map(binned, schema.features)))
 

@@ -160,10 +160,29 @@ class Tables:
     table: Real
 
     def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        whole = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
+        if whole is not None:
+            assert self._by_number is not None
+            return [("table", [whole], *self._by_number, self.table)]
         columns = [self._column(f, rows) for f in range(len(self.features))]
         codes, low, lookups, outside = zip(*columns, strict=True)
         arrays = np.array(low, dtype=np.int64), list(lookups), np.array(outside, dtype=np.int64)
         return [("table", side_by_side(codes), *arrays, self.table)]
+
+    @cached_property
+    def _by_number(self) -> tuple[NDArray[np.int64], list[NDArray[np.uint32]], NDArray[np.int64]] | None:
+        """Lowest codes, lookups and the rows of all other numbers, where every column holds whole numbers from a narrow range."""
+        lows, lookups = [], []
+        for f, (feature, keys) in enumerate(zip(self.features, self.keys, strict=True)):
+            known = [key for key in keys if key is not None]
+            narrow = known and feature.kind == "integer" and int(known[-1]) - int(known[0]) < WIDEST_LOOKUP
+            if not narrow:
+                return None
+            span = range(int(known[0]), int(known[-1]) + 1)
+            lows.append(span.start)
+            lookups.append(self._lookup(f, span))
+        outside = [self._unseen(f) for f in range(len(self.features))]
+        return np.array(lows, dtype=np.int64), lookups, np.array(outside, dtype=np.int64)
 
     def _column(self, f: int, rows: Columns) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
         """A column's codes, the lowest of them, the table's row for each from there on, and the row for all others."""

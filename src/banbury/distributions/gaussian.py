@@ -166,8 +166,17 @@ def pooled(sums: Moments) -> tuple[Real, Real]:
     return mean, np.where(variance > 0, variance, 1.0)
 
 
+_asked: tuple[tuple[Feature, ...], tuple[Real, Real]] = (), (np.zeros(0), np.zeros(0))
+
+
 def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
-    return np.array([f.origin for f in features]), np.array([f.unit for f in features])
+    """Origins and units; those that were asked for last are kept, since an estimate asks several times."""
+    global _asked
+    last, found = _asked
+    if last is not features:
+        found = np.array([f.origin for f in features]), np.array([f.unit for f in features])
+        _asked = features, found
+    return found
 
 
 def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> Normals:

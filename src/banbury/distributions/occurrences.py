@@ -185,8 +185,8 @@ class Occurring:
         if self.scores.certain is not None:
             return [self._unsmoothed(given[1])]
         small = len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS
-        if not isinstance(given[1], tuple) and small and self._finite:
-            return [("linear", [given[1]], given[3], given[4], self.weights, self.scores.constant)]
+        if small and self._finite:
+            return [("linear", *given[1:], self.weights, self.scores.constant)]
         scores = self.scores
         return [("words", given, UNREAD, self.table, scores.weights, scores.base, scores.constant, False, None)]
 

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
 from sklearn import naive_bayes as theirs
 from sklearn.base import _fit_context
@@ -35,7 +36,8 @@ from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, Codes, Sparse, n_threads, read
 from banbury.readers.batches import Matrix, positions
 from banbury.readers.columns import Coded
-from banbury.schema import Schema, block, infer
+from banbury.readers.tables import has_twins
+from banbury.schema import Schema, block, of_one_family
 from banbury.sums import Counts
 from banbury.tally import Growing, Tally, Touched, count_rows
 
@@ -67,6 +69,7 @@ class _State:
 
     growing: Growing
     settings: _Settings
+    counted_under: _Settings  # the settings that the schema was made with
     float_dtype: Any
     home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
     model: Model | None = None
@@ -97,10 +100,10 @@ class _State:
     def under_settings(self, tally: Tally) -> Tally:
         """The sums, to be estimated as the settings say."""
         schema = tally.schema
-        given = self.settings.families(len(schema.features))
-        if all(feature.family is family for feature, family in zip(schema.features, given, strict=True)):
+        if self.settings is self.counted_under or self.settings.family == self.counted_under.family:
             return tally
-        features = tuple(replace(f, family=family) for f, family in zip(schema.features, given, strict=True))
+        given = self.settings.families(len(schema.features))
+        features = tuple(f._replace(family=family) for f, family in zip(schema.features, given, strict=True))
         return replace(tally, schema=replace(schema, features=features))
 
     def _with_prior(self, model: Model) -> Model:
@@ -109,7 +112,7 @@ class _State:
         return replace(model, log_prior=self.settings.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("growing", "settings", "float_dtype", "home")
+        kept = ("growing", "settings", "counted_under", "float_dtype", "home")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -150,7 +153,7 @@ class _DropIn:
         settings = self._settings(len(classes))
         growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
         self._add(growing, growing.add, X, batch, Codes(labels, 0, classes.tolist()), weights)
-        state = _State(growing, settings, self._float_dtype(batch))
+        state = _State(growing, settings, settings, self._float_dtype(batch))
         state.current()
         self.classes_, self._state = classes, state
         return self
@@ -176,7 +179,7 @@ class _DropIn:
         if first:
             growing = Growing(self._schema(batch, settings), tuple(merged.tolist()))
             self._add(growing, growing.add, X, batch, codes, weights)
-            self.classes_, self._state = merged, _State(growing, settings, self._float_dtype(batch))
+            self.classes_, self._state = merged, _State(growing, settings, settings, self._float_dtype(batch))
             return self
         state, growing = self._state, self._state.growing
         with state.lock:
@@ -251,6 +254,13 @@ class _DropIn:
                 return Matrix(X, positions(X.shape[1]), False)
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
                 return Matrix(X, positions(X.shape[1]), False)
+        if self._sparse and _is_plain_sparse(X):
+            known = reset or (X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__)
+            if known and X.shape[0] and X.shape[1]:
+                if reset:
+                    self.__dict__.pop("feature_names_in_", None)
+                    self.n_features_in_ = X.shape[1]
+                return Sparse(X if not has_twins(X) else _summed(X), positions(X.shape[1]), False)
         checked = validate_data(
             self,
             X,
@@ -410,6 +420,25 @@ class _DropIn:
         return self._off("class_count_", lambda model: model.tally.rows.value.astype(self._state.float_dtype))
 
 
+def _is_plain_sparse(X: Any) -> bool:
+    """Whether rows are a sparse matrix that the kernels read as it is."""
+    kind = type(X)
+    return (
+        (kind is csr_matrix or kind is csr_array)
+        and X.ndim == 2
+        and X.dtype.kind in "fiu"
+        and X.dtype.itemsize in (4, 8)
+        and X.dtype.isnative
+    )
+
+
+def _summed(X: Any) -> Any:
+    """The numbers that stand in one place as one."""
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
 class _Discrete(_DropIn):
     """The prior of the four classes that count."""
 
@@ -451,9 +480,6 @@ class _Discrete(_DropIn):
         return self._off("class_log_prior_", lambda model: model.log_prior)
 
 
-def _each_column(batch: Batch, given: Family) -> Schema:
-    """What is counted where every column stands by itself."""
-    return infer(batch, [], None, given, "skip", more_to_come=True)
 
 
 class _Counting(_Discrete):
@@ -584,7 +610,7 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
 
     def _schema(self, batch: Batch, settings: _Settings) -> Schema:
         if isinstance(settings.family, Bernoulli):
-            return _each_column(batch, settings.family)
+            return of_one_family(batch, settings.family)
         return super()._schema(batch, settings)
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
@@ -698,7 +724,11 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         return Categorical(alpha=alpha, codes=max(int(least), 0))
 
     def _schema(self, batch: Batch, settings: _Settings) -> Schema:
-        return _each_column(batch, settings.families(1)[0])
+        if not isinstance(settings.family, tuple):
+            return of_one_family(batch, settings.family)
+        schema = of_one_family(batch, settings.family[0])
+        pairs = zip(schema.features, settings.family, strict=True)
+        return replace(schema, features=tuple(feature._replace(family=family) for feature, family in pairs))
 
     def _plain(self, X: Any) -> bool:
         return super()._plain(X) and X.dtype.kind in "iu" and self.categories == "codes"
@@ -910,7 +940,7 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     def _schema(self, batch: Batch, settings: _Settings) -> Schema:
         assert isinstance(settings.family, Gaussian)
-        return _each_column(batch, settings.family)
+        return of_one_family(batch, settings.family)
 
     def _float_dtype(self, batch: Batch) -> Any:
         return np.float32 if isinstance(batch, Matrix) and batch.dtype == np.float32 else np.float64

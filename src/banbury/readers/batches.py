@@ -127,6 +127,10 @@ class Batch:
             return columns[0]
         return np.column_stack([column.astype(np.float64) for column in columns])
 
+    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
+        """The matrix of these columns, where it is one of whole numbers and has no others."""
+        return None
+
     def head(self, name: str, n: int) -> list[Scalar]:
         """The first n values that are not missing."""
         return self._tried(name, lambda column: column.head(n))
@@ -203,6 +207,12 @@ class Remembering(Batch):
     def integers(self, name: str) -> NDArray[Any] | None:
         return self._batch.integers(name)
 
+    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
+        return self._batch.whole(names)
+
+    def occurrences(self, names: Sequence[str]) -> Any:
+        return self._once(("occurrences", *names), lambda: self._batch.occurrences(names))
+
     def _once(self, asked: Any, make: Callable[[], T]) -> T:
         if asked not in self._kept:
             self._kept[asked] = make()
@@ -219,6 +229,10 @@ class Matrix(Batch):
         self._raw = array
         self._columns = Columns(lambda name: Numbers(self._raw[:, self._place[name]]))
         self._own_names = names
+
+    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
+        fits = self._array.dtype.kind in "iu" and self._array.dtype != np.uint64
+        return self._array if fits and tuple(names) == self._own_names else None
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.readers.arrow import arrow, from_arrow
 from banbury.readers.batches import Batch, Columns, Matrix, Source, Sparse, distinct, positions
-from banbury.readers.columns import Column, Empty, from_array, from_list, ready
+from banbury.readers.columns import Column, Empty, from_array, from_list, n_threads, ready
 from banbury.readers.encoding import column, from_pandas
 
 SMALL_CHUNK = 16384
@@ -60,12 +60,20 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
     if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
         raise errors.sparse_data(matrix.dtype)
     rows = matrix.tocsr()
-    if not rows.has_canonical_format:
+    if has_twins(rows):
         rows = rows.copy() if rows is matrix else rows
         rows.sum_duplicates()
     if rows.dtype.kind == "b" or rows.dtype == np.float16:
         rows = rows.astype(np.uint8 if rows.dtype.kind == "b" else np.float32)
     return single(Sparse(rows, given_names(names, rows.shape[1]), names is not None), batch_rows)
+
+
+def has_twins(rows: Any) -> bool:
+    """Whether some row of a sparse matrix has a column twice."""
+    if getattr(rows, "_has_canonical_format", False):  # it was looked at before
+        return False
+    offsets, columns = rows.indptr.astype(np.int64, copy=False), rows.indices.astype(np.int32, copy=False)
+    return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
 
 
 def _cells(array: NDArray[Any]) -> Column:

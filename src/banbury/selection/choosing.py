@@ -70,7 +70,7 @@ def choose(rows: Dataset, each: Round, how: How, seed: int) -> Choice:
             continue
         for name, (score, part) in _tried(rows, names, candidate, each, how, seed, whole).items():
             if not scores[name] or score > max(scores[name].values()):
-                features[name] = replace(part.schema[name], why="chosen by held-out likelihood")
+                features[name] = part.schema[name]._replace(why="chosen by held-out likelihood")
             scores[name][candidate.name] = score
     chosen = tuple(features.get(f.name, f) for f in rows.schema.features)
     return Choice(replace(rows.schema, features=chosen), scores)

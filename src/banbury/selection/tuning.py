@@ -233,7 +233,7 @@ def with_text(schema: Schema, settings: Mapping[str, Any]) -> Schema:
     if not settings:
         return schema
     changed = tuple(
-        replace(feature, family=replace(feature.family, **settings)) if isinstance(feature.family, Text) else feature
+        feature._replace(family=replace(feature.family, **settings)) if isinstance(feature.family, Text) else feature
         for feature in schema.features
     )
     return replace(schema, features=changed)

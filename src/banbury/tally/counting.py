@@ -356,13 +356,13 @@ def _sorted_classes(tally: Tally) -> Tally:
 def _count_moments(schema: Schema, rows: Assigned) -> Moments:
     if not schema.measured:
         return Moments.zeros(0, len(rows.labels))
-    names = [feature.name for feature in schema.measured]
+    whole = len(schema.measured) == len(schema.columns)
+    names = schema.columns if whole else [feature.name for feature in schema.measured]
     columns = rows.batch.numbers(names)
     for feature in schema.measured:
         if isinstance(feature.family, Poisson):
             check_counts(rows.batch, feature.name, rows.threads)
-    origin = np.array([feature.origin for feature in schema.measured])
-    unit = np.array([feature.unit for feature in schema.measured])
+    origin, unit = schema.scales
     n, weights, sums = _kernel(rows, _core.count_moments, names, columns, origin, unit)
     return Moments(Rows(n, weights), sums)
 

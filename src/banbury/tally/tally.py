@@ -393,7 +393,7 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
 
 def _same_scale(a: Feature, b: Feature) -> Feature:
     """``a`` with ``b``'s origin and unit, where sums can be moved from one to the other."""
-    return replace(a, origin=b.origin, unit=b.unit) if a.family.shape == b.family.shape == "moments" else a
+    return a._replace(origin=b.origin, unit=b.unit) if a.family.shape == b.family.shape == "moments" else a
 
 
 def _coarsened(tally: Tally, schema: Schema) -> Tally:
@@ -422,7 +422,7 @@ def within_bins(tally: Tally) -> Tally:
             units[feature.name] = feature.unit * 2.0**doublings
     if not units:
         return tally
-    wider = tuple(replace(f, unit=units[f.name]) if f.name in units else f for f in tally.schema.features)
+    wider = tuple(f._replace(unit=units[f.name]) if f.name in units else f for f in tally.schema.features)
     return _coarsened(tally, replace(tally.schema, features=wider))
 
 
