@@ -22,6 +22,7 @@ from banbury.distributions import (
     Gaussian,
     NormalInverseGamma,
     Occurrences,
+    Poisson,
     Text,
     family,
 )
@@ -104,6 +105,11 @@ class Schema:
     def measured(self) -> tuple[Feature, ...]:
         """The features counted as moments."""
         return tuple(f for f in self.features if f.family.shape == "moments")
+
+    @cached_property
+    def rates(self) -> tuple[Feature, ...]:
+        """The features that hold counts."""
+        return tuple(f for f in self.measured if isinstance(f.family, Poisson))
 
     @cached_property
     def scales(self) -> tuple[Real, Real]:
@@ -354,6 +360,7 @@ def of_one_family(batch: Batch, given: Family) -> Schema:
     schema = Schema(features, None, names, batch.named)
     moments = given.shape == "moments"
     schema.__dict__.update(measured=features if moments else (), keyed=() if moments else features, texts=())
+    schema.__dict__["rates"] = features if isinstance(given, Poisson) else ()
     return schema
 
 

@@ -515,6 +515,10 @@ class Moments:
 
     def pooled(self) -> tuple[Real, Real, Real]:
         """n, mean and Σ(z − mean)² over all classes, (features, 1): within the classes plus between them, nothing cancels."""
+        return self._pooled
+
+    @cached_property
+    def _pooled(self) -> tuple[Real, Real, Real]:
         n, mean = self.n.value, self.mean
         rows = n.sum(axis=1, keepdims=True)
         centre = (n * mean).sum(axis=1, keepdims=True) / np.where(rows > 0, rows, 1.0)

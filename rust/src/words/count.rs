@@ -469,9 +469,8 @@ mod tests {
     fn any_cut_and_any_number_of_threads_give_the_same() {
         let (texts, classes, weights) = made_up(120);
         let whole: Vec<f64> = weights.iter().map(|w| w.ceil()).collect();
-        let texts = borrowed(&texts);
         for (log, longest) in [(false, 1), (true, 1), (false, 3)] {
-            let tokeniser = tokeniser(log, longest);
+            let (tokeniser, texts) = (tokeniser(log, longest), borrowed(&texts));
             for weights in [
                 Weights::Ones,
                 Weights::Whole(&whole),

@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind, side_by_side
-from banbury.distributions.poisson import Poisson, check_counts
+from banbury.distributions.poisson import check_counts
 from banbury.progress import watched
 from banbury.readers import (
     MISSING_VALUES,
@@ -359,9 +359,8 @@ def _count_moments(schema: Schema, rows: Assigned) -> Moments:
     whole = len(schema.measured) == len(schema.columns)
     names = schema.columns if whole else [feature.name for feature in schema.measured]
     columns = rows.batch.numbers(names)
-    for feature in schema.measured:
-        if isinstance(feature.family, Poisson):
-            check_counts(rows.batch, feature.name, rows.threads)
+    for feature in schema.rates:
+        check_counts(rows.batch, feature.name, rows.threads)
     origin, unit = schema.scales
     n, weights, sums = _kernel(rows, _core.count_moments, names, columns, origin, unit)
     return Moments(Rows(n, weights), sums)
