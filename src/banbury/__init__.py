@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
+    from banbury.hypotheses import Hypotheses, conjunctions, thresholds
     from banbury.naive_bayes import Model, estimate
     from banbury.reports import Report, report
     from banbury.schema import Schema
@@ -60,6 +61,7 @@ __all__ = [
     "Gaussian",
     "GaussianNB",
     "Histogram",
+    "Hypotheses",
     "Informative",
     "KernelDensity",
     "LearningCurve",
@@ -75,6 +77,7 @@ __all__ = [
     "Text",
     "Tuning",
     "calibrate",
+    "conjunctions",
     "count",
     "cross_validate",
     "datasets",
@@ -87,6 +90,7 @@ __all__ = [
     "plots",
     "report",
     "save",
+    "thresholds",
     "tune",
 ]
 
@@ -100,6 +104,7 @@ _HOMES = {
     "estimators.drop_in": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
     "explain": "Explanation Informative",
     "files": "load save",
+    "hypotheses": "Hypotheses conjunctions thresholds",
     "naive_bayes": "Model estimate",
     "reports": "Report report",
     "schema": "Schema",

@@ -848,3 +848,125 @@ def one_class_to_report(what: str, label: Any) -> BadSetting:
         "too, or check the target.",
         label=label,
     )
+
+
+class BadPrior(BanburyError):
+    """Prior probabilities of hypotheses that do not sum to one."""
+
+
+class UnknownHypothesis(BanburyError):
+    """A hypothesis was named that the space does not have, or one was left out."""
+
+
+class UnknownLabel(BanburyError):
+    """A hypothesis predicts, or a row has, what is not among the labels."""
+
+
+class ImpossibleEvidence(BanburyError):
+    """Rows that have probability zero under every hypothesis."""
+
+
+def bad_prior(total: float) -> BadPrior:
+    return BadPrior(
+        f"the prior probabilities sum to {total:.12g}, and must sum to 1. Divide them by their sum, or give prior='uniform'.",
+        total=total,
+    )
+
+
+def unknown_hypothesis(
+    what: str, lacking: Sequence[Any], extra: Sequence[Any], known: Sequence[Any]
+) -> UnknownHypothesis:
+    """Numbers given by name; ``known`` are the hypotheses' names."""
+    if extra:
+        hint = did_you_mean(extra[0], known)
+        return UnknownHypothesis(
+            f"{what} names {extra[0]!r}, and there is no such hypothesis.{hint}\n  Hypotheses: {listed(known)}",
+            name=extra[0],
+        )
+    return UnknownHypothesis(
+        f"{what} has no number for {listed(map(repr, lacking))}. Give one for every hypothesis.", name=lacking[0]
+    )
+
+
+def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> LengthMismatch:
+    turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
+    return LengthMismatch(
+        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses: give one for each of them, in every "
+        f"row.{turned}",
+        shape=shape,
+    )
+
+
+def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> BadValue:
+    """A prior, length, likelihood or prediction that cannot be one."""
+    place = "" if row is None else f" for row {row:,}"
+    return BadValue(
+        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. "
+        "Mend it, or take the hypothesis out.",
+        value=value,
+        hypothesis=hypothesis,
+        row=row,
+    )
+
+
+def bad_outcome(value: Any, row: int, wanted: str) -> BadValue:
+    return BadValue(
+        f"the target of row {row:,} is {value!r}, and {wanted} is needed there. Leave the row out, or choose another "
+        "likelihood=.",
+        value=value,
+        row=row,
+    )
+
+
+def unknown_prediction(value: Any, hypothesis: Any, row: int, labels: Sequence[Any]) -> UnknownLabel:
+    return UnknownLabel(
+        f"hypothesis {hypothesis!r} predicts {value!r} for row {row:,}, which is not among the labels.\n"
+        f"  Labels: {listed(map(repr, labels))}. Name all of them with labels=[...].",
+        value=value,
+        hypothesis=hypothesis,
+        row=row,
+    )
+
+
+def unknown_label(value: Any, row: int, labels: Sequence[Any]) -> UnknownLabel:
+    return UnknownLabel(
+        f"the target of row {row:,} is {value!r}, which is not among the labels.{did_you_mean(value, labels)}\n"
+        f"  Labels: {listed(map(repr, labels))}. Name all of them with labels=[...], or leave the row out.",
+        value=value,
+        row=row,
+    )
+
+
+def impossible_evidence(row: int, n_hypotheses: int, n_possible: int, exact: bool) -> ImpossibleEvidence:
+    hint = " Allow for mistakes with likelihood='label_noise', or add hypotheses." if exact else " Add hypotheses."
+    return ImpossibleEvidence(
+        f"row {row:,} has probability zero under every hypothesis that was still possible ({n_possible:,} of {n_hypotheses:,}), "
+        f"so there is no posterior. The space is as it was before the update.{hint}",
+        row=row,
+        n_possible=n_possible,
+    )
+
+
+def known_by_name_only() -> BadSetting:
+    return BadSetting(
+        "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × hypotheses), or "
+        "make the space from functions of a row."
+    )
+
+
+def too_many_hypotheses(n_hypotheses: int, most: int) -> BadSetting:
+    return BadSetting(
+        f"these features make {n_hypotheses:,} hypotheses, and {most:,} are the most that are held. Name fewer features=, or "
+        "allow fewer of them in one hypothesis with conditions=.",
+        n_hypotheses=n_hypotheses,
+    )
+
+
+def numbers_needed(feature: Any, value: Any, row: int) -> BadValue:
+    return BadValue(
+        f"row {row:,} of column {feature!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers with "
+        "features=[...].",
+        column=feature,
+        value=value,
+        row=row,
+    )

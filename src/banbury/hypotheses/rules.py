@@ -1,0 +1,293 @@
+"""Conjunctions and thresholds: every hypothesis of a kind that a table's columns can express."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from math import comb, log2
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.hypotheses.given import (
+    MOST,
+    Array,
+    Chosen,
+    Likelihood,
+    Real,
+    Rows,
+    Said,
+    check_whole,
+    codes,
+    floats,
+    is_missing,
+    log_prior,
+    plain,
+    vector,
+)
+from banbury.hypotheses.space import Hypotheses
+
+Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions
+ANYTHING, NOTHING = 0, 1  # the conditions that hold of every row, and of none
+
+
+def conjunctions(
+    table: Any,
+    target: str | None = None,
+    *,
+    features: Iterable[Any] | None = None,
+    values: Mapping[Any, Iterable[Any]] | None = None,
+    conditions: int | None = None,
+    prior: Any = "uniform",
+    likelihood: Likelihood = "noise_free",
+    noise: float | None = None,
+    labels: Iterable[Any] = (False, True),
+) -> Hypotheses:
+    """Every conjunction of conditions "feature=value", one at most for each feature, and the hypothesis that nothing fulfils.
+
+    A row that fulfils a hypothesis has the second of two ``labels``. ``features`` are all columns but the target, unless named.
+    Their values are those in the table, or those that ``values`` declares. ``conditions`` is the most in one hypothesis. A
+    missing value fulfils no condition. ``prior="description_length"`` tells how many conditions, which features, which values.
+
+    >>> import banbury as bb
+    >>> days = bb.datasets.enjoy_sport()
+    >>> can_be = {"sky": ["sunny", "cloudy", "rainy"], "wind": ["strong", "weak"]}
+    >>> space = conjunctions(days, "play", values=can_be, labels=["no", "yes"])
+    >>> len(space), len(space.update(days, "play").version_space)
+    (973, 6)
+    """
+    rows = Rows(table)
+    chosen = rows.features(features, target)
+    declared = dict(values or {})
+    _check_used("values", declared, chosen)
+    tests = [_Equal(name, _distinct(rows.column(name), name, declared.get(name))) for name in chosen]
+    tests = [test for test in tests if test.values]
+    sizes = [len(test.values) for test in tests]
+    if conditions is not None:
+        check_whole("conditions", conditions)
+    most = len(tests) if conditions is None else min(int(conditions), len(tests))
+    _check_number(sum(_how_many(sizes)[: most + 1]) + 1)
+    members, lengths = _every_conjunction(sizes, most)
+    return _space(_Rules(tests, members), lengths, prior, likelihood, noise, labels)
+
+
+def thresholds(
+    table: Any,
+    target: str | None = None,
+    *,
+    features: Iterable[Any] | None = None,
+    cuts: int | Mapping[Any, Iterable[float]] | None = None,
+    prior: Any = "uniform",
+    likelihood: Likelihood = "noise_free",
+    noise: float | None = None,
+    labels: Iterable[Any] = (False, True),
+) -> Hypotheses:
+    """Every hypothesis "feature>cut" and "feature<=cut", and those that anything and nothing fulfils.
+
+    A row that fulfils a hypothesis has the second of two ``labels``. Cuts lie midway between neighbouring values of the table;
+    ``cuts`` is the most for each feature, spread evenly over its values, or names the cuts themselves. A missing value is on
+    neither side. ``prior="description_length"`` tells the feature, the side, and which cut.
+
+    >>> space = thresholds({"length": [1.4, 1.5, 4.7], "long": [False, False, True]}, "long")
+    >>> list(space.names)
+    ['anything', 'nothing', 'length>1.45', 'length>3.1', 'length<=1.45', 'length<=3.1']
+    """
+    rows = Rows(table)
+    chosen = rows.features(features, target)
+    declared = dict(cuts) if isinstance(cuts, Mapping) else {}
+    _check_used("cuts", declared, chosen)
+    if cuts is not None and not isinstance(cuts, Mapping):
+        check_whole("cuts", cuts)
+    tests = []
+    for name in chosen:
+        found = _declared_cuts(name, declared[name]) if name in declared else _cuts(_numbers(rows.column(name), name))
+        if isinstance(cuts, (int, np.integer)) and len(found) > cuts:
+            found = found[((np.arange(cuts) + 0.5) * len(found) / max(cuts, 1)).astype(np.intp)]
+        tests += [_Above(name, found)] * bool(len(found))
+    sizes = [2 * len(test.cuts) for test in tests]
+    _check_number(2 + sum(sizes))
+    lengths = log2(2 + len(tests)) + np.repeat([0.0, *map(log2, sizes)], [2, *sizes])
+    return _space(_Rules(tests, np.arange(2 + sum(sizes))[None, :]), lengths, prior, likelihood, noise, labels)
+
+
+class _Rules(Sequence[str]):
+    """Hypotheses that say yes where all of their conditions hold, and are written as these.
+
+    ``members`` has the numbers of each hypothesis's conditions, (conditions, hypotheses), filled up with ANYTHING.
+    """
+
+    def __init__(self, tests: Sequence[_Equal | _Above], members: NDArray[np.intp]) -> None:
+        self.tests, self.members = tests, members
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return ["anything", "nothing", *(text for test in self.tests for text in test.texts())]
+
+    def __len__(self) -> int:
+        return int(self.members.shape[1])
+
+    def __getitem__(self, h: Any) -> Any:
+        if isinstance(h, slice):
+            return [self[i] for i in range(*h.indices(len(self)))]
+        return ", ".join(self.texts[m] for m in self.members[:, h] if m != ANYTHING) or self.texts[ANYTHING]
+
+    def on(self, rows: Rows) -> Said:
+        """What they say. 64 rows are looked up at once, as the bits of a word, since looking up is what costs."""
+        holds = [test.on(rows) for test in self.tests]
+
+        def words(part: slice, chosen: Chosen) -> NDArray[np.uint64]:
+            always = np.array([[True, False]]).repeat(part.stop - part.start, axis=0)
+            bits = _packed(np.hstack([always, *(each(part) for each in holds)]))
+            first, *others = self.members if chosen is None else self.members[:, chosen]
+            found: NDArray[np.uint64] = bits.take(first, axis=1)
+            for other in others:
+                found &= bits.take(other, axis=1)
+            return found
+
+        def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
+            wrong = words(part, chosen) ^ _packed(truth[:, None].astype(np.bool_))
+            return np.asarray(_n_bits(wrong).sum(axis=0, dtype=np.int64))
+
+        return Said(len(rows), lambda part, chosen: _unpacked(words(part, chosen), part.stop - part.start), mistakes)
+
+
+def _packed(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Rows × anything, 64 rows to a word."""
+    n_words = -(-len(yes) // 64)
+    padded = np.zeros((64 * n_words, yes.shape[1]), dtype=np.bool_)
+    padded[: len(yes)] = yes
+    octets = np.packbits(padded, axis=0).reshape(n_words, 8, -1)
+    return np.ascontiguousarray(octets.transpose(0, 2, 1)).view(np.uint64)[:, :, 0]
+
+
+def _unpacked(words: NDArray[np.uint64], n_rows: int) -> NDArray[np.uint8]:
+    octets = np.ascontiguousarray(words)[:, :, None].view(np.uint8).transpose(0, 2, 1)
+    return np.unpackbits(octets.reshape(8 * len(words), -1), axis=0, count=n_rows)
+
+
+def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """How many bits are set in each word: counted in pairs, fours and octets, which a product then adds up."""
+    pairs = words - ((words >> 1) & 0x5555555555555555)
+    fours = (pairs & 0x3333333333333333) + ((pairs >> 2) & 0x3333333333333333)
+    octets = (fours + (fours >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return np.asarray((octets * 0x0101010101010101) >> 56)
+
+
+@dataclass(frozen=True)
+class _Equal:
+    """The conditions "feature=value" of one feature."""
+
+    feature: Any
+    values: list[Any]
+
+    def on(self, rows: Rows) -> Holds:
+        numbers, every = codes(rows.column(self.feature), self.values), np.arange(len(self.values))
+        return lambda part: numbers[part, None] == every
+
+    def texts(self) -> Iterator[str]:
+        return (f"{self.feature}={value}" for value in self.values)
+
+
+@dataclass(frozen=True)
+class _Above:
+    """The conditions "feature>cut" and "feature<=cut" of one feature."""
+
+    feature: Any
+    cuts: Real
+
+    def on(self, rows: Rows) -> Holds:
+        values = _numbers(rows.column(self.feature), self.feature)
+        return lambda part: np.hstack([values[part, None] > self.cuts, values[part, None] <= self.cuts])
+
+    def texts(self) -> Iterator[str]:
+        return (f"{self.feature}{sign}{cut:.12g}" for sign, cut in product((">", "<="), self.cuts.tolist()))
+
+
+def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any, labels: Any) -> Hypotheses:
+    if likelihood not in ("noise_free", "label_noise"):
+        raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
+    labels = vector(labels)
+    if len(labels) != 2:
+        wanted = "two: of rows that do not fulfil a hypothesis, and of those that do"
+        raise errors.bad_setting("labels", labels.tolist(), wanted)
+    bits = lengths if isinstance(prior, str) and prior == "description_length" else None
+    return Hypotheses.made(rules, rules, log_prior(rules, prior, bits), likelihood, noise, labels)
+
+
+def _how_many(sizes: Sequence[int]) -> list[int]:
+    """Conjunctions of 0, 1, 2, … conditions."""
+    sums = [1] + [0] * len(sizes)
+    for size in sizes:
+        sums = [1, *(here + size * before for before, here in pairwise(sums))]
+    return sums
+
+
+def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp], Real]:
+    """The conditions of each, those with fewest first and that of nothing last; and the bits that tell it."""
+    members, n, bits = np.zeros((max(most, 1), 1), dtype=np.intp), np.zeros(1, dtype=np.intp), np.zeros(1)
+    first = 2
+    for size in sizes:
+        room = np.flatnonzero(n < most)
+        grown = members[:, room].repeat(size, axis=1)
+        grown[n[room].repeat(size), np.arange(grown.shape[1])] = first + np.tile(np.arange(size), len(room))
+        members = np.hstack([members, grown])
+        bits = np.concatenate([bits, bits[room].repeat(size) + log2(size)])
+        n = np.concatenate([n, n[room].repeat(size) + 1])
+        first += size
+    order = np.argsort(n, kind="stable")
+    which = np.array([log2(comb(len(sizes), k)) for k in range(most + 1)])  # of the features
+    nothing = np.full((len(members), 1), ANYTHING)
+    nothing[0] = NOTHING
+    lengths = log2(most + 2) + np.append((bits + which[n])[order], 0.0)
+    return np.hstack([members[:, order], nothing]), lengths
+
+
+def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[Any]:
+    """The values of a column, in the order in which they come; or those declared, among which they must be."""
+    seen = list(dict.fromkeys(plain(value) for value in column.tolist() if not is_missing(value)))
+    if declared is None:
+        return seen
+    values = list(dict.fromkeys(vector(declared).tolist()))
+    for value in seen:
+        if value not in values:
+            raise errors.unknown_value(value, str(name), values)
+    return values
+
+
+def _cuts(values: Real) -> Real:
+    """Midway between neighbouring values."""
+    distinct = np.unique(values[np.isfinite(values)])
+    low, high = distinct[:-1], distinct[1:]
+    middle = low / 2 + high / 2
+    return np.where((middle >= low) & (middle < high), middle, low)
+
+
+def _declared_cuts(name: Any, given: Iterable[float]) -> Real:
+    cuts = floats(vector(given))
+    if not np.isfinite(cuts).all():
+        raise errors.bad_setting(f"the cuts of {name!r}", list(given), "finite numbers")
+    return np.unique(cuts)
+
+
+def _numbers(column: Array, name: Any) -> Real:
+    """A column of numbers, NaN where one is missing."""
+    values = floats(column)
+    for row in np.flatnonzero(np.isnan(values)).tolist():
+        if not is_missing(column[row]):
+            raise errors.numbers_needed(name, plain(column[row]), row)
+    return values
+
+
+def _check_number(n_hypotheses: int) -> None:
+    if n_hypotheses > MOST:
+        raise errors.too_many_hypotheses(n_hypotheses, MOST)
+
+
+def _check_used(what: str, given: Mapping[Any, Any], chosen: Sequence[Any]) -> None:
+    for name in given:
+        if name not in chosen:
+            raise errors.bad_setting(what, name, f"given for features that are used ({errors.listed(chosen)})")

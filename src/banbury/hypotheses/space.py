@@ -1,0 +1,544 @@
+"""Hypotheses: what is believed of each before and after rows, and what all of them together say of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from math import isfinite, log, log1p, pi
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.hypotheses.given import (
+    Array,
+    Asked,
+    Chosen,
+    Likelihood,
+    Real,
+    Rows,
+    Said,
+    by_name,
+    check_whole,
+    checked_labels,
+    checked_noise,
+    codes,
+    floats,
+    log_prior,
+    matrix,
+    named,
+    plain,
+    vector,
+)
+
+CELLS = 2**23  # of a block of predictions
+ALIKE = 1e-12  # scores that differ by less, in parts of their size, are equal
+LARGEST = 1e300  # a log-likelihood: a hundred million of them still have a sum
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Hypotheses:
+    """A finite set of hypotheses, and what is believed of each: P(h), P(rows | h) and P(h | rows). A frozen value.
+
+    ``hypotheses`` are functions of a row, in a list or by name; or names alone, or how many there are. ``prior`` is "uniform", a
+    probability for each, in order or by name, or "description_length": 2 to the power of minus ``lengths``, which are bits.
+    ``likelihood`` says what a prediction means. "noise_free": the row's label. "label_noise": the label, which comes out as
+    another with probability ``noise``. "gaussian": the mean of a number whose standard deviation is ``noise``. "bernoulli": the
+    probability of the second label. ``labels`` are all that a row can have.
+
+    >>> test = Hypotheses(["cancer", "healthy"], prior=[0.008, 0.992]).update(likelihoods=[0.98, 0.03])
+    >>> test.map, test.ml
+    ('healthy', 'cancer')
+    >>> test.posterior.round(4).tolist()
+    [0.2085, 0.7915]
+    >>> at_least = {f"at least {n}": lambda row, n=n: row >= n for n in range(1, 6)}
+    >>> Hypotheses(at_least).update([1, 4, 2], [False, True, False])
+    5 hypotheses after 3 rows, 2 of them possible
+      0.5000  at least 3
+      0.5000  at least 4
+    """
+
+    names: Sequence[Any]
+    log_prior: Real
+    log_likelihood: Real  # of all rows so far
+    n_rows: int
+    likelihood: Likelihood
+    noise: float
+    labels: tuple[Any, ...]
+    asked: Asked | None  # None: hypotheses known by name only
+
+    def __init__(
+        self,
+        hypotheses: Mapping[Any, Any] | Iterable[Any] | int,
+        prior: Any = "uniform",
+        *,
+        lengths: Any = None,
+        likelihood: Likelihood = "noise_free",
+        noise: float | None = None,
+        labels: Iterable[Any] = (False, True),
+    ) -> None:
+        names, asked = named(hypotheses)
+        self._begin(names, asked, log_prior(names, prior, lengths), likelihood, noise, labels)
+
+    @classmethod
+    def made(
+        cls, names: Sequence[Any], asked: Asked, log_prior: Real, likelihood: Any, noise: Any, labels: Any
+    ) -> Self:
+        """A space of hypotheses that a generator has made."""
+        space = object.__new__(cls)
+        space._begin(names, asked, log_prior, likelihood, noise, labels)
+        return space
+
+    def _begin(self, names: Sequence[Any], asked: Any, prior: Real, likelihood: Any, noise: Any, labels: Any) -> None:
+        self._set(
+            names=names,
+            log_prior=prior,
+            log_likelihood=np.zeros(len(names)),
+            n_rows=0,
+            likelihood=likelihood,
+            noise=checked_noise(likelihood, noise),
+            labels=checked_labels(labels, likelihood),
+            asked=asked,
+        )
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    def _after(self, log_likelihood: Real, n_rows: int) -> Self:
+        """The same space, further on."""
+        after = object.__new__(type(self))
+        after._set(**{field.name: getattr(self, field.name) for field in fields(self)})
+        after._set(log_likelihood=log_likelihood, n_rows=n_rows)
+        return after
+
+    def __len__(self) -> int:
+        return len(self.log_prior)
+
+    # What is believed -------------------------------------------------------------------------------------------------
+
+    @property
+    def log_joint(self) -> Real:
+        """log P(h) P(rows | h), of each hypothesis."""
+        return self.log_prior + self.log_likelihood
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """log P(rows): the likelihoods, averaged over the prior."""
+        joint = self.log_joint
+        top = joint.max()
+        return float(top + np.log(np.exp(joint - top).sum()))
+
+    @cached_property
+    def posterior(self) -> Real:
+        """P(h | rows), of each hypothesis.
+
+        >>> far = Hypotheses(3, prior=[0.5, 0.25, 0.25]).update(log_likelihoods=[-1000.0, -1000.0, -2000.0])
+        >>> far.posterior.round(3).tolist()
+        [0.667, 0.333, 0.0]
+        """
+        joint = self.log_joint
+        shares: Real = np.exp(joint - joint.max())
+        shares /= shares.sum()
+        shares.flags.writeable = False
+        return shares
+
+    @property
+    def log_posterior(self) -> Real:
+        """log P(h | rows), which goes on where the probability itself is too small for a number; −inf is impossible."""
+        return self.log_joint - self.log_evidence
+
+    @property
+    def map(self) -> Any:
+        """The hypothesis of the highest posterior; of several, the first."""
+        return self.names[_first_best(self.log_joint)]
+
+    @property
+    def ml(self) -> Any:
+        """The hypothesis of the highest likelihood, whatever its prior; of several, the first."""
+        return self.names[_first_best(self.log_likelihood)]
+
+    @property
+    def mdl(self) -> Any:
+        """The hypothesis of the least description length, which is the most probable one."""
+        return self.names[_first_best(-self.description_length)]
+
+    @property
+    def description_length(self) -> Real:
+        """−log₂ P(h) P(rows | h): the bits that tell the hypothesis, and then the rows to one who knows it.
+
+        >>> coins = Hypotheses(["fair", "bent"], "description_length", lengths=[1, 4], likelihood="bernoulli")
+        >>> coins.update(predictions=[[0.5, 0.9]] * 5, target=[1] * 5).description_length.round(2).tolist()
+        [5.17, 3.93]
+        """
+        return -self.log_joint / log(2)
+
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """Whether each hypothesis is possible still."""
+        return np.asarray(self.log_joint > -np.inf)
+
+    @property
+    def version_space(self) -> list[Any]:
+        """The hypotheses that are possible still: noise-free, those that agree with every row.
+
+        >>> Hypotheses(["a", "b", "c"]).update(predictions=[[1, 0, 1], [0, 0, 0]], target=[True, False]).version_space
+        ['a', 'c']
+        """
+        return [self.names[h] for h in np.flatnonzero(self.possible).tolist()]
+
+    def most_probable(self, n: int = 10) -> list[tuple[Any, float]]:
+        """The ``n`` most probable hypotheses and their posteriors, the best first; never one that is impossible.
+
+        >>> Hypotheses(["rain", "dry"]).update(likelihoods={"rain": 0.1, "dry": 0.5}).most_probable(1)
+        [('dry', 0.8333333333333334)]
+        """
+        check_whole("n", n)
+        joint = self.log_joint
+        best = np.argsort(-joint, kind="stable")[:n].tolist()
+        return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
+
+    def __str__(self) -> str:
+        n, possible = len(self), int(self.possible.sum())
+        size = f"{n:,} hypothes{'i' if n == 1 else 'e'}s after {_rows(self.n_rows)}, {possible:,} of them possible"
+        lines = [f"  {share:.4f}  {errors.shortened(name, 100)}" for name, share in self.most_probable(8)]
+        return "\n".join([size, *lines] + [f"  … and {possible - 8:,} more"] * (possible > 8))
+
+    __repr__ = __str__
+
+    # What rows teach --------------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        rows: Any = None,
+        target: Any = None,
+        *,
+        predictions: Any = None,
+        likelihoods: Any = None,
+        log_likelihoods: Any = None,
+    ) -> Self:
+        """The space after more rows; the one before stays as it was.
+
+        Rows are a table (a frame, or a mapping of columns) or a list of rows; ``target`` is a column's name, or has each row's
+        label or number. ``predictions`` are what the hypotheses say of the rows, rows × hypotheses. ``likelihoods`` or
+        ``log_likelihoods`` say outright how probable the evidence is under each; they need not sum to one. All rows at once,
+        or one after another in any order: it comes to the same.
+
+        >>> days = {"sky": ["sunny", "rainy"], "play": ["yes", "no"]}
+        >>> says = {"if sunny": lambda day: "yes" if day["sky"] == "sunny" else "no", "never": lambda day: "no"}
+        >>> Hypotheses(says, labels=["no", "yes"]).update(days, "play").version_space
+        ['if sunny']
+        """
+        evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
+        total = self.log_likelihood
+        for part in _blocks(evidence.n_rows, len(self), evidence.least):
+            before, total = total, total + evidence.of(part, None)
+            if self._rules_out_all(total):
+                raise self._impossible(evidence, before, part)
+        return self._after(total, self.n_rows + evidence.n_rows)
+
+    def trace(
+        self,
+        rows: Any = None,
+        target: Any = None,
+        *,
+        predictions: Any = None,
+        likelihoods: Any = None,
+        log_likelihoods: Any = None,
+        most: int = 7,
+    ) -> Trace:
+        """The posteriors before and after every row, of the ``most`` hypotheses that rise highest; takes what ``update`` takes.
+
+        >>> seen = Hypotheses(["a", "b"]).trace(likelihoods=[[0.5, 0.5], [0.2, 0.8], [0.1, 0.4]])
+        >>> seen.posteriors.round(2).tolist()
+        [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8], [0.06, 0.94]]
+        """
+        check_whole("most", most, 1)
+        evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
+        last, highest, told = self, np.full(len(self), -np.inf), []
+        for last in self._steps(evidence):
+            np.maximum(highest, last.log_posterior, out=highest)
+            told.append((last.log_evidence, last.possible.sum()))
+        kept = np.arange(len(self)) if len(self) <= most else np.lexsort((-last.log_joint, -highest))[:most]
+        each = [self.log_joint[kept]] + [evidence.of(slice(r, r + 1), kept) for r in range(evidence.n_rows)]
+        log_evidence, n_possible = np.array(told).T
+        posteriors = np.exp(np.cumsum(each, axis=0) - log_evidence[:, None])
+        return Trace([self.names[h] for h in kept.tolist()], posteriors, n_possible.astype(np.int64), self, last)
+
+    def _steps(self, evidence: _Evidence) -> Iterator[Self]:
+        """This space, and those after each row."""
+        space = self
+        yield space
+        for row in range(evidence.n_rows):
+            part = slice(row, row + 1)
+            total = space.log_likelihood + evidence.of(part, None)
+            if self._rules_out_all(total):
+                raise self._impossible(evidence, space.log_likelihood, part)
+            space = self._after(total, self.n_rows + row + 1)
+            yield space
+
+    def _rules_out_all(self, log_likelihood: Real) -> bool:
+        return bool((self.log_prior + log_likelihood).max() == -np.inf)
+
+    def _impossible(self, evidence: _Evidence, total: Real, part: slice) -> errors.ImpossibleEvidence:
+        """Names the row after which nothing is possible."""
+        for row in range(part.start, part.stop):
+            possible = int((self.log_prior + total > -np.inf).sum())
+            total = total + evidence.of(slice(row, row + 1), None)
+            if self._rules_out_all(total):
+                break
+        return errors.impossible_evidence(row, len(self), possible, self.likelihood == "noise_free")
+
+    def _evidence(self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any) -> _Evidence:
+        every = {
+            "rows": rows,
+            "predictions": predictions,
+            "likelihoods": likelihoods,
+            "log_likelihoods": log_likelihoods,
+        }
+        given = [name for name, value in every.items() if value is not None]
+        if len(given) != 1:
+            raise errors.bad_setting("the evidence", " and ".join(given) or None, f"one of {', '.join(every)}")
+        if given[0].endswith("likelihoods"):
+            if target is not None:
+                raise errors.bad_setting("target", target, f"left out where {given[0]} are given")
+            return self._outright(every[given[0]], given[0])
+        if target is None:
+            raise errors.bad_setting("target", target, "a column's name, or each row's label or number")
+        table = None if rows is None else Rows(rows, target)
+        said = self._said(table, predictions)
+        column = table.column(target) if isinstance(target, str) and table is not None else vector(target)
+        if len(column) != said.n_rows:
+            raise errors.length_mismatch("targets", len(column), said.n_rows)
+        truth = self._truth(column)
+
+        def of(part: slice, chosen: Chosen) -> Real:
+            if said.mistakes is not None:
+                wrong = said.mistakes(part, truth[part], chosen)
+                return self._of_mistakes(wrong, part.stop - part.start)
+            return self._log_likelihood_of(self._checked(said, part, chosen), truth[part])
+
+        return _Evidence(said.n_rows, of, 8 if said.mistakes is None else 64)
+
+    def _outright(self, given: Any, what: str) -> _Evidence:
+        """Likelihoods, or their logarithms, as they are given."""
+        logs = what == "log_likelihoods"
+        numbers = self._matrix(by_name(what, given, self.names) if isinstance(given, Mapping) else given, what)
+
+        def of(part: slice, chosen: Chosen) -> Real:
+            block = numbers[part] if chosen is None else numbers[part, chosen]
+            values = floats(block)
+            if logs:
+                wrong = ~(np.isneginf(values) | (np.abs(values) <= LARGEST))
+                self._refuse(wrong, block, part, chosen, "log-likelihood", "a number up to 1e300 in size, or −inf,")
+                return np.asarray(values.sum(axis=0))
+            wrong = ~(np.isfinite(values) & (values >= 0))
+            self._refuse(wrong, block, part, chosen, "likelihood", "a finite number from 0 up")
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(values).sum(axis=0))
+
+        return _Evidence(len(numbers), of)
+
+    def _truth(self, column: Array) -> Array:
+        """The targets as the likelihood takes them: numbers, or the numbers of labels."""
+        if self.likelihood == "gaussian":
+            values = floats(column)
+            if not np.isfinite(values).all():
+                row = int(np.isfinite(values).argmin())
+                raise errors.bad_outcome(plain(column[row]), row, "a finite number")
+            return values
+        values = codes(column, self.labels)
+        if values.min(initial=0) < 0:
+            row = int(values.argmin())
+            raise errors.unknown_label(plain(column[row]), row, self.labels)
+        return values
+
+    def _log_likelihood_of(self, said: Array, truth: Array) -> Real:
+        """log P(targets of some rows | h), of each hypothesis."""
+        n = len(truth)
+        if self.likelihood == "gaussian":
+            with np.errstate(over="ignore"):
+                distances = said - truth[:, None]
+                distances /= self.noise
+                squares = np.einsum("rh,rh->h", distances, distances)
+            return np.asarray(-0.5 * squares - n * (log(self.noise) + 0.5 * log(2 * pi)))
+        if self.likelihood == "bernoulli":
+            with np.errstate(divide="ignore"):
+                yes, no = np.log(said[truth == 1]).sum(axis=0), np.log1p(-said[truth == 0]).sum(axis=0)
+            return np.asarray(yes + no)
+        return self._of_mistakes((said != truth[:, None]).sum(axis=0, dtype=np.uint8 if n < 256 else np.int64), n)
+
+    def _of_mistakes(self, wrong: Array, n_rows: int) -> Real:
+        """log P(labels of some rows | h), where each hypothesis gets so many of them wrong."""
+        if self.noise == 0:
+            return np.where(wrong > 0, -np.inf, 0.0)
+        right, mistake = log1p(-self.noise), log(self.noise / (len(self.labels) - 1))
+        return np.asarray(n_rows * right + wrong * (mistake - right))
+
+    # What hypotheses say ----------------------------------------------------------------------------------------------
+
+    def predictive(self, rows: Any = None, *, predictions: Any = None) -> Real:
+        """P(label | row), every hypothesis heard with the weight of its posterior: rows × labels.
+
+        >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
+        >>> three.predictive(predictions=["+", "-", "-"]).round(2).tolist()
+        [[0.4, 0.6]]
+        """
+        if self.likelihood == "gaussian":
+            raise errors.bad_setting("likelihood", "gaussian", "one of labels here; bayes_optimal has the mean number")
+        said, heard = self._said(rows, predictions), np.flatnonzero(self.posterior)
+        shares, weights = np.empty((said.n_rows, len(self.labels))), self.posterior[heard]
+        for part in _blocks(said.n_rows, len(self)):
+            block = self._checked(said, part, heard)
+            if self.likelihood == "bernoulli":
+                second = np.clip(block @ weights, 0.0, 1.0)
+                shares[part] = np.stack([1.0 - second, second], axis=1)
+            else:
+                shares[part] = [np.bincount(row, weights, len(self.labels)) for row in block]
+        if self.noise:
+            shares = (1.0 - self.noise) * shares + self.noise / (len(self.labels) - 1) * (1.0 - shares)
+        return shares
+
+    def bayes_optimal(self, rows: Any = None, *, predictions: Any = None) -> Array:
+        """The most probable label of each row, every hypothesis heard; of numbers, the mean. On average no answer errs less.
+
+        >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
+        >>> three.map, three.bayes_optimal(predictions=["+", "-", "-"]).tolist()
+        ('h1', ['-'])
+        """
+        if self.likelihood != "gaussian":
+            shares = self.predictive(rows, predictions=predictions)
+            return self._words((shares >= shares.max(axis=1, keepdims=True) - ALIKE).argmax(axis=1))
+        said, heard = self._said(rows, predictions), np.flatnonzero(self.posterior)
+        means = np.empty(said.n_rows)
+        for part in _blocks(said.n_rows, len(self)):
+            means[part] = self._checked(said, part, heard) @ self.posterior[heard]
+        return means
+
+    def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
+        """What one hypothesis says of the rows, drawn from the posterior by ``seed``.
+
+        It errs at most twice as often as ``bayes_optimal``, on average over targets drawn from the prior.
+
+        >>> three = Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
+        >>> "".join(three.gibbs(predictions=["+", "-", "-"], seed=seed).item() for seed in range(10))
+        '--++----+-'
+        """
+        check_whole("seed", seed)
+        drawn = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
+        said = self._said(rows, predictions)
+        answers = np.empty(said.n_rows, dtype=np.float64 if self.likelihood == "gaussian" else np.int64)
+        for part in _blocks(said.n_rows, len(self)):
+            block = self._checked(said, part, drawn)[:, 0]
+            answers[part] = block > 0.5 if self.likelihood == "bernoulli" else block
+        return answers if self.likelihood == "gaussian" else self._words(answers)
+
+    def _words(self, numbers: Array) -> Array:
+        return vector(self.labels)[numbers]
+
+    def _said(self, rows: Any, predictions: Any) -> Said:
+        """What hypotheses say of the rows."""
+        if (rows is None) == (predictions is None):
+            raise errors.bad_setting("rows", rows, "given, or predictions= in their place")
+        if predictions is not None:
+            given = self._matrix(predictions, "predictions")
+            return Said(len(given), lambda part, chosen: given[part] if chosen is None else given[part, chosen])
+        if self.asked is None:
+            raise errors.known_by_name_only()
+        return self.asked.on(rows if isinstance(rows, Rows) else Rows(rows))
+
+    def _matrix(self, given: Any, what: str) -> Array:
+        """Rows × hypotheses; a single row may be given as it is."""
+        found = matrix(given)
+        if found.ndim == 1 and len(found) == len(self):
+            found = found[None, :]
+        if found.ndim != 2 or found.shape[1] != len(self):
+            raise errors.unlike_hypotheses(what, found.shape, len(self))
+        return found
+
+    def _checked(self, said: Said, part: slice, chosen: Chosen) -> Array:
+        """Predictions as the likelihood takes them: numbers, probabilities, or the numbers of labels."""
+        block = said.of(part, chosen)
+        if said.mistakes is not None:
+            return block
+        if self.likelihood == "gaussian":
+            values = floats(block)
+            self._refuse(~np.isfinite(values), block, part, chosen, "prediction", "a finite number")
+            return values
+        if self.likelihood == "bernoulli":
+            values = floats(block)
+            wrong = ~((values >= 0) & (values <= 1))
+            self._refuse(wrong, block, part, chosen, "prediction", "a probability from 0 to 1")
+            return values
+        numbers = codes(block, self.labels)
+        if numbers.min(initial=0) < 0:
+            r, h = np.argwhere(numbers < 0)[0].tolist()
+            raise errors.unknown_prediction(plain(block[r, h]), self._name(h, chosen), part.start + r, self.labels)
+        return numbers
+
+    def _refuse(self, wrong: Array, given: Array, part: slice, chosen: Chosen, what: str, wanted: str) -> None:
+        if wrong.any():
+            r, h = np.argwhere(wrong)[0].tolist()
+            raise errors.bad_number(what, plain(given[r, h]), self._name(h, chosen), wanted, part.start + r)
+
+    def _name(self, h: int, chosen: Chosen) -> Any:
+        return self.names[h if chosen is None else int(chosen[h])]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trace:
+    """How the posterior came about: before any row and after each.
+
+    ``posteriors`` are those of ``names``, steps × hypotheses; ``n_possible`` is how many hypotheses each step left possible;
+    ``first`` and ``last`` are the spaces at both ends.
+
+    >>> seen = Hypotheses(["a", "b", "c"]).trace(predictions=[[1, 1, 0], [0, 1, 0]], target=[True, False])
+    >>> seen.n_possible.tolist(), seen.last.map
+    ([3, 2, 1], 'a')
+    """
+
+    names: list[Any]
+    posteriors: Real
+    n_possible: NDArray[np.int64]
+    first: Hypotheses
+    last: Hypotheses
+
+    @property
+    def others(self) -> Real:
+        """The posterior of all other hypotheses together, at each step."""
+        return np.asarray(np.clip(1.0 - self.posteriors.sum(axis=1), 0.0, 1.0))
+
+    def __str__(self) -> str:
+        return f"Trace of {_rows(len(self.posteriors) - 1)}\nfrom {self.first}\nto {self.last}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Rows, and the log-likelihood of some of them under each hypothesis."""
+
+    n_rows: int
+    of: Callable[[slice, Chosen], Real]
+    least: int = 8  # rows at once
+
+
+def _first_best(scores: Real) -> int:
+    """The first of those that are highest, but for rounding."""
+    top = float(scores.max())
+    return int((scores >= top - ALIKE * max(1.0, abs(top))).argmax()) if isfinite(top) else 0
+
+
+def _blocks(n_rows: int, width: int, least: int = 8) -> Iterator[slice]:
+    """As many rows at a time as fit."""
+    height = max(CELLS // width // least, 1) * least
+    for start in range(0, n_rows, height):
+        yield slice(start, min(start + height, n_rows))
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'' if n == 1 else 's'}"
