@@ -151,7 +151,18 @@ def bandwidth() -> Display:
     return bb.plots.BandwidthDisplay.from_model(model, "proline")
 
 
-ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, bandwidth)
+def posterior() -> Display:
+    flowers = {name.removesuffix(", cm"): values for name, values in iris().items()}
+    space = bb.thresholds(
+        flowers, "species", labels=["other", "virginica"], likelihood="label_noise", noise=0.1, prior="description_length"
+    )
+    mixed = np.random.default_rng(0).permutation(150)[:60]
+    rows = {name: np.asarray(values)[mixed] for name, values in flowers.items()}
+    virginica = np.where(rows["species"] == "virginica", "virginica", "other")
+    return bb.plots.PosteriorDisplay.from_hypotheses(space, rows, virginica)
+
+
+ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior)
 WITH_DATA = {
     counts: "adult",
     bars: "adult",

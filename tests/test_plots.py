@@ -118,7 +118,12 @@ EVERY: dict[str, Callable[[], Display]] = {
         bb.cross_validate(iris(), "species")
     ),
     "bandwidths": lambda: plots.BandwidthDisplay.from_model(kernels(), "x"),
+    "posterior": lambda: plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play"),
 }
+
+
+def sports() -> bb.Hypotheses:
+    return bb.conjunctions(bb.datasets.enjoy_sport(), "play", labels=["no", "yes"])
 
 
 def calibrated(method: Any = "temperature", **settings: Any) -> bb.Model:
@@ -865,6 +870,40 @@ def test_constants_and_extremes_are_drawn(family: Any, values: list[float]) -> N
         ):
             assert pixels(picture).min() < 0.5
             pyplot.close(picture.figure_)
+
+
+# The posterior of hypotheses
+
+
+def test_bands_of_the_posterior_are_the_trace_and_reach_one() -> None:
+    shown = EVERY["posterior"]()
+    trace = sports().trace(bb.datasets.enjoy_sport(), "play")
+    assert shown.trace.posteriors == pytest.approx(trace.posteriors, abs=0)
+    tops = [band.get_paths()[0].get_extents().y1 for band in shown.ax_.collections]
+    assert tops[-1] == pytest.approx(1.0)
+    assert len(tops) == len(trace.names) + 1
+    texts = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert texts == [f"all others ({487 - 7})", *trace.names[::-1]]
+    assert "6 of 487 are left" in shown.ax_.get_title(loc="left")
+
+
+def test_a_posterior_of_few_hypotheses_has_no_others() -> None:
+    space = bb.Hypotheses(["rain", "dry"]).update(likelihoods=[1, 1])
+    shown = plots.PosteriorDisplay.from_trace(space.trace(likelihoods=[[0.1, 0.5], [0.2, 0.2]]))
+    assert [text.get_text() for text in shown.ax_.get_legend().get_texts()] == ["dry", "rain"]
+    assert shown.ax_.get_xlim() == (1.0, 3.0)  # rows seen, the first before the trace
+    assert "left" not in shown.ax_.get_title(loc="left")
+
+
+def test_what_is_no_trace_is_not_drawn() -> None:
+    with pytest.raises(BadSetting, match="a Trace, as space"):
+        plots.PosteriorDisplay.from_trace([[0.5, 0.5]])  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="must be Hypotheses"):
+        plots.PosteriorDisplay.from_hypotheses(tennis(), ROW)  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="one of a row at least"):
+        plots.PosteriorDisplay.from_trace(sports().trace([], []))
+    with pytest.raises(BadSetting, match="7 hypotheses at most"):
+        plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play", most=8)
 
 
 # The gallery

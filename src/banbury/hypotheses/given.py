@@ -70,6 +70,8 @@ class Rows:
         return [{name: values[row] for name, values in columns.items()} for row in range(len(self))]
 
     def column(self, name: Any) -> Array:
+        if not len(self) and not self.columns:
+            return vector([])  # an empty list has no columns, and every one
         if name not in self.columns:
             raise errors.unknown_column(name, list(self.columns))
         return self.columns[name]

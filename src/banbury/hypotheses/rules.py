@@ -160,13 +160,13 @@ def _packed(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:
     n_words = -(-len(yes) // 64)
     padded = np.zeros((64 * n_words, yes.shape[1]), dtype=np.bool_)
     padded[: len(yes)] = yes
-    octets = np.packbits(padded, axis=0).reshape(n_words, 8, -1)
+    octets = np.packbits(padded, axis=0).reshape(n_words, 8, yes.shape[1])
     return np.ascontiguousarray(octets.transpose(0, 2, 1)).view(np.uint64)[:, :, 0]
 
 
 def _unpacked(words: NDArray[np.uint64], n_rows: int) -> NDArray[np.uint8]:
     octets = np.ascontiguousarray(words)[:, :, None].view(np.uint8).transpose(0, 2, 1)
-    return np.unpackbits(octets.reshape(8 * len(words), -1), axis=0, count=n_rows)
+    return np.unpackbits(octets.reshape(8 * len(words), words.shape[1]), axis=0, count=n_rows)
 
 
 def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -12,6 +12,7 @@ from banbury.plots.evidence import EvidenceDisplay
 from banbury.plots.learning import LearningCurveDisplay
 from banbury.plots.likelihood import LikelihoodDisplay
 from banbury.plots.nomogram import NomogramDisplay
+from banbury.plots.posterior import PosteriorDisplay
 
 __all__ = [
     "BandwidthDisplay",
@@ -22,4 +23,5 @@ __all__ = [
     "LearningCurveDisplay",
     "LikelihoodDisplay",
     "NomogramDisplay",
+    "PosteriorDisplay",
 ]
