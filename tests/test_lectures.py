@@ -50,6 +50,188 @@ def fractions(*numbers: float) -> str:
     return ", ".join(str(Fraction(number).limit_denominator(1000)) for number in numbers)
 
 
+# Row 1
+
+
+def test_a_positive_test_leaves_no_cancer_the_most_probable_hypothesis(figure):
+    after = bb.Hypotheses(["cancer", "no cancer"], prior=[0.008, 0.992]).update(likelihoods=[0.98, 0.03])
+    cancer, none = np.exp(after.log_joint)
+    assert (cancer, none) == (pytest.approx(0.00784), pytest.approx(0.02976))
+    assert (after.map, after.ml) == ("no cancer", "cancer")
+    assert after.posterior == pytest.approx(np.array([98 / 470, 372 / 470]), rel=1e-12)
+    figure(
+        1,
+        "Bayes' theorem, MAP and ML: P(h) P(+ | h) of cancer and of no cancer, the MAP hypothesis, P(cancer | +)",
+        ".0078 and .0298; no cancer; .21",
+        f"{cancer:.5f} and {none:.5f}; {after.map}; {after.posterior[0]:.4f}",
+        'bb.Hypotheses(["cancer", "no cancer"], prior=[.008, .992]).update(likelihoods=[.98, .03])',
+    )
+
+
+# Row 2
+
+
+def test_likelihoods_that_do_not_sum_to_one_become_posteriors_over_the_hypotheses(figure):
+    space = bb.Hypotheses(["rain", "dry"])
+    cloudy, fine = space.update(likelihoods=[0.1, 0.5]), space.update(likelihoods=[0.001, 0.9])
+    assert cloudy.posterior == pytest.approx(np.array([1 / 6, 5 / 6]), rel=1e-12)
+    assert fine.posterior[0] == pytest.approx(0.001 / 0.901, rel=1e-12)
+    assert round(fine.posterior[0], 5) == 0.00111
+    logs = space.update(log_likelihoods=np.log([0.1, 0.5]) - 1000)  # far below what a number can hold
+    assert logs.posterior == pytest.approx(cloudy.posterior, rel=1e-9)
+    figure(
+        2,
+        "likelihoods that do not sum to one, uniform priors: P(rain | cloudy, spring), P(rain | fine, other)",
+        ".99 and .1: wrong, each is divided by its sum over the data instead of over the hypotheses",
+        f"{fractions(cloudy.posterior[0])} and {fine.posterior[0]:.5f}",
+        'bb.Hypotheses(["rain", "dry"]).update(likelihoods=[.1, .5])',
+    )
+
+
+# Row 3
+
+
+def test_enjoy_sport_shrinks_the_version_space_to_six_of_973(figure):
+    days = bb.datasets.enjoy_sport()
+    can_be = {"sky": ["sunny", "cloudy", "rainy"], "wind": ["strong", "weak"]}
+    space = bb.conjunctions(days, "play", values=can_be, labels=["no", "yes"])
+    trace = space.trace(days, "play")
+    assert trace.n_possible.tolist() == [973, 64, 32, 28, 6]
+    after = space.update(days, "play")
+    assert sorted(after.posterior)[-7:] == pytest.approx([0] + 6 * [1 / 6])
+    assert set(after.version_space) == {
+        "sky=sunny",
+        "temp=warm",
+        "sky=sunny, temp=warm",
+        "sky=sunny, wind=strong",
+        "temp=warm, wind=strong",
+        "sky=sunny, temp=warm, wind=strong",
+    }
+    figure(
+        3,
+        "brute-force MAP learning: 973 conjunctions, the version space after each day of EnjoySport, the posterior on it",
+        "1 / size of the version space on it, zero elsewhere",
+        f"{', '.join(map(str, trace.n_possible.tolist()))}; {fractions(*set(after.posterior[after.possible]))} on it, zero elsewhere",
+        'bb.conjunctions(days, "play", values=can_be, labels=["no", "yes"]).trace(days, "play")',
+    )
+
+
+# Rows 4 and 5: beside them, tests/test_hypotheses.py has any data.
+
+
+def test_maximum_likelihood_with_gaussian_noise_is_the_least_squares_line(figure):
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0, 10, 50)
+    truth = 2 * x + 1 + rng.normal(0, 3, 50)
+    slopes, intercepts = (axis.ravel() for axis in np.meshgrid(np.linspace(0, 4, 401), np.linspace(-4, 6, 201)))
+    lines = bb.Hypotheses(len(slopes), likelihood="gaussian", noise=3.0)
+    after = lines.update(predictions=x[:, None] * slopes + intercepts, target=truth)
+    squares = ((x[:, None] * slopes + intercepts - truth[:, None]) ** 2).sum(axis=0)
+    best, least = after.ml, int(squares.argmin())
+    assert best == least
+    figure(
+        4,
+        "maximum likelihood with Gaussian noise: the best of 80,601 lines through 50 points, and that of least squares",
+        "the same",
+        f"{slopes[best]:.2f} x + {intercepts[best]:.2f}; {slopes[least]:.2f} x + {intercepts[least]:.2f}",
+        'bb.Hypotheses(80_601, likelihood="gaussian", noise=3.0).update(predictions=lines, target=y).ml',
+    )
+
+
+def test_maximum_likelihood_of_outcomes_is_the_least_cross_entropy(figure):
+    rng = np.random.default_rng(5)
+    x = rng.normal(0, 2, 200)
+    survived = rng.random(200) < 1 / (1 + np.exp(-(1.5 * x - 1)))
+    slopes, intercepts = (axis.ravel() for axis in np.meshgrid(np.linspace(0, 4, 201), np.linspace(-3, 3, 121)))
+    shares = 1 / (1 + np.exp(-(x[:, None] * slopes + intercepts)))
+    after = bb.Hypotheses(len(slopes), likelihood="bernoulli").update(predictions=shares, target=survived)
+    entropy = -np.where(survived[:, None], np.log(shares), np.log1p(-shares)).sum(axis=0)
+    best, least = after.ml, int(entropy.argmin())
+    assert best == least
+    figure(
+        5,
+        "maximum likelihood for probabilities: the best of 24,321 curves for 200 outcomes, and that of least cross-entropy",
+        "the same",
+        f"1 / (1 + exp(-({slopes[best]:.2f} x {intercepts[best]:+.2f}))) by both, "
+        f"{-after.log_likelihood[best]:.3f} and {entropy[least]:.3f} nats",
+        'bb.Hypotheses(24_321, likelihood="bernoulli").update(predictions=curves, target=outcomes).ml',
+    )
+
+
+# Row 6: hypothesis spaces
+
+
+def test_the_most_probable_conjunction_is_the_one_of_least_description_length(figure):
+    weather = bb.datasets.play_tennis()
+    space = bb.conjunctions(
+        weather, "play", labels=["yes", "no"], likelihood="label_noise", noise=0.1, prior="description_length"
+    )
+    after = space.update(weather, "play")
+    assert after.map == after.mdl == "outlook=sunny, humidity=high"
+    bits = after.description_length
+    best, nothing = (list(after.names).index(name) for name in (after.mdl, "nothing"))
+    assert bits[best] == pytest.approx(bits.min())
+    # None to four conditions or nothing at all, two features of four, one value of three and one of two.
+    hypothesis = np.log2(6) + np.log2(6) + np.log2(3) + np.log2(2)
+    labels = -12 * np.log2(0.9) - 2 * np.log2(0.1)  # twelve days right, two wrong
+    assert bits[best] == pytest.approx(hypothesis + labels)
+    assert bits[nothing] == pytest.approx(np.log2(6) - 9 * np.log2(0.9) - 5 * np.log2(0.1))
+    figure(
+        6,
+        "minimum description length: days without tennis, one label in ten wrong; bits of the hypothesis and of the labels",
+        "MDL = MAP",
+        f"{after.mdl} by both: {hypothesis:.2f} + {labels:.2f} bits; of no rule at all {bits[nothing]:.2f}",
+        'bb.conjunctions(weather, "play", prior="description_length", …).update(weather, "play").mdl',
+    )
+
+
+# Row 7: hypothesis spaces
+
+
+def test_the_bayes_optimal_answer_is_not_that_of_the_most_probable_hypothesis(figure):
+    three = bb.Hypotheses(["h1", "h2", "h3"], prior=[0.4, 0.3, 0.3], labels=["+", "-"])
+    votes = dict(zip(three.names, "+--", strict=True))
+    says = votes[three.map]
+    (answer,) = three.bayes_optimal(predictions=list(votes.values()))
+    shares = three.predictive(predictions=list(votes.values()))[0]
+    assert (says, answer) == ("+", "-")
+    assert shares == pytest.approx(np.array([0.4, 0.6]))
+    figure(
+        7,
+        "Bayes optimal classifier: posteriors .4, .3, .3, votes +, -, -; the MAP hypothesis's answer, and the most probable one",
+        "+; - with .6",
+        f"{says}; {answer} with {shares[1]:.1f}",
+        'space.bayes_optimal(predictions=["+", "-", "-"])',
+    )
+
+
+# Row 8: hypothesis spaces
+
+
+def test_gibbs_errs_at_most_twice_as_often_as_bayes_optimal(figure):
+    rng = np.random.default_rng(8)
+    table = {"x": np.arange(30.0)}
+    space = bb.thresholds(table)
+    errors = np.empty((2_000, 2))
+    for i in range(len(errors)):
+        target = space.gibbs(table, seed=i)  # before any row: drawn from the prior
+        known = rng.integers(0, 30, 3)
+        after = space.update({"x": table["x"][known]}, target[known])
+        for j, answers in enumerate([after.gibbs(table, seed=10_000 + i), after.bayes_optimal(table)]):
+            errors[i, j] = (answers != target).mean()
+    gibbs, optimal = errors.mean(axis=0)
+    ratio = gibbs / optimal
+    margin = 1.96 * (errors[:, 0] - ratio * errors[:, 1]).std() / optimal / np.sqrt(len(errors))
+    assert 1.0 < ratio + margin <= 2.0
+    figure(
+        8,
+        "Gibbs algorithm: its error and the Bayes-optimal one, three rows known, 2,000 targets drawn from 60 thresholds",
+        "at most twice",
+        f"{gibbs:.3f} and {optimal:.3f}: {ratio:.2f} ± {margin:.2f} times",
+        "space.gibbs(rows, seed=i), space.bayes_optimal(rows)",
+    )
+
+
 # Row 9
 
 
