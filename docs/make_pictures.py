@@ -154,7 +154,12 @@ def bandwidth() -> Display:
 def posterior() -> Display:
     flowers = {name.removesuffix(", cm"): values for name, values in iris().items()}
     space = bb.thresholds(
-        flowers, "species", labels=["other", "virginica"], likelihood="label_noise", noise=0.1, prior="description_length"
+        flowers,
+        "species",
+        labels=["other", "virginica"],
+        likelihood="label_noise",
+        noise=0.1,
+        prior="description_length",
     )
     mixed = np.random.default_rng(0).permutation(150)[:60]
     rows = {name: np.asarray(values)[mixed] for name, values in flowers.items()}

@@ -107,11 +107,12 @@ def test_enjoy_sport_shrinks_the_version_space_to_six_of_973(figure):
         "temp=warm, wind=strong",
         "sky=sunny, temp=warm, wind=strong",
     }
+    on_it = fractions(*set(after.posterior[after.possible]))
     figure(
         3,
         "brute-force MAP learning: 973 conjunctions, the version space after each day of EnjoySport, the posterior on it",
         "1 / size of the version space on it, zero elsewhere",
-        f"{', '.join(map(str, trace.n_possible.tolist()))}; {fractions(*set(after.posterior[after.possible]))} on it, zero elsewhere",
+        f"{', '.join(map(str, trace.n_possible))}; {on_it} on it, zero elsewhere",
         'bb.conjunctions(days, "play", values=can_be, labels=["no", "yes"]).trace(days, "play")',
     )
 
