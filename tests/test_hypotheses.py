@@ -21,6 +21,7 @@ from banbury.errors import (
     BadSetting,
     BadValue,
     BanburyError,
+    DuplicateColumn,
     ImpossibleEvidence,
     LengthMismatch,
     UnknownColumn,
@@ -329,6 +330,20 @@ def test_rows_may_be_a_matrix_numbers_or_an_iterator():
     assert space.bayes_optimal(np.array([2, 3])).tolist() == [False, True]
 
 
+def test_dates_are_texts_whatever_their_unit():
+    days = pd.DataFrame({"day": pd.to_datetime(["2026-01-01", "2026-01-02"]), "late": [True, False]})
+    space = bb.conjunctions(days, "late")
+    seconds = days.assign(day=days["day"].astype("datetime64[s]"))
+    assert space.update(days, "late").version_space == space.update(seconds, "late").version_space
+    assert len(space.update(days, "late").version_space) == 1
+
+
+def test_numbers_among_texts_stay_numbers():
+    mixed = bb.Hypotheses(2, labels=["a", 1])
+    assert mixed.update(predictions=[["a", 1]], target=[1]).version_space == [1]
+    assert mixed.update(predictions=(row for row in [["a", 1]]), target=["a"]).version_space == [0]
+
+
 def test_an_empty_batch_teaches_nothing():
     for space, empty in [(sports(), []), (sports(), {"sky": []}), (three(), np.empty((0, 3)))]:
         given_as = {"predictions": empty} if isinstance(empty, np.ndarray) else {"rows": empty}
@@ -450,7 +465,7 @@ def test_a_space_prints_the_best_and_how_many_more():
         (lambda: bb.Hypotheses([]), BadSetting, "one at least"),
         (lambda: bb.Hypotheses({}), BadSetting, "one at least"),
         (lambda: bb.Hypotheses(0), BadSetting, "a number from 1"),
-        (lambda: bb.Hypotheses("abc"), BadSetting, "functions of a row, names"),
+        (lambda: bb.Hypotheses("abc"), BadSetting, "a list of functions or of names"),
         (lambda: bb.Hypotheses(["a", "a"]), BadSetting, "there twice. Got 'a'"),
         (lambda: bb.Hypotheses(["a", print]), BadSetting, "all functions of a row, or all names. Got 'a'"),
         (lambda: bb.Hypotheses({"a": 1}), BadSetting, "all functions of a row"),
@@ -458,9 +473,10 @@ def test_a_space_prints_the_best_and_how_many_more():
         (lambda: bb.Hypotheses(2, [0.5, 0.4]), BadPrior, "sum to 0.9, and must sum to 1"),
         (lambda: bb.Hypotheses(2, [0.5, np.nan]), BadValue, "prior of hypothesis 1 is nan"),
         (lambda: bb.Hypotheses(2, [1.5, -0.5]), BadValue, "prior of hypothesis 1 is -0.5"),
-        (lambda: bb.Hypotheses(2, [0.5, "x"]), BadValue, "prior of hypothesis 0"),
+        (lambda: bb.Hypotheses(2, [0.5, "x"]), BadValue, "prior of hypothesis 1 is 'x'"),
         (lambda: bb.Hypotheses(2, [1.0]), LengthMismatch, r"the shape \(1,\), and there are 2 hypotheses"),
-        (lambda: bb.Hypotheses(2, 0.5), LengthMismatch, "there are 2 hypotheses"),
+        (lambda: bb.Hypotheses(2, 0.5), BadSetting, "the prior must be a number for each hypothesis"),
+        (lambda: bb.Hypotheses(2, None), BadSetting, "the prior must be a number for each hypothesis"),
         (lambda: bb.Hypotheses(2, "flat"), BadSetting, "prior must be one of 'uniform'"),
         (lambda: bb.Hypotheses(["a"], {"b": 1.0}), UnknownHypothesis, "names 'b'"),
         (lambda: bb.Hypotheses(["a", "b"], {"b": 1.0}), UnknownHypothesis, "no number for 'a'"),
@@ -476,7 +492,8 @@ def test_a_space_prints_the_best_and_how_many_more():
         (lambda: bb.Hypotheses(2, labels=["a"]), BadSetting, "two at least, each once"),
         (lambda: bb.Hypotheses(2, labels=["a", "a"]), BadSetting, "each once"),
         (lambda: bb.Hypotheses(2, labels=["a", np.nan]), BadSetting, "texts, numbers or booleans"),
-        (lambda: bb.Hypotheses(2, labels="ab"), BanburyError, "one value per row|this is 'ab'"),
+        (lambda: bb.Hypotheses(2, labels="ab"), BadSetting, "labels must be a list. Got 'ab'"),
+        (lambda: bb.Hypotheses(2, labels=None), BadSetting, "labels must be a list. Got None"),
         (lambda: bb.Hypotheses(2, labels=[1, 2, 3], likelihood="bernoulli"), BadSetting, "two, each once"),
     ],
 )
@@ -576,13 +593,19 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
         (lambda days: bb.conjunctions(days, features=[]), BadSetting, "one at least"),
         (lambda days: bb.conjunctions(days, features=["sky", "sky"]), BadSetting, "each once"),
         (lambda days: bb.conjunctions([1, 2]), BadSetting, "rows without columns"),
-        (lambda days: bb.conjunctions("days.csv"), TypeError, "cannot read rows from str"),
+        (lambda days: bb.conjunctions("days.csv"), BadSetting, "rows must be a frame, a mapping of columns"),
         (lambda days: bb.conjunctions(days, values={"sky": ["sunny"]}), UnknownValue, "'rainy'"),
         (lambda days: bb.conjunctions(days, values={"skies": ["sunny"]}), BadSetting, "features that are used"),
         (lambda days: bb.conjunctions(days, conditions=-1), BadSetting, "conditions must be a whole number"),
         (lambda days: bb.conjunctions(days, labels=["a", "b", "c"]), BadSetting, "labels must be two"),
         (lambda days: bb.conjunctions(days, likelihood="gaussian", noise=1), BadSetting, "'noise_free', 'label_noise'"),
         (lambda days: bb.conjunctions({f"c{i}": [0, 1] for i in range(20)}), BadSetting, "3,486,784,402 hypotheses"),
+        (lambda days: bb.conjunctions(days, features="sky"), BadSetting, "features must be a list. Got 'sky'"),
+        (lambda days: bb.conjunctions({"a": [[1], [2]]}), BadSetting, r"column 'a' must be one of texts.* Got \[1\]"),
+        (lambda days: bb.conjunctions({"a": 1, "b": [1]}), BanburyError, "column 'a' is 1, and a column is a list"),
+        (lambda days: bb.conjunctions(pd.DataFrame([[1, 2]], columns=["a", "a"])), DuplicateColumn, "named 'a'"),
+        (lambda days: bb.conjunctions(days, values={"sky": "sunny"}), BadSetting, "the values of 'sky' must be a list"),
+        (lambda days: bb.thresholds(np.array(3)), BadSetting, "rows must be a frame"),
         (lambda days: bb.thresholds(days), BadValue, "row 0 of column 'sky' holds 'sunny'"),
         (lambda days: bb.thresholds({"x": [1, 2]}, cuts=1.5), BadSetting, "cuts must be a whole number"),
         (lambda days: bb.thresholds({"x": [1, 2]}, cuts={"x": [np.nan]}), BadSetting, "finite numbers"),

@@ -891,8 +891,7 @@ def unknown_hypothesis(
 def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> LengthMismatch:
     turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
     return LengthMismatch(
-        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses: give one for each of them, in every "
-        f"row.{turned}",
+        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them.{turned}",
         shape=shape,
     )
 

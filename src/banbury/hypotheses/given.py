@@ -21,33 +21,41 @@ Chosen = NDArray[np.intp] | None  # numbers of hypotheses; None: all of them
 
 LIKELIHOODS = ("noise_free", "label_noise", "gaussian", "bernoulli")
 MOST = 10_000_000  # hypotheses that are held
+ROUNDING = 1e-6  # by which a prior may miss one: single precision does
 
 
 class Rows:
     """Rows as they come: a frame, a mapping of columns or of one row's values, a matrix, or any rows one after another."""
 
     def __init__(self, data: Any, target: Any = None) -> None:
-        self._target = target
+        self._target = target if is_scalar(target) else None  # a column's name, or the targets themselves
         self._rows: Any = None
         self.columns: dict[Any, Array] = {}
         names = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's, or pandas' and Polars'
         if names is not None or isinstance(data, Mapping):
             self._read_columns(data, list(data if names is None else names))
-        elif isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
-            self._read_rows(data)
+        elif is_scalar(data) or (isinstance(data, np.ndarray) and not data.ndim):
+            raise errors.bad_setting("rows", data, "a frame, a mapping of columns, a list of rows or an array")
         else:
-            raise errors.unreadable_data(data)
+            self._read_rows(data)
 
     def _read_columns(self, data: Any, names: list[Any]) -> None:
-        one = isinstance(data, Mapping) and all(is_scalar(data[name]) for name in names)
-        self.columns = {name: vector([data[name]] if one else data[name]) for name in names}
+        if len(set(names)) < len(names):
+            raise errors.duplicate_column(next(name for name in names if names.count(name) > 1))
+        if isinstance(data, Mapping):
+            scalars = [name for name in names if is_scalar(data[name])]
+            if len(scalars) == len(names):  # one row
+                data = {name: [data[name]] for name in names}
+            elif scalars:
+                raise errors.scalar_for_column(str(scalars[0]), data[scalars[0]])
+        self.columns = {name: vector(data[name]) for name in names}
         self._length = len(self.columns[names[0]]) if names else 0
         for name, column in self.columns.items():
             if len(column) != self._length:
                 raise errors.uneven_columns(str(names[0]), self._length, str(name), len(column))
 
     def _read_rows(self, data: Iterable[Any]) -> None:
-        self._rows = data if isinstance(data, np.ndarray) and data.ndim else list(data)
+        self._rows = data if isinstance(data, np.ndarray) else list(data)
         self._length = len(self._rows)
         if isinstance(data, np.ndarray) and data.ndim == 2:
             self.columns = {j: data[:, j] for j in range(data.shape[1])}
@@ -62,11 +70,7 @@ class Rows:
         """The rows one by one, for functions of a row; a row of a table is a mapping, without the target's column."""
         if self._rows is not None:
             return self._rows
-        columns = {
-            name: column.tolist()
-            for name, column in self.columns.items()
-            if not (isinstance(self._target, str) and name == self._target)
-        }
+        columns = {name: column.tolist() for name, column in self.columns.items() if name != self._target}
         return [{name: values[row] for name, values in columns.items()} for row in range(len(self))]
 
     def column(self, name: Any) -> Array:
@@ -76,14 +80,16 @@ class Rows:
             raise errors.unknown_column(name, list(self.columns))
         return self.columns[name]
 
-    def features(self, named: Iterable[Any] | None, target: str | None) -> list[Any]:
+    def features(self, named: Iterable[Any] | None, target: Any) -> list[Any]:
         """The columns that hypotheses are about."""
         if not self.columns:
             wanted = "a frame, a mapping of columns, a list of records or a 2-D array"
             raise errors.bad_setting("the table", "rows without columns", wanted)
         if target is not None:
             self.column(target)
-        chosen = [name for name in self.columns if name != target] if named is None else vector(named).tolist()
+        chosen = (
+            [name for name in self.columns if name != target] if named is None else vector(named, "features").tolist()
+        )
         for name in chosen:
             self.column(name)
         if not chosen or len(set(chosen)) < len(chosen):
@@ -132,8 +138,8 @@ def named(hypotheses: Any) -> tuple[Sequence[Any], Asked | None]:
             raise errors.bad_setting("hypotheses", hypotheses, f"a number from 1 to {MOST:,}")
         return range(int(hypotheses)), None
     if isinstance(hypotheses, (str, bytes)) or not isinstance(hypotheses, Iterable):
-        raise errors.bad_setting("hypotheses", hypotheses, "functions of a row, names, or how many there are")
-    given = dict(hypotheses) if isinstance(hypotheses, Mapping) else list(hypotheses)
+        raise errors.bad_setting("hypotheses", hypotheses, "a list of functions or of names, or how many there are")
+    given = dict(hypotheses) if isinstance(hypotheses, Mapping) else [plain(each) for each in hypotheses]
     things = list(given.values()) if isinstance(given, dict) else given
     if not things:
         raise errors.bad_setting("hypotheses", given, "one at least")
@@ -180,7 +186,7 @@ def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
         return np.full(len(names), -log(len(names)))
     shares = _of_each("prior", prior, names)
     total = float(shares.sum())
-    if abs(total - 1.0) > 1e-9:
+    if abs(total - 1.0) > ROUNDING:
         raise errors.bad_prior(total)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares / total))
@@ -189,6 +195,8 @@ def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
 def _of_each(what: str, given: Any, names: Sequence[Any]) -> Real:
     """A number from 0 up for each hypothesis."""
     array = matrix(by_name(f"the {what}", given, names) if isinstance(given, Mapping) else given)
+    if array.ndim == 0:
+        raise errors.bad_setting(f"the {what}", given, "a number for each hypothesis")
     if array.shape != (len(names),):
         raise errors.unlike_hypotheses(f"the {what}", array.shape, len(names))
     values = floats(array)
@@ -224,7 +232,7 @@ def checked_noise(likelihood: Any, noise: Any) -> float:
 
 
 def checked_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
-    found = tuple(vector(labels).tolist())
+    found = tuple(vector(labels, "labels").tolist())
     usable = all(is_hashable(label) and not is_missing(label) for label in found)
     if not usable or len(set(found)) < max(len(found), 2) or (likelihood == "bernoulli" and len(found) != 2):
         how_many = "two" if likelihood == "bernoulli" else "two at least"
@@ -248,22 +256,26 @@ def codes(values: Array, labels: Sequence[Any]) -> Array:
 
 def matrix(given: Any) -> Array:
     """An array of numbers, texts or objects; ragged ones are refused."""
-    try:
+    if hasattr(given, "__array__") or is_scalar(given):
         return np.asarray(given)
+    given = list(given)
+    try:
+        array = np.array(given)
+        return np.array(given, dtype=object) if array.dtype.kind in "US" else array  # numbers are not made texts
     except ValueError:
         lengths = [len(row) if hasattr(row, "__len__") else 1 for row in given]
         row = next((r for r, length in enumerate(lengths) if length != lengths[0]), 0)
         raise errors.ragged_rows(row, lengths[row], lengths[0]) from None
 
 
-def vector(values: Any) -> Array:
-    """One value per row. A list stays what it is: numbers among texts are not made texts."""
-    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise errors.not_a_column(values)
+def vector(values: Any, setting: str | None = None) -> Array:
+    """One value per row, or those of a setting. A list stays what it is: numbers among texts are not made texts."""
+    if is_scalar(values) or isinstance(values, Mapping):
+        raise errors.not_a_column(values) if setting is None else errors.bad_setting(setting, values, "a list")
     array = np.asarray(values) if hasattr(values, "__array__") else objects(list(values))
     if array.ndim != 1:
         raise errors.not_one_column(array.shape)
-    return array
+    return array.astype("datetime64[us]").astype(str) if array.dtype.kind == "M" else array  # dates are texts
 
 
 def objects(values: list[Any]) -> Array:

@@ -24,6 +24,7 @@ from banbury.hypotheses.given import (
     check_whole,
     codes,
     floats,
+    is_hashable,
     is_missing,
     log_prior,
     plain,
@@ -37,7 +38,7 @@ ANYTHING, NOTHING = 0, 1  # the conditions that hold of every row, and of none
 
 def conjunctions(
     table: Any,
-    target: str | None = None,
+    target: Any = None,
     *,
     features: Iterable[Any] | None = None,
     values: Mapping[Any, Iterable[Any]] | None = None,
@@ -77,7 +78,7 @@ def conjunctions(
 
 def thresholds(
     table: Any,
-    target: str | None = None,
+    target: Any = None,
     *,
     features: Iterable[Any] | None = None,
     cuts: int | Mapping[Any, Iterable[float]] | None = None,
@@ -210,7 +211,7 @@ class _Above:
 def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any, labels: Any) -> Hypotheses:
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
-    labels = vector(labels)
+    labels = vector(labels, "labels")
     if len(labels) != 2:
         wanted = "two: of rows that do not fulfil a hypothesis, and of those that do"
         raise errors.bad_setting("labels", labels.tolist(), wanted)
@@ -248,10 +249,14 @@ def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp
 
 def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[Any]:
     """The values of a column, in the order in which they come; or those declared, among which they must be."""
-    seen = list(dict.fromkeys(plain(value) for value in column.tolist() if not is_missing(value)))
+    found = [plain(value) for value in column.tolist() if not is_missing(value)]
+    for value in found:
+        if not is_hashable(value):
+            raise errors.bad_setting(f"column {name!r}", value, "one of texts, numbers or booleans")
+    seen = list(dict.fromkeys(found))
     if declared is None:
         return seen
-    values = list(dict.fromkeys(vector(declared).tolist()))
+    values = list(dict.fromkeys(vector(declared, f"the values of {name!r}").tolist()))
     for value in seen:
         if value not in values:
             raise errors.unknown_value(value, str(name), values)
@@ -267,7 +272,7 @@ def _cuts(values: Real) -> Real:
 
 
 def _declared_cuts(name: Any, given: Iterable[float]) -> Real:
-    cuts = floats(vector(given))
+    cuts = floats(vector(given, f"the cuts of {name!r}"))
     if not np.isfinite(cuts).all():
         raise errors.bad_setting(f"the cuts of {name!r}", list(given), "finite numbers")
     return np.unique(cuts)

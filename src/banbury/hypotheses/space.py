@@ -26,6 +26,7 @@ from banbury.hypotheses.given import (
     checked_noise,
     codes,
     floats,
+    is_scalar,
     log_prior,
     matrix,
     named,
@@ -311,7 +312,7 @@ class Hypotheses:
             raise errors.bad_setting("target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Rows(rows, target)
         said = self._said(table, predictions)
-        column = table.column(target) if isinstance(target, str) and table is not None else vector(target)
+        column = table.column(target) if is_scalar(target) and table is not None else vector(target)
         if len(column) != said.n_rows:
             raise errors.length_mismatch("targets", len(column), said.n_rows)
         truth = self._truth(column)
@@ -454,8 +455,8 @@ class Hypotheses:
     def _matrix(self, given: Any, what: str) -> Array:
         """Rows × hypotheses; a single row may be given as it is."""
         found = matrix(given)
-        if found.ndim == 1 and len(found) == len(self):
-            found = found[None, :]
+        if found.ndim == 1 and len(found) in (0, len(self)):
+            found = found.reshape(-1, len(self))
         if found.ndim != 2 or found.shape[1] != len(self):
             raise errors.unlike_hypotheses(what, found.shape, len(self))
         return found
