@@ -194,7 +194,10 @@ def test_rows_in_any_order_and_in_any_batches_come_to_the_same(drawn, data):
 
 
 @given(
-    st.lists(st.lists(st.floats(-1e300, 1e300) | st.just(-np.inf), min_size=3, max_size=3), max_size=5),
+    st.lists(
+        st.lists(st.floats(-1e300, 1e300) | st.sampled_from([-1e300, 1e20, -np.inf]), min_size=3, max_size=3),
+        max_size=5,
+    ),
     st.sampled_from([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [1e-300, 0.5, 0.5]]),
 )
 def test_posteriors_sum_to_one_and_are_never_nan_however_far_apart_likelihoods_are(logs, prior):
@@ -209,6 +212,9 @@ def test_posteriors_sum_to_one_and_are_never_nan_however_far_apart_likelihoods_a
     assert not np.isnan(after.log_posterior).any()
     assert not np.isnan(after.description_length).any()
     assert np.isfinite(after.log_evidence)
+    assert np.exp(after.log_posterior).sum() == pytest.approx(1.0, abs=1e-12)
+    trace = space.trace(log_likelihoods=np.array(logs).reshape(-1, 3))
+    assert trace.posteriors.sum(axis=1) == pytest.approx(np.ones(len(logs) + 1), abs=1e-12)
 
 
 @given(labelled(), st.data())

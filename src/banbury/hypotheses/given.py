@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, log
 from numbers import Number
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,7 @@ class Rows:
         return chosen
 
 
+@runtime_checkable
 class Asked(Protocol):
     """Hypotheses that can be asked about rows."""
 
@@ -133,6 +134,8 @@ class Functions:
 
 def named(hypotheses: Any) -> tuple[Sequence[Any], Asked | None]:
     """The names of the hypotheses, and what can be asked about rows, if anything can."""
+    if isinstance(hypotheses, Asked) and isinstance(hypotheses, Sequence):  # as a generator makes them
+        return hypotheses, hypotheses
     if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
         if not 1 <= hypotheses <= MOST:
             raise errors.bad_setting("hypotheses", hypotheses, f"a number from 1 to {MOST:,}")

@@ -26,7 +26,6 @@ from banbury.hypotheses.given import (
     floats,
     is_hashable,
     is_missing,
-    log_prior,
     plain,
     vector,
 )
@@ -216,7 +215,7 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
         wanted = "two: of rows that do not fulfil a hypothesis, and of those that do"
         raise errors.bad_setting("labels", labels.tolist(), wanted)
     bits = lengths if isinstance(prior, str) and prior == "description_length" else None
-    return Hypotheses.made(rules, rules, log_prior(rules, prior, bits), likelihood, noise, labels)
+    return Hypotheses(rules, prior, lengths=bits, likelihood=likelihood, noise=noise, labels=labels)
 
 
 def _how_many(sizes: Sequence[int]) -> list[int]:

@@ -68,7 +68,7 @@ class Hypotheses:
     likelihood: Likelihood
     noise: float
     labels: tuple[Any, ...]
-    asked: Asked | None  # None: hypotheses known by name only
+    _asked: Asked | None  # None: hypotheses known by name only
 
     def __init__(
         self,
@@ -81,27 +81,15 @@ class Hypotheses:
         labels: Iterable[Any] = (False, True),
     ) -> None:
         names, asked = named(hypotheses)
-        self._begin(names, asked, log_prior(names, prior, lengths), likelihood, noise, labels)
-
-    @classmethod
-    def made(
-        cls, names: Sequence[Any], asked: Asked, log_prior: Real, likelihood: Any, noise: Any, labels: Any
-    ) -> Self:
-        """A space of hypotheses that a generator has made."""
-        space = object.__new__(cls)
-        space._begin(names, asked, log_prior, likelihood, noise, labels)
-        return space
-
-    def _begin(self, names: Sequence[Any], asked: Any, prior: Real, likelihood: Any, noise: Any, labels: Any) -> None:
         self._set(
             names=names,
-            log_prior=prior,
+            log_prior=log_prior(names, prior, lengths),
             log_likelihood=np.zeros(len(names)),
             n_rows=0,
             likelihood=likelihood,
             noise=checked_noise(likelihood, noise),
             labels=checked_labels(labels, likelihood),
-            asked=asked,
+            _asked=asked,
         )
 
     def _set(self, **values: Any) -> None:
@@ -128,11 +116,19 @@ class Hypotheses:
         return self.log_prior + self.log_likelihood
 
     @cached_property
+    def _scale(self) -> tuple[float, float]:
+        """The highest log joint, and the logarithm of the sum of all joints in parts of it; together they are log P(rows).
+
+        Apart they lose nothing: beside −1e20 the second would not be seen.
+        """
+        joint = self.log_joint
+        top = float(joint.max())
+        return top, float(np.log(np.exp(joint - top).sum()))
+
+    @property
     def log_evidence(self) -> float:
         """log P(rows): the likelihoods, averaged over the prior."""
-        joint = self.log_joint
-        top = joint.max()
-        return float(top + np.log(np.exp(joint - top).sum()))
+        return sum(self._scale)
 
     @cached_property
     def posterior(self) -> Real:
@@ -151,7 +147,8 @@ class Hypotheses:
     @property
     def log_posterior(self) -> Real:
         """log P(h | rows), which goes on where the probability itself is too small for a number; −inf is impossible."""
-        return self.log_joint - self.log_evidence
+        top, rest = self._scale
+        return self.log_joint - top - rest
 
     @property
     def map(self) -> Any:
@@ -263,11 +260,11 @@ class Hypotheses:
         last, highest, told = self, np.full(len(self), -np.inf), []
         for last in self._steps(evidence):
             np.maximum(highest, last.log_posterior, out=highest)
-            told.append((last.log_evidence, last.possible.sum()))
+            told.append((*last._scale, last.possible.sum()))
         kept = np.arange(len(self)) if len(self) <= most else np.lexsort((-last.log_joint, -highest))[:most]
-        each = [self.log_joint[kept]] + [evidence.of(slice(r, r + 1), kept) for r in range(evidence.n_rows)]
-        log_evidence, n_possible = np.array(told).T
-        posteriors = np.exp(np.cumsum(each, axis=0) - log_evidence[:, None])
+        each = [self.log_likelihood[kept]] + [evidence.of(slice(r, r + 1), kept) for r in range(evidence.n_rows)]
+        tops, rests, n_possible = np.array(told).T
+        posteriors = np.exp(self.log_prior[kept] + np.cumsum(each, axis=0) - tops[:, None] - rests[:, None])
         return Trace([self.names[h] for h in kept.tolist()], posteriors, n_possible.astype(np.int64), self, last)
 
     def _steps(self, evidence: _Evidence) -> Iterator[Self]:
@@ -448,9 +445,9 @@ class Hypotheses:
         if predictions is not None:
             given = self._matrix(predictions, "predictions")
             return Said(len(given), lambda part, chosen: given[part] if chosen is None else given[part, chosen])
-        if self.asked is None:
+        if self._asked is None:
             raise errors.known_by_name_only()
-        return self.asked.on(rows if isinstance(rows, Rows) else Rows(rows))
+        return self._asked.on(rows if isinstance(rows, Rows) else Rows(rows))
 
     def _matrix(self, given: Any, what: str) -> Array:
         """Rows × hypotheses; a single row may be given as it is."""
