@@ -116,6 +116,7 @@ class Said:
     n_rows: int
     of: Callable[[slice, Chosen], Array]  # predictions of some rows by some hypotheses, rows × hypotheses
     mistakes: Callable[[slice, Array, Chosen], Array] | None = None
+    at_once: int = 8  # rows that cost little more than one
 
 
 class Functions:

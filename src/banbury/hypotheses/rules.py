@@ -152,7 +152,10 @@ class _Rules(Sequence[str]):
             wrong = words(part, chosen) ^ _packed(truth[:, None].astype(np.bool_))
             return np.asarray(_n_bits(wrong).sum(axis=0, dtype=np.int64))
 
-        return Said(len(rows), lambda part, chosen: _unpacked(words(part, chosen), part.stop - part.start), mistakes)
+        def said(part: slice, chosen: Chosen) -> Array:
+            return _unpacked(words(part, chosen), part.stop - part.start)
+
+        return Said(len(rows), said, mistakes, 64)
 
 
 def _packed(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:

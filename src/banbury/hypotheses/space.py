@@ -35,6 +35,7 @@ from banbury.hypotheses.given import (
 )
 
 CELLS = 2**23  # of a block of predictions
+COLUMNS = 2**11  # hypotheses whose votes are counted together
 ALIKE = 1e-12  # scores that differ by less, in parts of their size, are equal
 LARGEST = 1e300  # a log-likelihood: a hundred million of them still have a sum
 
@@ -233,7 +234,7 @@ class Hypotheses:
         """
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
         total = self.log_likelihood
-        for part in _blocks(evidence.n_rows, len(self), evidence.least):
+        for part in _blocks(evidence.n_rows, len(self), evidence.at_once):
             before, total = total, total + evidence.of(part, None)
             if self._rules_out_all(total):
                 raise self._impossible(evidence, before, part)
@@ -320,7 +321,7 @@ class Hypotheses:
                 return self._of_mistakes(wrong, part.stop - part.start)
             return self._log_likelihood_of(self._checked(said, part, chosen), truth[part])
 
-        return _Evidence(said.n_rows, of, 8 if said.mistakes is None else 64)
+        return _Evidence(said.n_rows, of, said.at_once)
 
     def _outright(self, given: Any, what: str) -> _Evidence:
         """Likelihoods, or their logarithms, as they are given."""
@@ -388,15 +389,15 @@ class Hypotheses:
         """
         if self.likelihood == "gaussian":
             raise errors.bad_setting("likelihood", "gaussian", "one of labels here; bayes_optimal has the mean number")
-        said, heard = self._said(rows, predictions), np.flatnonzero(self.posterior)
-        shares, weights = np.empty((said.n_rows, len(self.labels))), self.posterior[heard]
-        for part in _blocks(said.n_rows, len(self)):
+        said, (heard, weights) = self._said(rows, predictions), self._heard()
+        shares = np.empty((said.n_rows, len(self.labels)))
+        for part in _blocks(said.n_rows, len(self), said.at_once):
             block = self._checked(said, part, heard)
             if self.likelihood == "bernoulli":
                 second = np.clip(block @ weights, 0.0, 1.0)
                 shares[part] = np.stack([1.0 - second, second], axis=1)
             else:
-                shares[part] = [np.bincount(row, weights, len(self.labels)) for row in block]
+                shares[part] = _votes(block, weights, len(self.labels))
         if self.noise:
             shares = (1.0 - self.noise) * shares + self.noise / (len(self.labels) - 1) * (1.0 - shares)
         return shares
@@ -411,10 +412,10 @@ class Hypotheses:
         if self.likelihood != "gaussian":
             shares = self.predictive(rows, predictions=predictions)
             return self._words((shares >= shares.max(axis=1, keepdims=True) - ALIKE).argmax(axis=1))
-        said, heard = self._said(rows, predictions), np.flatnonzero(self.posterior)
+        said, (heard, weights) = self._said(rows, predictions), self._heard()
         means = np.empty(said.n_rows)
-        for part in _blocks(said.n_rows, len(self)):
-            means[part] = self._checked(said, part, heard) @ self.posterior[heard]
+        for part in _blocks(said.n_rows, len(self), said.at_once):
+            means[part] = self._checked(said, part, heard) @ weights
         return means
 
     def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
@@ -430,10 +431,15 @@ class Hypotheses:
         drawn = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
         said = self._said(rows, predictions)
         answers = np.empty(said.n_rows, dtype=np.float64 if self.likelihood == "gaussian" else np.int64)
-        for part in _blocks(said.n_rows, len(self)):
+        for part in _blocks(said.n_rows, len(self), said.at_once):
             block = self._checked(said, part, drawn)[:, 0]
             answers[part] = block > 0.5 if self.likelihood == "bernoulli" else block
         return answers if self.likelihood == "gaussian" else self._words(answers)
+
+    def _heard(self) -> tuple[Chosen, Real]:
+        """The hypotheses that have a weight, and these."""
+        heard = np.flatnonzero(self.posterior)
+        return (None, self.posterior) if len(heard) == len(self) else (heard, self.posterior[heard])
 
     def _words(self, numbers: Array) -> Array:
         return vector(self.labels)[numbers]
@@ -522,7 +528,7 @@ class _Evidence:
 
     n_rows: int
     of: Callable[[slice, Chosen], Real]
-    least: int = 8  # rows at once
+    at_once: int = 8  # rows
 
 
 def _first_best(scores: Real) -> int:
@@ -531,11 +537,21 @@ def _first_best(scores: Real) -> int:
     return int((scores >= top - ALIKE * max(1.0, abs(top))).argmax()) if isfinite(top) else 0
 
 
-def _blocks(n_rows: int, width: int, least: int = 8) -> Iterator[slice]:
-    """As many rows at a time as fit."""
-    height = max(CELLS // width // least, 1) * least
+def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
+    """As many rows at a time as fit, by so many."""
+    height = max(CELLS // width // at_once, 1) * at_once
     for start in range(0, n_rows, height):
         yield slice(start, min(start + height, n_rows))
+
+
+def _votes(said: Array, weights: Real, n_labels: int) -> Real:
+    """The weight of each label in each row. A few hypotheses at a time stay in the processor's reach."""
+    shares = np.zeros((len(said), n_labels))
+    for start in range(0, len(weights), COLUMNS):
+        few = slice(start, start + COLUMNS)
+        for label in range(n_labels):
+            shares[:, label] += (said[:, few] == label) @ weights[few]
+    return shares
 
 
 def _rows(n: int) -> str:
