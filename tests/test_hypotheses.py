@@ -147,7 +147,7 @@ def test_conjunctions_are_those_of_the_twin_and_say_the_same(data):
 
 @given(
     st.lists(
-        st.floats(-1e300, 1e300) | st.none() | st.sampled_from([1.0, np.nextafter(1.0, 2), np.inf]),
+        st.floats(-1e300, 1e300) | st.none() | st.sampled_from([1.0, 1 + 2**-52, 1 + 2**-51, 5e-324, 1e-323, np.inf]),
         min_size=1,
         max_size=9,
     ),
@@ -286,6 +286,14 @@ def test_one_draw_of_gibbs_answers_all_rows_and_the_seed_decides():
     assert len({space.gibbs(table, seed=seed).sum() for seed in range(20)}) > 5
 
 
+def test_gibbs_answers_with_a_number_or_the_likelier_outcome():
+    first = bb.Hypotheses(["a", "b"], [1.0, 0.0], likelihood="gaussian", noise=1.0)
+    assert first.gibbs(predictions=[[1.5, 7.0], [2.5, 7.0]]).tolist() == [1.5, 2.5]
+    second = bb.Hypotheses(["a", "b"], [0.0, 1.0], likelihood="bernoulli", labels=["dies", "lives"])
+    assert second.gibbs(predictions=[[0.9, 0.2], [0.1, 0.8]]).tolist() == ["dies", "lives"]
+    assert second.bayes_optimal(predictions=[[0.9, 0.2], [0.1, 0.8]]).tolist() == ["dies", "lives"]
+
+
 # What is believed, and by whom
 
 
@@ -388,6 +396,8 @@ def test_of_equals_the_first_is_taken_whatever_rounding_says():
         for row in order:
             after = after.update(predictions=said[[row]], target=[truth[row]])
         assert (after.map, after.ml, after.mdl) == (0, 0, 0)
+    assert 0.1 + 0.2 > 0.3
+    assert bb.Hypotheses(2).update(log_likelihoods=[[0.3, 0.1], [0.0, 0.2]]).map == 0
     assert three().update(likelihoods=[3, 4, 4]).map == "h1"
     assert bb.Hypotheses(2).bayes_optimal(predictions=[True, False]).tolist() == [False]
 
@@ -442,6 +452,17 @@ def test_thousands_of_hypotheses_about_mushrooms_are_weighed_by_their_mistakes(m
         assert after.log_likelihood[h] == pytest.approx(wrong * np.log(0.1) + (8124 - wrong) * np.log(0.9))
     assert after.map == "odor=n"
     assert (after.bayes_optimal(mushroom) == mushroom["class"]).sum() == 8124 - 920
+
+
+def test_a_trace_keeps_those_that_rise_highest_and_counts_rows_on():
+    space = bb.Hypotheses(["early", "never", "late", "nor this"]).update(likelihoods=[1, 1, 1, 1])
+    trace = space.trace(likelihoods=[[9, 1, 1, 1], [1, 2, 90, 1]], most=2)
+    assert trace.names == ["late", "early"]
+    expected = [[1 / 4, 1 / 4], [1 / 12, 9 / 12], [90 / 102, 9 / 102]]
+    assert trace.posteriors == pytest.approx(np.array(expected))
+    assert trace.others == pytest.approx(1 - np.sum(expected, axis=1))
+    assert (trace.first.n_rows, trace.last.n_rows) == (1, 3)
+    assert trace.last.posterior == pytest.approx(np.array([9, 2, 90, 1]) / 102)
 
 
 def test_cuts_may_be_few_or_named():
@@ -566,6 +587,20 @@ def test_a_prediction_that_is_no_number_or_no_probability_is_refused(likelihood,
         space.update([1], [1])
     with pytest.raises(BadValue, match="'b' for row 0"):
         space.bayes_optimal([1])
+
+
+def test_a_wrong_prediction_is_named_in_whatever_block_and_by_whomever_it_stands(monkeypatch):
+    monkeypatch.setattr(space_module, "CELLS", 1)
+    said = np.array([["+", "-", "+"]] * 20 + [["+", "-", "x"]], dtype=object)
+    with pytest.raises(UnknownLabel, match="hypothesis 'h3' predicts 'x' for row 20"):
+        three(likelihood="label_noise", noise=0.1).update(predictions=said, target=["+"] * 21)
+    alone = bb.Hypotheses(["h1", "h2", "h3"], [0.0, 0.0, 1.0], labels=["+", "-"])
+    for answer in (alone.bayes_optimal, alone.gibbs):
+        with pytest.raises(UnknownLabel, match="hypothesis 'h3' predicts 'x' for row 20"):
+            answer(predictions=said)
+    numbers = bb.Hypotheses(["h1", "h2"], [0.0, 1.0], likelihood="gaussian", noise=1.0)
+    with pytest.raises(BadValue, match="hypothesis 'h2' for row 9 is nan"):
+        numbers.bayes_optimal(predictions=[[1.0, 2.0]] * 9 + [[1.0, np.nan]])
 
 
 def test_a_target_that_is_no_number_is_refused():
