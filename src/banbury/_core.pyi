@@ -55,6 +55,9 @@ def count_classes(
 ) -> tuple[Int, Real | None]:
     """Rows per class, (C,), and their weights, (C, 3)."""
 
+def has_twins(offsets: Int, columns: NDArray[np.int32], n_columns: int, threads: int) -> bool:
+    """Whether some row of a sparse matrix has a column twice; those of row i are columns[offsets[i]:offsets[i + 1]]."""
+
 def one_less(
     columns: Sequence[Column],
     origin: Real,
@@ -230,6 +233,12 @@ class Words:
         self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Real | None, whole: bool, threads: int
     ) -> Ids:
         """The twin of ``count``; raises NotThere, and changes nothing, where a sum would fall below zero."""
+
+    def with_columns(self, n_columns: int) -> Words:
+        """The same with an id for each of the first n_columns buckets, which are the columns of a matrix."""
+
+    def columns(self) -> Int:
+        """By bucket the id of its word, -1 where it has none."""
 
     def copy(self) -> Words:
         """The same, to be changed apart; it costs nothing until then."""

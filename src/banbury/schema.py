@@ -354,7 +354,8 @@ def of_one_family(batch: Batch, given: Family) -> Schema:
     names = batch.names
     if given.shape == "moments":
         origins, units = _scales(_sample(batch, names).rows)
-        features = tuple(map(Feature, names, repeat(given), origins.tolist(), units.tolist(), repeat("float")))
+        made: Any = map(Feature, names, repeat(given), origins.tolist(), units.tolist(), repeat("float"))  # type: ignore[arg-type]
+        features: tuple[Feature, ...] = tuple(made)
     else:
         features = tuple(Feature(name, given, kind=_kind(batch, name)) for name in names)
     schema = Schema(features, None, names, batch.named)
@@ -386,7 +387,9 @@ def _declared(
         if chosen is not None and chosen.block:
             blocks.append(block(several, chosen))
         elif isinstance(name, tuple):
-            raise errors.bad_setting("features", f"{name!r}: {given!r}", "a family of several columns for a block of them")
+            raise errors.bad_setting(
+                "features", f"{name!r}: {given!r}", "a family of several columns for a block of them"
+            )
         else:
             declared[several[0]] = chosen
     every = [name for each in blocks for name in each.columns] + list(declared)

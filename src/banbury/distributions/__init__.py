@@ -16,7 +16,8 @@ from banbury.distributions.poisson import Poisson
 from banbury.distributions.text import Text
 
 FAMILIES: dict[str, type[Family]] = {
-    family.name: family for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text, Occurrences)
+    family.name: family
+    for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text, Occurrences)
 }
 
 __all__ = [

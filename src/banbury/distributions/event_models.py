@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from banbury.sums import ROUNDING, Rows
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
-Alpha = TypeVar("Alpha", float, Real, float | Real)  # for all words, or one for each by its id
 
 MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
 TINY = np.finfo(float).tiny
@@ -76,7 +75,7 @@ class Weighed:
         """The sum of all counts in each class, each with ``a`` added; none below zero."""
         n_words, n_classes = self.words.n_words, self.words.n_classes
         if isinstance(a, np.ndarray):
-            return self.per_class + a[self.words.ids].sum()
+            return np.asarray(self.per_class + a[self.words.ids].sum())
         if a > 0 or (a == 0 and self.words.complete and not self.idf):
             return self.per_class + a * n_words
         result = np.zeros(n_classes)
@@ -92,12 +91,12 @@ def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
     return np.where(some, np.log(np.maximum(ratio, 1.0)), 0.0)
 
 
-def pseudo_count(how: How, alpha: Alpha) -> Alpha:
-    """What is added to every count; below zero only under map, where what falls below zero is taken as zero."""
+def pseudo_count(how: How, alpha: float | Real) -> Any:
+    """What is added to every count, a number or one for each word; below zero only under map, where what falls below zero is taken as zero."""
     if how == "mle":
         return 0.0
-    if isinstance(alpha, np.ndarray):
-        return np.maximum(alpha - 1.0, 0.0) if how == "map" else at_least(alpha)
+    if isinstance(alpha, np.ndarray) and how == "map":
+        return np.maximum(alpha - 1.0, 0.0)
     return alpha - 1.0 if how == "map" else at_least(alpha)
 
 
@@ -167,7 +166,9 @@ def change_multinomial(
     scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
 ) -> Scores:
     """The scores after the counts of these words changed, and with them the sums of each class; in place."""
-    total = np.maximum(counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY)  # 0 only without a word, and then of no consequence
+    total = np.maximum(
+        counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY
+    )  # 0 only without a word, and then of no consequence
     set_rows(scores, pairs, counts, a, complement=False)
     if scores.polya is not None:
         return Scores(scores.weights, scores.base, scores.constant, total)
@@ -228,8 +229,8 @@ def complement(weighed: Weighed, how: How, alpha: float | Real) -> Scores:
     return Scores(weights, complement_base(weighed.per_class, words.n_words, a), np.zeros(words.n_classes))
 
 
-def complement_pseudo_count(how: How, alpha: Alpha) -> Alpha:
-    return at_least(pseudo_count(how, alpha))  # type: ignore[no-any-return]
+def complement_pseudo_count(how: How, alpha: float | Real) -> Any:
+    return at_least(pseudo_count(how, alpha))
 
 
 def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
@@ -358,9 +359,7 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[R
     return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
 
 
-def drawn_bernoulli(
-    words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True
-) -> Scores:
+def drawn_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True) -> Scores:
     """One draw of P(word in text | class) from its Beta posterior, for all words and classes."""
     n_classes = words.n_classes
     weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)

@@ -46,9 +46,9 @@ class Gaussian(Family):
 
     Without a prior, mle, map and mean are the mean and the 1/n variance, which is at least 1e-9 of the column's variance
     over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
-    mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that floor, as
-    scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary linear. A class
-    without a value in the column takes the column's mean and variance.
+    mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that
+    floor, as scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary
+    linear. A class without a value in the column takes the column's mean and variance.
 
     >>> import banbury as bb
     >>> tally = bb.count({"length": [1.0, 3.0, 6.0, 8.0], "kind": ["a", "a", "b", "b"]}, target="kind")
@@ -85,7 +85,11 @@ class Gaussian(Family):
 
     def is_plain(self, how: How) -> bool:
         """Whether each class has its own mean and variance, and nothing else."""
-        return self.variance == "per class" and self.smoothing is None and (how == "mle" or (self.prior is None and how in ("map", "mean")))
+        return (
+            self.variance == "per class"
+            and self.smoothing is None
+            and (how == "mle" or (self.prior is None and how in ("map", "mean")))
+        )
 
     def _plain(self, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
         n, mean, spread = sums.n.value, sums.mean, sums.spread

@@ -30,8 +30,8 @@ UNUSED = np.random.default_rng(0)
 class Occurrences(Family):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
-    ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all other
-    classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0; None
+    ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
+    other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0; None
     takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is the
     pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
     the sum of their absolute values. A missing number counts nothing, or is an error if ``missing`` says so; a column that no row
@@ -98,13 +98,15 @@ class Occurrences(Family):
         if not isinstance(own, tuple):
             return float(own)  # type: ignore[arg-type]
         if len(own) != n_columns:
-            raise errors.bad_setting("alpha", f"{len(own)} numbers", f"one number, or one for each of {n_columns} columns")
+            raise errors.bad_setting(
+                "alpha", f"{len(own)} numbers", f"one number, or one for each of {n_columns} columns"
+            )
         return np.array(own)
 
     def words(self, sums: Words, n_columns: int) -> Vocabulary:
         """All columns, in order."""
         table: Any = sums.table
-        core = table.core if isinstance(table, Learned) else table
+        core: _core.Words = table.core if isinstance(table, Learned) else table
         if core.n_ids < n_columns:
             table = table.with_columns(n_columns)
             core = table.core if isinstance(table, Learned) else table
@@ -292,7 +294,7 @@ class Occurring:
     # Drawing
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
-        """A column after the other: as many occurrences as the class has on average, drawn one by one; or a coin for each column."""
+        """Column by column: as many occurrences as the class has on average, drawn one by one; or a coin for each."""
         family, n_columns = self.family, len(self.ids)
         if family.model == "complement":
             raise errors.bad_setting("model", "complement", "one to draw rows from, such as 'multinomial'")

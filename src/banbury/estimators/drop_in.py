@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,9 @@ from sklearn.utils.validation import _check_sample_weight, check_non_negative, c
 
 from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical, Gaussian, Occurrences
-from banbury.distributions.dirichlet import log
 from banbury.distributions.bernoulli import Flags
 from banbury.distributions.categorical import Tables
+from banbury.distributions.dirichlet import log
 from banbury.distributions.event_models import log_shares, pseudo_count
 from banbury.distributions.family import Family, How
 from banbury.distributions.gaussian import Normals
@@ -144,7 +144,7 @@ class _DropIn:
 
     # Learning
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[misc]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns from rows, and forgets all that was learned before."""
         batch = self._rows(X, y, reset=True)
@@ -158,7 +158,7 @@ class _DropIn:
         self.classes_, self._state = classes, state
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[misc]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come.
 
@@ -319,9 +319,7 @@ class _DropIn:
     def _refuse_unknown(self, own: Labels, known: Labels) -> None:
         inside = np.isin(own, known)
         if not inside.all():
-            raise ValueError(
-                f"The target label(s) {own[~inside]} in y do not exist in the initial classes {known}"
-            )
+            raise ValueError(f"The target label(s) {own[~inside]} in y do not exist in the initial classes {known}")
 
     def _weights(self, sample_weight: Any, batch: Batch) -> Real | None:
         if sample_weight is None:
@@ -480,8 +478,6 @@ class _Discrete(_DropIn):
         return self._off("class_log_prior_", lambda model: model.log_prior)
 
 
-
-
 class _Counting(_Discrete):
     """The three classes that count how often each column occurs."""
 
@@ -510,7 +506,7 @@ class _Counting(_Discrete):
 class MultinomialNB(_Counting, theirs.MultinomialNB):  # type: ignore[misc]
     """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none."""
 
-    _parameter_constraints: dict[str, Any] = {**theirs.MultinomialNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.MultinomialNB._parameter_constraints, **MISSING}
 
     def __init__(
         self,
@@ -534,7 +530,7 @@ class ComplementNB(_Counting, theirs.ComplementNB):  # type: ignore[misc]
     ``fit_prior=False`` leaves the prior out, as theirs always does; so does ``norm=True``, whose weights are no probabilities.
     """
 
-    _parameter_constraints: dict[str, Any] = {**theirs.ComplementNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.ComplementNB._parameter_constraints, **MISSING}
 
     def __init__(
         self,
@@ -583,7 +579,7 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
     numbers from 0 to 1, and none outside.
     """
 
-    _parameter_constraints: dict[str, Any] = {**theirs.BernoulliNB._parameter_constraints, **MISSING}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.BernoulliNB._parameter_constraints, **MISSING}
 
     def __init__(
         self,
@@ -622,8 +618,8 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
                 self._refuse(X)
                 value = float(values[~((values >= 0) & (values <= 1))].flat[0])
                 raise ValueError(
-                    f"BernoulliNB(binarize=None) takes numbers from 0 to 1, and X has {value:g}. Give binarize=0.0 to count what is "
-                    "above 0 as present."
+                    f"BernoulliNB(binarize=None) takes numbers from 0 to 1, and X has {value:g}. Give binarize=0.0 to count "
+                    "what is above 0 as present."
                 )
         return batch
 
@@ -666,7 +662,7 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     ``accept_sparse=True``: so are sparse matrices. ``missing="skip"``: a missing value says nothing.
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **theirs.CategoricalNB._parameter_constraints,
         **MISSING,
         "categories": [StrOptions({"codes", "any"})],
@@ -828,7 +824,13 @@ def _whole(batch: Matrix) -> Batch:
     if array.dtype.kind != "f":
         return batch
     columns = {
-        name: Coded(Codes(np.where(np.isnan(column), -1, column).astype(np.int64), 0, range(int(np.nanmax(column, initial=-1)) + 1)))
+        name: Coded(
+            Codes(
+                np.where(np.isnan(column), -1, column).astype(np.int64),
+                0,
+                range(int(np.nanmax(column, initial=-1)) + 1),
+            )
+        )
         for name, column in zip(batch.names, array.T, strict=True)
     }
     found = Batch(batch.names, batch.n_rows, columns, batch.named)
@@ -855,11 +857,11 @@ def _brought(*arrays: Any) -> tuple[Any, ...]:
 class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
     """scikit-learn's GaussianNB, counted by Banbury: what smoothing adds follows from all rows, never from the last batch.
 
-    ``missing="skip"``: a missing number says nothing. ``accept_sparse=True``: sparse matrices are taken, and what they do not hold
-    is 0.
+    ``missing="skip"``: a missing number says nothing. ``accept_sparse=True``: sparse matrices are taken, and what they do not
+    hold is 0.
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **theirs.GaussianNB._parameter_constraints,
         **MISSING,
         "accept_sparse": ["boolean"],
@@ -976,7 +978,9 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
     @property
     def class_prior_(self) -> NDArray[Any]:
         """P(class)."""
-        return self._off("class_prior_", lambda model: self._sent(np.exp(model.log_prior).astype(self._state.float_dtype)))
+        return self._off(
+            "class_prior_", lambda model: self._sent(np.exp(model.log_prior).astype(self._state.float_dtype))
+        )
 
     @property
     def epsilon_(self) -> float:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions.bag import Bag
-from banbury.distributions.occurrences import Occurring
 from banbury.distributions.bernoulli import Flags
 from banbury.distributions.categorical import Tables
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.histogram import Histograms
+from banbury.distributions.occurrences import Occurring
 from banbury.distributions.poisson import Rates
 from banbury.distributions.vocabulary import CELLS
 from banbury.explain import page

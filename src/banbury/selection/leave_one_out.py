@@ -27,7 +27,10 @@ def supported(rows: Dataset, choice: Choice) -> bool:
         return False
     own = Own(rows.batches[0], np.zeros(0, dtype=np.int64), rows.weights, 1)
     families = {feature.family for feature in rows.schema.features if feature.family.shape in ("keys", "moments")}
-    if any(getattr(family, "codes", None) is not None or getattr(family, "smoothing", None) is not None for family in families):
+    if any(
+        getattr(family, "codes", None) is not None or getattr(family, "smoothing", None) is not None
+        for family in families
+    ):
         return False
     texts = (feature.family for feature in rows.schema.texts)
     return all(isinstance(family, Text) and leave_one_text_out.supported(family, choice, own) for family in texts)

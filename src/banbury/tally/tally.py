@@ -385,7 +385,7 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
         schema = a.schema.with_widest_bins(b.schema)
         a, b = _coarsened(a, schema), _coarsened(b, schema)
     if a.classes != b.classes:
-        classes = in_order(set(a.classes).union(b.classes))
+        classes: Any = in_order(set(a.classes).union(b.classes))
         a, b = a.with_classes(classes), b.with_classes(classes)
     left, right = a.counts.union(b.counts)
     return replace(a, counts=left), replace(b, counts=right)
