@@ -126,7 +126,7 @@ class Occurrences(Family):
         table = words.table.core if isinstance(words.table, Learned) else words.table
         return Occurring(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
 
-    def _live_count(self, choice: Choice, alpha: float | Real) -> float | Real | None:
+    def _live_count(self, choice: Choice, alpha: float | Real) -> Any:
         """The pseudo-count of models whose rows depend on a column's own counts alone."""
         if self.norm or self.model == "bernoulli" or choice.how in ("gibbs", "map"):
             return None

@@ -274,7 +274,7 @@ class Text(Family):
         if whole or self.vocabulary is not None or self.pruning.any:
             return None
         if self.model == "complement":
-            return event_models.complement_pseudo_count(choice.how, self.prior(choice))
+            return float(event_models.complement_pseudo_count(choice.how, self.prior(choice)))
         a = event_models.pseudo_count(choice.how, self.prior(choice))
         return a if a >= 0 else None
 
