@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
+    from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
@@ -84,6 +85,7 @@ __all__ = [
     "diagnose",
     "estimate",
     "evaluate",
+    "from_sklearn",
     "learning_curve",
     "load",
     "mutual_information",
@@ -101,6 +103,7 @@ _HOMES = {
     "distributions": "Bernoulli Categorical Gaussian Histogram KernelDensity NormalInverseGamma Occurrences Poisson Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
+    "estimators.conversion": "from_sklearn",
     "estimators.drop_in": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
     "explain": "Explanation Informative",
     "files": "load save",

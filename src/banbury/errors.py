@@ -554,6 +554,13 @@ def sparse_data(dtype: Any) -> TypeError:
     )
 
 
+def cannot_convert(thing: Any, why: str) -> TypeError:
+    return TypeError(
+        f"cannot make a model of this {type(thing).__name__}. {why} Give a fitted naive Bayes of scikit-learn, or a pipeline of "
+        "CountVectorizer and one; or learn anew with bb.NaiveBayesClassifier().fit(rows, labels)."
+    )
+
+
 def unreadable_data(data: Any) -> TypeError:
     return TypeError(
         f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "

@@ -92,7 +92,10 @@ def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
 
 
 def pseudo_count(how: How, alpha: float | Real) -> Any:
-    """What is added to every count, a number or one for each word; below zero only under map, where what falls below zero is taken as zero."""
+    """What is added to every count: one number, or one for each word.
+
+    It is below zero only under map, where what falls below zero is taken as zero.
+    """
     if how == "mle":
         return 0.0
     if isinstance(alpha, np.ndarray) and how == "map":

@@ -163,6 +163,11 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             self._drop_calibration()
             return self
 
+    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+        """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
+        names = ("features", "how", "alpha", "class_prior", "missing", "seed", "threads")
+        return _batch(X), {name: getattr(self, name) for name in names}
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         with self._lock:

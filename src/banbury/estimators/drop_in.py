@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
 from sklearn import naive_bayes as theirs
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import assert_all_finite
 from sklearn.utils._array_api import get_namespace_and_device, move_to
@@ -211,6 +211,20 @@ class _DropIn:
             touched = self._add(state.growing, state.growing.forget, X, batch, codes, weights)
             state.changed(touched, before, state.settings)
         return self
+
+    def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
+        """The rows and settings by which ``bb.cross_validate`` counts and estimates as this class does."""
+        other = clone(self)
+        other._validate_params()
+        batch = other._rows(X, y, reset=True)
+        _, classes = other._labels(y, batch.n_rows)
+        settings = other._settings(len(classes))
+        prior: Any = None
+        if settings.log_prior is not None:
+            share = np.exp(settings.log_prior)
+            prior = (share / share.sum()).tolist()
+        features = settings.family if isinstance(settings.family, Family) else dict(zip(batch.names, settings.family, strict=True))
+        return batch, {"features": features, "how": settings.how, "class_prior": prior}
 
     def _add(
         self, growing: Growing, change: Callable[[Any], Touched], X: Any, batch: Batch, labels: Codes, weights: Any

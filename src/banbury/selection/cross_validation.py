@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions.bag import Bag
 from banbury.distributions.family import Choice, How, check_positive
+from banbury.distributions.occurrences import Occurring
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate, score_each
 from banbury.readers import Remembering
 from banbury.schema import Features, Missing, Schema
@@ -38,6 +39,7 @@ def cross_validate(
     *,
     folds: Any = 10,
     groups: Any = None,
+    estimator: Any = None,
     how: How = "mean",
     alpha: float | Iterable[float] | Literal["auto"] = 1.0,
     class_prior: ClassPrior = None,
@@ -56,7 +58,8 @@ def cross_validate(
     from and to test. The rows of each fold are counted apart, and a fold is scored by the model of all rows minus its own,
     which is exactly the model of the others: vocabulary, smoothing, bins and bandwidths too.
 
-    ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. With several ``alpha``,
+    ``estimator``: a classifier of Banbury, fitted or not, whose parameters then say all that follows; the answer is that of
+    scikit-learn's ``cross_val_predict``, from one count. ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. With several ``alpha``,
     "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the rows that each fold learns from, so that the choice is
     validated as well.
 
@@ -74,6 +77,17 @@ def cross_validate(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
+    if estimator is not None:
+        given = {"how": how != "mean", "alpha": not _is(alpha, 1.0), "class_prior": class_prior is not None}
+        given |= {"features": not _is(features, "auto"), "schema": schema is not None, "missing": missing != "skip"}
+        for name, said in given.items():
+            if said:
+                raise errors.bad_setting(name, "given", "left out when an estimator is given, which has its own")
+        if not hasattr(estimator, "validation"):
+            raise errors.bad_setting("estimator", type(estimator).__name__, "one of Banbury's, such as bb.MultinomialNB()")
+        data, own = estimator.validation(data, target)
+        own = {"seed": seed, "threads": threads, **own}
+        return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
@@ -89,6 +103,11 @@ def cross_validate(
         settings |= {"features": "choose" if chooses(features) else "auto"}
         what += ", tuned within each fold"
     return _validated(rows, splits, settings, what, 3)
+
+
+def _is(given: Any, default: Any) -> bool:
+    """Whether a setting is the default."""
+    return given is default or (isinstance(given, type(default)) and given == default)
 
 
 def several(alpha: Any) -> bool:
@@ -221,9 +240,9 @@ class Told:
     wordless: dict[str, int] = field(default_factory=dict)
 
     def note(self, model: Model) -> None:
-        texts = [group for group in model.parameters if isinstance(group, Bag)]
+        texts = [group for group in model.parameters if isinstance(group, (Bag, Occurring))]
         for group, words in zip(texts, model.tally.words, strict=True):
-            if words.table.n_words and not group.n_words:
+            if isinstance(group, Bag) and words.table.n_words and not group.n_words:
                 self.wordless[group.features[0].name] = words.table.n_words
 
     def warn(self, how: str, stacklevel: int) -> None:

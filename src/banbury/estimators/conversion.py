@@ -1,0 +1,280 @@
+"""What scikit-learn learned, as a model here: the sums that its attributes hold, and the prior that goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import naive_bayes as theirs
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from banbury import _core, errors
+from banbury.distributions import Categorical, Gaussian, Occurrences, Text
+from banbury.distributions.family import Feature
+from banbury.estimators.drop_in import _DropIn
+from banbury.naive_bayes import Model, estimate
+from banbury.readers.batches import positions
+from banbury.schema import Schema, block
+from banbury.sums import Counts, Moments, Rows, Words
+from banbury.tally import Tally
+
+Real = NDArray[np.float64]
+
+WORD = r"(?u)\b\w\w+\b"
+PATTERNS = {WORD: "word", r"(?u)\b\w+\b": "word1", r"\b\w\w+\b": "word", r"\b\w+\b": "word1"}
+DISCRETE: dict[type, str] = {
+    theirs.MultinomialNB: "multinomial",
+    theirs.ComplementNB: "complement",
+    theirs.BernoulliNB: "bernoulli",
+}
+
+
+def from_sklearn(fitted: Any) -> Model:
+    """A fitted scikit-learn naive Bayes, or a pipeline of CountVectorizer and one, as a model that predicts the same.
+
+    It can then be explained, saved in a file that runs no code, merged with others and taught more rows:
+    ``bb.estimate(model.tally + model.tally.count(rows, labels))``. A pipeline becomes a model of texts. Counts of columns are all
+    that scikit-learn keeps: in how many rows each occurs is not known, and taken to be as many as possible.
+
+    >>> import banbury as bb
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.naive_bayes import MultinomialNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> mail, kinds = ["cheap pills now", "lunch at noon", "cheap watches"], ["spam", "ham", "spam"]
+    >>> model = bb.from_sklearn(make_pipeline(CountVectorizer(), MultinomialNB()).fit(mail, kinds))
+    >>> model.explain("cheap lunch")
+    'spam' 58.8% against 'ham' 41.2%, in decibans:
+      prior             +3.01  +++
+      text   = cheap    +4.28  ++++
+      text   = lunch    -3.50  ---
+      (1 word of the text ...
+    """
+    if isinstance(fitted, _DropIn):
+        return fitted.model_
+    if isinstance(fitted, Pipeline):
+        return _of_pipeline(fitted)
+    if not isinstance(fitted, (*DISCRETE, theirs.GaussianNB, theirs.CategoricalNB)):
+        raise errors.cannot_convert(fitted, "It is none of scikit-learn's naive Bayes classes.")
+    check_is_fitted(fitted)
+    if isinstance(fitted, theirs.GaussianNB):
+        return _of_gaussian(fitted)
+    if isinstance(fitted, theirs.CategoricalNB):
+        return _of_categorical(fitted)
+    return _of_counts(fitted)
+
+
+# What all have in common ---------------------------------------------------------------------------------------------
+
+
+def _classes(fitted: Any) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    """The classes that have rows, and their numbers."""
+    kept = np.flatnonzero(np.asarray(fitted.class_count_) > 0)
+    return tuple(np.asarray(fitted.classes_)[kept].tolist()), kept
+
+
+def _names(fitted: Any) -> tuple[tuple[str, ...], bool]:
+    names = getattr(fitted, "feature_names_in_", None)
+    return (positions(fitted.n_features_in_), False) if names is None else (tuple(map(str, names)), True)
+
+
+def _rows(numbers: Any) -> Rows:
+    """Sums as counts where they are whole, else beside how many rows they may be of."""
+    sums = np.asarray(numbers, dtype=np.float64)
+    if np.array_equal(sums, np.rint(sums)) and sums.max(initial=0.0) < 2.0**53:
+        return Rows(sums.astype(np.int64))
+    weights = np.zeros((*sums.shape, 3))
+    weights[..., 0] = sums
+    return Rows(np.where(sums > 0, np.maximum(np.rint(sums), 1.0), 0.0).astype(np.int64), weights)
+
+
+def _prior(log_prior: Any, kept: NDArray[np.int64]) -> list[float]:
+    share = np.exp(np.asarray(log_prior, dtype=np.float64)[kept])
+    return (share / share.sum()).tolist()  # type: ignore[no-any-return]
+
+
+def _alpha(fitted: Any) -> Any:
+    """The pseudo-count that was used: a number, or one for each column."""
+    alpha = np.asarray(fitted.alpha, dtype=np.float64)
+    alpha = alpha if fitted.force_alpha else np.maximum(alpha, 1e-10)
+    return float(alpha) if alpha.ndim == 0 else tuple(alpha.tolist())
+
+
+def _model(tally: Tally, alpha: Any, prior: Any) -> Model:
+    return estimate(tally, how="mle" if alpha == 0 else "mean", class_prior=prior)
+
+
+def _tally(schema: Schema, classes: tuple[Any, ...], rows: Rows, **sums: Any) -> Tally:
+    size = len(classes)
+    empty = {"counts": Counts.join([], size), "moments": Moments.zeros(0, size), "words": ()}
+    return Tally(schema, classes, rows, **(empty | sums))  # type: ignore[arg-type]
+
+
+# Class by class ------------------------------------------------------------------------------------------------------
+
+
+def _of_gaussian(fitted: Any) -> Model:
+    classes, kept = _classes(fitted)
+    names, named = _names(fitted)
+    n = np.asarray(fitted.class_count_, dtype=np.float64)[kept]
+    mean = np.asarray(fitted.theta_, dtype=np.float64)[kept].T  # (columns, classes)
+    variance = np.maximum(np.asarray(fitted.var_, dtype=np.float64)[kept].T - float(fitted.epsilon_), 0.0)
+    centre = (mean * n).sum(axis=1) / n.sum()
+    spread = np.sqrt((n * (variance + (mean - centre[:, None]) ** 2)).sum(axis=1) / n.sum())
+    unit = np.ldexp(1.0, np.frexp(np.where(spread > 0, spread, 1.0))[1])
+    origin = np.rint(centre / unit) * unit
+    largest = float(np.square(spread).max(initial=0.0))
+    family = Gaussian(smoothing=float(fitted.epsilon_) / largest if largest > 0 else 0.0)
+    scales = zip(names, origin.tolist(), unit.tolist(), strict=True)
+    features = tuple(Feature(name, family, start, width, "float") for name, start, width in scales)
+    z = (mean - origin[:, None]) / unit[:, None]
+    sums = np.zeros((*mean.shape, 2, 3))
+    sums[..., 0, 0] = n * z
+    sums[..., 1, 0] = n * (variance / np.square(unit)[:, None] + z * z)
+    rows = _rows(n)
+    each = Rows(np.repeat(rows.rows[None], len(names), axis=0), _repeated(rows.weights, len(names)))
+    schema = Schema(features, None, names, named)
+    tally = _tally(schema, classes, rows, moments=Moments(each, sums))
+    return _model(tally, 1.0, _prior(np.log(np.maximum(fitted.class_prior_, 1e-300)), kept))
+
+
+def _repeated(weights: Real | None, times: int) -> Real | None:
+    return None if weights is None else np.repeat(weights[None], times, axis=0)
+
+
+def _of_categorical(fitted: Any) -> Model:
+    classes, kept = _classes(fitted)
+    names, named = _names(fitted)
+    alpha = _alpha(fitted)
+    parts, features = [], []
+    for name, cells in zip(names, fitted.category_count_, strict=True):
+        counted = _rows(np.asarray(cells)[kept].T)
+        used = np.flatnonzero(counted.rows.any(axis=1))
+        parts.append((tuple(used.tolist()), counted.take(used, 0)))
+        features.append(Feature(name, Categorical(alpha=alpha, codes=int(cells.shape[1])), kind="integer"))
+    schema = Schema(tuple(features), None, names, named)
+    rows = _rows(np.asarray(fitted.class_count_)[kept])
+    tally = _tally(schema, classes, rows, counts=Counts.join(parts, len(classes)))
+    return _model(tally, alpha, _prior(fitted.class_log_prior_, kept))
+
+
+def _kind(fitted: Any) -> str:
+    return next(kind for known, kind in DISCRETE.items() if isinstance(fitted, known))
+
+
+def _prior_of_counts(fitted: Any, kept: NDArray[np.int64]) -> Any:
+    """The prior that decides there: complement has none unless there is one class only."""
+    return "uniform" if _kind(fitted) == "complement" else _prior(fitted.class_log_prior_, kept)
+
+
+def _of_counts(fitted: Any) -> Model:
+    classes, kept = _classes(fitted)
+    names, named = _names(fitted)
+    alpha, kind = _alpha(fitted), _kind(fitted)
+    threshold = fitted.binarize if kind == "bernoulli" else None
+    family = Occurrences(
+        kind,  # type: ignore[arg-type]
+        None if threshold is None else float(threshold),
+        alpha,
+        norm=bool(getattr(fitted, "norm", False)),
+    )
+    feature = block(names, family)
+    words = [f"#{j}" for j in range(len(names))]
+    table = _table(fitted, kept, words, family.table(feature, len(classes)).buckets)
+    schema = Schema((feature,), None, names, named)
+    tally = _tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), words=(Words(table),))
+    return _model(tally, alpha, _prior_of_counts(fitted, kept))
+
+
+def _table(fitted: Any, kept: NDArray[np.int64], words: Sequence[str], buckets: int) -> _core.Words:
+    """The counts of words in classes, (classes, words), as a table of words."""
+    cells = np.asarray(fitted.feature_count_, dtype=np.float64)[kept].T
+    texts = np.asarray(fitted.class_count_, dtype=np.float64)[kept]
+    if _kind(fitted) == "bernoulli":
+        cells = np.minimum(cells, texts)  # a sum of weights may be rounded otherwise than its parts
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    order = [j for j in sorted(range(len(words)), key=encoded.__getitem__) if cells[j].any()]
+    cells = cells[order]
+    at, classes = np.nonzero(cells)
+    sums = np.stack([cells[at, classes], np.minimum(cells[at, classes], texts[classes])], axis=-1)  # (pairs, 2)
+    whole = _rows(np.concatenate([sums.ravel(), texts]))
+    counts = whole.rows[: sums.size].reshape(sums.shape)
+    width = np.uint32 if int(counts[:, 0].sum()) < 2**32 else np.int64
+    state: dict[str, Any] = {
+        "bytes": np.frombuffer(b"".join(encoded[j] for j in order), dtype=np.uint8),
+        "ends": np.cumsum([len(encoded[j]) for j in order], dtype=np.int64),
+        "starts": np.concatenate([[0], np.cumsum(np.count_nonzero(cells, axis=1))]).astype(np.int64),
+        "classes": classes.astype(np.uint32),
+        "occurrences": counts[:, 0].astype(width),
+        "documents": counts[:, 1].astype(width),
+        "texts": whole.rows[sums.size :].copy(),
+    }
+    if whole.weights is not None:
+        state["weights"] = np.ascontiguousarray(whole.weights[: sums.size].reshape(*sums.shape, 3))
+        state["texts.weights"] = np.ascontiguousarray(whole.weights[sums.size :])
+    if not buckets:
+        state["slots"] = _slots([words[j] for j in order])
+    return _core.Words.from_state(len(texts), buckets, state)
+
+
+def _slots(words: list[str]) -> NDArray[np.uint32]:
+    """The index of words in order: that of a text that has each of them once."""
+    given = _core.Tokeniser("given", False, False, 1, 1, [], False, False)
+    table = _core.Words(1, 0)
+    text = words, np.array([0, len(words)], dtype=np.int64), None
+    table.count(given, text, np.zeros(1, dtype=np.int32), None, True, 1)
+    return table.state()["slots"]
+
+
+# Pipelines -----------------------------------------------------------------------------------------------------------
+
+
+def _of_pipeline(pipeline: Any) -> Model:
+    steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
+    if len(steps) != 2 or not isinstance(steps[1], tuple(DISCRETE)):
+        raise errors.cannot_convert(pipeline, "A pipeline has to be a CountVectorizer and a naive Bayes that counts, no more.")
+    vectoriser, fitted = steps
+    check_is_fitted(fitted)
+    if not isinstance(vectoriser, CountVectorizer) or isinstance(vectoriser, TfidfVectorizer):
+        raise errors.cannot_convert(vectoriser, "Its numbers are no counts of words.")
+    family = _text(vectoriser, fitted)
+    classes, kept = _classes(fitted)
+    vocabulary: Mapping[str, int] = vectoriser.vocabulary_
+    words = sorted(vocabulary, key=lambda word: vocabulary[word])
+    schema = Schema((Feature("text", family, why="declared"),), None, ("text",), False)
+    table = _table(fitted, kept, words, 0)
+    tally = _tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), words=(Words(table),))
+    return _model(tally, _alpha(fitted), _prior_of_counts(fitted, kept))
+
+
+def _text(vectoriser: Any, fitted: Any) -> Text:
+    """The family that cuts texts as the vectoriser does, and counts their words as the classifier."""
+    kind, alpha = _kind(fitted), _alpha(fitted)
+    own = ("preprocessor", "tokenizer", "strip_accents")
+    refused = next((name for name in own if getattr(vectoriser, name) is not None), None)
+    if refused is not None:
+        raise errors.cannot_convert(vectoriser, f"Its {refused} is its own.")
+    if vectoriser.analyzer != "word":
+        raise errors.cannot_convert(vectoriser, f"Its analyzer is {vectoriser.analyzer!r}, and 'word' is understood.")
+    if isinstance(alpha, tuple):
+        raise errors.cannot_convert(fitted, "It has a pseudo-count of its own for each word.")
+    if kind == "bernoulli" and fitted.binarize not in (0.0, None if vectoriser.binary else 0.0):
+        raise errors.cannot_convert(fitted, f"Its binarize is {fitted.binarize!r}, and a word is there or not.")
+    if kind == "complement" and vectoriser.binary:
+        raise errors.cannot_convert(vectoriser, "Complement counts all occurrences, and binary=True is one of each.")
+    if kind == "multinomial" and vectoriser.binary:
+        kind = "presence"
+    stop_words = vectoriser.get_stop_words()
+    return Text(
+        tokens=PATTERNS.get(vectoriser.token_pattern, vectoriser.token_pattern),
+        lowercase=bool(vectoriser.lowercase),
+        ngrams=tuple(vectoriser.ngram_range),
+        stop_words=None if stop_words is None else sorted(stop_words),
+        model=kind,  # type: ignore[arg-type]
+        alpha=alpha,
+        vocabulary=tuple(sorted(vectoriser.vocabulary_)),
+        norm=bool(getattr(fitted, "norm", False)),
+    )
