@@ -15,6 +15,7 @@ mod exponential;
 pub mod flags;
 pub mod moments;
 pub mod one_less;
+pub mod products;
 pub mod scale;
 pub mod score;
 pub mod simd;

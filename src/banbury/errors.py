@@ -746,6 +746,19 @@ def too_many_words(column: str, n_words: int, n_classes: int, why: str) -> BadSe
     )
 
 
+def loose_covariance(block: str, n_columns: int, n_rows: int) -> BanburyWarning:
+    return BanburyWarning(
+        f"block {block!r} of {n_columns} columns has a class of {n_rows:,} rows, whose covariance has no inverse; a little of each "
+        "column's own variance is mixed into it. Take fewer columns, covariance='tied', or a prior."
+    )
+
+
+def too_many_combinations(block: str, n_columns: int) -> BanburyError:
+    return BanburyError(
+        f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62). Take fewer columns."
+    )
+
+
 def no_words_left(column: str, n_words: int) -> BanburyWarning:
     return BanburyWarning(
         f"none of the {n_words:,} words of column {column!r} is left, so its texts say nothing. Prune less: see min_count, "

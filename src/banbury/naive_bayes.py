@@ -294,6 +294,9 @@ class Model:
                 )
                 for word in group.evidence(text)
             ]
+        if feature.columns:
+            values = [next(iter(batch.head(name, 1)), None) for name in feature.columns]
+            return [Term(feature.name, ", ".join("missing" if v is None else str(v) for v in values), likelihood)]
         value = next(iter(batch.head(feature.name, 1)), None)
         return [Term(feature.name, value, likelihood, self._is_seen(feature.name, batch))]
 

@@ -107,6 +107,11 @@ class Schema:
         return tuple(f for f in self.features if f.family.shape == "moments")
 
     @cached_property
+    def blocks(self) -> tuple[Feature, ...]:
+        """The blocks counted as products of their columns."""
+        return tuple(f for f in self.features if f.family.shape == "products")
+
+    @cached_property
     def rates(self) -> tuple[Feature, ...]:
         """The features that hold counts."""
         return tuple(f for f in self.measured if isinstance(f.family, Poisson))
@@ -206,6 +211,8 @@ class Schema:
                 "kind": f.kind,
                 "why": f.why,
                 **({"columns": list(f.columns)} if f.columns else {}),
+                **({"scales": [list(scale) for scale in f.scales]} if f.scales else {}),
+                **({"kinds": list(f.kinds)} if f.kinds else {}),
             }
             for f in self.features
         ]
@@ -229,6 +236,8 @@ class Schema:
                 f["kind"],
                 f["why"],
                 tuple(f.get("columns", ())),
+                tuple((scale[0], scale[1]) for scale in f.get("scales", ())),
+                tuple(f.get("kinds", ())),
             )
             for f in data["features"]
         )
@@ -245,13 +254,14 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 def _numeric(feature: Feature) -> bool:
     flag = isinstance(feature.family, Bernoulli) and feature.family.yes is None and feature.kind in ("integer", "float")
-    return feature.family.shape in ("bins", "moments") or flag or feature.family.block
+    block = feature.family.block and feature.family.shape != "keys"
+    return feature.family.shape in ("bins", "moments") or flag or block
 
 
 def _counted(feature: Feature) -> tuple[Any, ...]:
     unit = () if feature.family.shape == "bins" else (feature.unit,)
     kind = (feature.kind,) if isinstance(feature.family, Categorical) else ()
-    return feature.family.counted(), feature.origin, *unit, *kind
+    return feature.family.counted(), feature.origin, *unit, *kind, feature.scales, feature.kinds
 
 
 def _described(feature: Feature) -> str:
@@ -345,8 +355,19 @@ def infer(
     if not chosen and not blocks:
         warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
     kind = None if target is None or batch.kind(target) == "empty" else _kind(batch, target)
-    settled = (*_settled(batch, chosen, sample), *blocks)
+    settled = (*_settled(batch, chosen, sample), *(_block_settled(batch, each) for each in blocks))
     return Schema(settled, target, columns, batch.named, left_out, kind)
+
+
+def _block_settled(batch: Batch, feature: Feature) -> Feature:
+    """A block with the origins and units of its numbers, or the types of its values."""
+    shape = feature.family.shape
+    if shape == "products":
+        origins, units = _scales(_sample(batch, feature.inputs).rows)
+        return feature._replace(scales=tuple(zip(origins.tolist(), units.tolist(), strict=True)))
+    if shape == "keys":
+        return feature._replace(kinds=tuple(_kind(batch, name) for name in feature.inputs))
+    return feature
 
 
 def of_one_family(batch: Batch, given: Family) -> Schema:
@@ -360,7 +381,7 @@ def of_one_family(batch: Batch, given: Family) -> Schema:
         features = tuple(Feature(name, given, kind=_kind(batch, name)) for name in names)
     schema = Schema(features, None, names, batch.named)
     moments = given.shape == "moments"
-    schema.__dict__.update(measured=features if moments else (), keyed=() if moments else features, texts=())
+    schema.__dict__.update(measured=features if moments else (), keyed=() if moments else features, texts=(), blocks=())
     schema.__dict__["rates"] = features if isinstance(given, Poisson) else ()
     return schema
 

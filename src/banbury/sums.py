@@ -1,4 +1,4 @@
-"""Counts, Words and Moments: the shapes of sums that serve every family. They add, subtract and scale.
+"""Counts, Words, Moments and Products: the shapes of sums that serve every family. They add, subtract and scale.
 
 Words are counts too, keyed by the tokens of a text; they are kept in the core by the pairs of word and class that occur.
 
@@ -550,3 +550,115 @@ def _beyond_noise(spread: Real, n: Real, mean: Real) -> Real:
     """
     noise = NOISE * np.minimum(mean * mean, 256.0) + (2.0**-51 * mean) ** 2
     return np.where(np.abs(spread) <= n * noise, 0.0, spread)
+
+
+# Products ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """n, Σz and Σzzᵀ per class of a block of columns; of rows that have all of them.
+
+    The cells of ``sums`` are the columns, then the pairs (i, j), j ≤ i, i by i.
+    """
+
+    n: Rows  # (classes,)
+    sums: Real  # (classes, columns + pairs, 3)
+
+    @classmethod
+    def zeros(cls, n_columns: int, n_classes: int) -> Products:
+        cells = n_columns + n_columns * (n_columns + 1) // 2
+        return cls(Rows.zeros((n_classes,)), np.zeros((n_classes, cells, 3)))
+
+    @cached_property
+    def n_columns(self) -> int:
+        cells = self.sums.shape[1]
+        return int(round(((9 + 8 * cells) ** 0.5 - 3) / 2))
+
+    @cached_property
+    def pairs(self) -> tuple[Int, Int]:
+        """The columns of each pair."""
+        first, second = np.tril_indices(self.n_columns)
+        return first, second
+
+    def __add__(self, other: Products) -> Products:
+        return Products(self.n + other.n, plus(self.sums, other.sums))
+
+    def __sub__(self, other: Products) -> Products:
+        """The difference; ``below_zero`` finds what cannot be."""
+        n, sums = self.n - other.n, plus(self.sums, -other.sums)
+        slack = IMPOSSIBLE * (np.abs(value(self.sums)) + np.abs(value(other.sums)))
+        gone = np.asarray(np.abs(value(sums)) <= slack) & np.asarray(n.rows == 0)[:, None]
+        sums[gone] = 0.0
+        return Products(n, sums)
+
+    def __mul__(self, factor: float) -> Products:
+        return Products(self.n * factor, times(self.sums, factor))
+
+    def below_zero(self, before: Products) -> NDArray[np.bool_]:
+        """The classes whose sums no rows can have."""
+        squares, was = self._squares, before._squares
+        spread = np.diagonal(self.scatter, axis1=1, axis2=2)
+        negative = (np.minimum(squares, spread) < -IMPOSSIBLE * was).any(axis=1)
+        left = (self.n.rows == 0) & value(self.sums).any(axis=1)
+        return np.asarray(self.n.below_zero() | negative | left)
+
+    @property
+    def _squares(self) -> Real:
+        d = self.n_columns
+        return value(self.sums[:, d + np.arange(d) * (np.arange(d) + 3) // 2])
+
+    def same(self, other: Products) -> bool:
+        """Within 1e-12 of the largest that a sum of so many rows could be."""
+        if not self.n.same(other.n):
+            return False
+        first, second = self.pairs
+        size = np.maximum(np.maximum(self._squares, other._squares), self.n.value[:, None])
+        both = np.sqrt(size[:, first] * size[:, second])
+        gap = np.abs(value(plus(self.sums, -other.sums)))
+        return bool(np.all(gap <= ROUNDING * np.concatenate([size, both], axis=1)))
+
+    def take(self, index: Any) -> Products:
+        return Products(self.n.take(index, 0), np.take(self.sums, index, 0))
+
+    def place(self, index: Int, size: int) -> Products:
+        return Products(self.n.place(index, size, 0), placed(self.sums, index, size, 0))
+
+    def merged(self, index: Int, size: int) -> Products:
+        return Products(self.n.merged(index, size, 0), gathered(self.sums, index, size, 0, plus))
+
+    def shift(self, shift: Real, scale: Real) -> Products:
+        """About other origins and units, (columns,) each: z becomes scale · (z + shift)."""
+        d, (i, j) = self.n_columns, self.pairs
+        first, second, n = self.sums[:, :d], self.sums[:, d:], self.n.exact[:, None]
+        moved = plus(first, times(n, shift))
+        cross = plus(times(first[:, i], shift[j]), times(first[:, j], shift[i]))
+        both = plus(second, plus(cross, times(times(n, shift[i]), shift[j])))
+        return Products(
+            self.n, np.concatenate([times(moved, scale), times(both, scale[i] * scale[j])], axis=1)
+        )
+
+    @cached_property
+    def mean(self) -> Real:
+        """Mean of z, (classes, columns); 0 where there are no rows."""
+        n = self.n.value[:, None]
+        return np.where(n > 0, value(self.sums[:, : self.n_columns]) / np.where(n > 0, n, 1.0), 0.0)
+
+    @cached_property
+    def scatter(self) -> Real:
+        """Σ(z − m)(z − m)ᵀ about the rounded mean m, (classes, columns, columns); what cancels leaves no noise."""
+        d, (i, j), m = self.n_columns, self.pairs, self.mean
+        first, second, n = self.sums[:, :d], self.sums[:, d:], self.n.exact[:, None]
+        less = plus(times(first[:, j], m[:, i]), times(first[:, i], m[:, j]))
+        found = value(plus(plus(second, -less), times(times(n, m[:, i]), m[:, j])))
+        result = np.zeros((len(found), d, d))
+        result[:, i, j] = result[:, j, i] = found
+        return result
+
+    def pooled(self) -> tuple[float, Real, Real]:
+        """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
+        n = self.n.value
+        rows = float(n.sum())
+        centre = (n[:, None] * self.mean).sum(axis=0) / (rows if rows > 0 else 1.0)
+        apart = self.mean - centre
+        return rows, centre, self.scatter.sum(axis=0) + np.einsum("c,ci,cj->ij", n, apart, apart)

@@ -14,8 +14,10 @@ use crate::expansion::Expansion;
 use crate::flags::Thresholds;
 use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
-use crate::score::{Each, Part, Task, Want, flags, histogram, kernel, linear, normal, table};
-use crate::{bins, classes, codes, encode, moments};
+use crate::score::{
+    Each, Part, Task, Want, ellipse, flags, histogram, kernel, linear, normal, table,
+};
+use crate::{bins, classes, codes, encode, moments, products};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, Ix1, Ix2};
 use numpy::{
     Element, IntoPyArray, PyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayDyn,
@@ -490,6 +492,44 @@ fn has_twins<'py>(
 }
 
 #[pyfunction]
+#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, whole, threads))]
+#[allow(clippy::too_many_arguments)]
+fn count_products<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    origin: &Bound<'py, PyAny>,
+    unit: &Bound<'py, PyAny>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'py, PyAny>>,
+    whole: bool,
+    threads: i64,
+) -> PyResult<Triple<'py>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let columns = held_columns.columns()?;
+    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
+    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
+    let found = py.detach(|| {
+        let rows = Rows::new(classes, c, weights)?;
+        products::count_products(&columns, &scale, &rows, threads)
+    })?;
+    let cells = products::cells(columns.features());
+    let weights = held.weights(&found.rows, &found.weights);
+    let weights = weights
+        .map(|w| shaped(py, w, |w| Array2::from_shape_vec((c, 3), w)))
+        .transpose()?;
+    let sums: Vec<f64> = found.sums.iter().flat_map(|sum| sum.parts()).collect();
+    let sums = shaped(py, sums, |s| Array3::from_shape_vec((c, cells, 3), s))?;
+    Ok((
+        found.rows.into_pyarray(py).into_any(),
+        weights.map(Bound::into_any),
+        sums.into_any(),
+    ))
+}
+
+#[pyfunction]
 fn by_class<'py>(
     py: Python<'py>,
     classes: &Bound<'py, PyAny>,
@@ -691,6 +731,14 @@ enum HeldPart<'py> {
         floor: [f64; 2],
     },
     Words(HeldWords<'py>),
+    Ellipse {
+        columns: HeldColumns<'py>,
+        scale: [Held<'py, f64>; 2],
+        mean: Held<'py, f64>,
+        whiten: Held<'py, f64>,
+        constant: Held<'py, f64>,
+        power: Option<Held<'py, f64>>,
+    },
     Linear {
         matrix: HeldMatrix<'py>,
         weights: Held<'py, f64>,
@@ -744,6 +792,16 @@ impl<'py> HeldPart<'py> {
                 weights: Held::new(weights, "weights", 2)?,
                 constant: Held::new(constant, "constant", 1)?,
             }),
+            ("ellipse", [columns, origin, unit, mean, whiten, constant, power]) => {
+                Ok(HeldPart::Ellipse {
+                    columns: HeldColumns::new(columns)?,
+                    scale: [Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?],
+                    mean: Held::new(mean, "mean", 2)?,
+                    whiten: Held::new(whiten, "whiten", 3)?,
+                    constant: Held::new(constant, "constant", 1)?,
+                    power: words::optional(power, "power")?,
+                })
+            }
             ("words", rest) if rest.len() == 8 => HeldWords::new(rest).map(HeldPart::Words),
             (name, rest) => Err(malformed(format!(
                 "there is no part {name:?} with {} arguments",
@@ -882,6 +940,26 @@ impl<'py> HeldPart<'py> {
                 )?)
             }
             HeldPart::Words(held) => Part::Words(held.part(c)?),
+            HeldPart::Ellipse {
+                columns,
+                scale: [origin, unit],
+                mean,
+                whiten,
+                constant,
+                power,
+            } => {
+                let columns = columns.columns()?;
+                let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+                Part::Ellipse(ellipse::Ellipse::new(
+                    columns,
+                    scale,
+                    mean.slice(),
+                    whiten.slice(),
+                    constant.slice(),
+                    power.as_ref().map(Held::slice),
+                    c,
+                )?)
+            }
             HeldPart::Linear {
                 matrix,
                 weights,
@@ -990,7 +1068,7 @@ mod _core {
     #[pymodule_export]
     use super::{
         BadValue, bins_of, by_class, checksum, count_classes, count_codes, count_flags,
-        count_moments, encode_objects, encode_records, encode_strings, has_twins, not_counts,
-        one_less, score, score_each, span,
+        count_moments, count_products, encode_objects, encode_records, encode_strings, has_twins,
+        not_counts, one_less, score, score_each, span,
     };
 }

@@ -3,6 +3,7 @@
 //! Rows are scored in blocks that stay in the cache: each part adds to a block's sums, `[class][row]`, and the block is then
 //! turned into what is wanted. A row's answer does not depend on its neighbours: features are added one by one, in order.
 
+pub mod ellipse;
 pub mod flags;
 pub mod histogram;
 pub mod kernel;
@@ -42,6 +43,7 @@ pub enum Part<'a> {
     Kernel(kernel::Kernel<'a>),
     Words(words::Words<'a>),
     Linear(linear::Linear<'a>),
+    Ellipse(ellipse::Ellipse<'a>),
 }
 
 /// Where a part is to add: sums `[class][row]` of a block.
@@ -60,6 +62,8 @@ pub(crate) struct Scratch {
     pub more_bits: Vec<u64>,
     pub indices: Vec<u32>,
     words: words::Room,
+    /// Of a part that reads rows whole.
+    row: Vec<f64>,
 }
 
 /// A tile's room, made when first needed.
@@ -79,7 +83,7 @@ impl<'a> Part<'a> {
             Part::Flags(part) => &part.columns,
             Part::Histogram(part) => &part.columns,
             Part::Kernel(part) => &part.columns,
-            Part::Words(_) | Part::Linear(_) => return None,
+            Part::Words(_) | Part::Linear(_) | Part::Ellipse(_) => return None,
         })
     }
 
@@ -98,6 +102,7 @@ impl<'a> Part<'a> {
     fn demand_rows(&self, n: usize) -> Result<(), Error> {
         match self {
             Part::Words(part) => demand(part.texts.len() == n, "there must be n_rows texts"),
+            Part::Ellipse(part) => part.columns.demand_rows(n),
             Part::Linear(part) => demand(part.matrix.len() == n, "a matrix must have n_rows rows"),
             other => other
                 .columns()
@@ -110,6 +115,7 @@ impl<'a> Part<'a> {
         match self {
             Part::Words(part) => part.texts.bytes(),
             Part::Linear(part) => part.matrix.cells(),
+            Part::Ellipse(part) => n_rows.saturating_mul(part.columns.features().pow(2)),
             other => n_rows.saturating_mul(other.features()),
         }
     }
@@ -129,6 +135,7 @@ impl<'a> Part<'a> {
             Part::Kernel(part) => part.add(sums),
             Part::Words(part) => part.add(sums, &mut scratch.words),
             Part::Linear(part) => part.add(sums, scratch),
+            Part::Ellipse(part) => part.add(sums, &mut scratch.row),
         }
     }
 }

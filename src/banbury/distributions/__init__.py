@@ -10,6 +10,7 @@ from banbury.distributions.categorical import Categorical
 from banbury.distributions.family import Family
 from banbury.distributions.gaussian import Gaussian, NormalInverseGamma
 from banbury.distributions.histogram import Histogram
+from banbury.distributions.joint import Joint
 from banbury.distributions.kernel_density import KernelDensity
 from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.poisson import Poisson
@@ -17,7 +18,7 @@ from banbury.distributions.text import Text
 
 FAMILIES: dict[str, type[Family]] = {
     family.name: family
-    for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text, Occurrences)
+    for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text, Occurrences, Joint)
 }
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Family",
     "Gaussian",
     "Histogram",
+    "Joint",
     "KernelDensity",
     "NormalInverseGamma",
     "Occurrences",

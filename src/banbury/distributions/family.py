@@ -15,7 +15,7 @@ from banbury.sums import Key
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
-Shape = Literal["keys", "bins", "moments", "words"]
+Shape = Literal["keys", "bins", "moments", "products", "words"]
 Kind = Literal["boolean", "integer", "float", "string"]
 Real = NDArray[np.float64]
 
@@ -60,6 +60,8 @@ class Feature(NamedTuple):
     kind: Kind = "string"
     why: str = "declared"
     columns: tuple[str, ...] = ()  # of a block
+    scales: tuple[tuple[float, float], ...] = ()  # of a block of numbers: origin and unit of each
+    kinds: tuple[Kind, ...] = ()  # of a block of values: their types
 
     @property
     def inputs(self) -> tuple[str, ...]:

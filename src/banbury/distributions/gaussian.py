@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.distributions.covariance import Ellipses, Prior, normal, plain, posterior, student
 from banbury.distributions.family import Choice, Columns, Family, Feature, How, Shape, check_finite, check_positive
-from banbury.sums import Counts, Moments
+from banbury.sums import Counts, Moments, Products
 
 Real = NDArray[np.float64]
 
@@ -48,7 +49,8 @@ class Gaussian(Family):
     over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
     mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that
     floor, as scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary
-    linear. A class without a value in the column takes the column's mean and variance.
+    linear. ``covariance``, for a block of columns, models them together: "full" (one per class: quadratic discriminant
+    analysis) or "tied" (one for all: linear). A class without a value in the column takes the column's mean and variance.
 
     >>> import banbury as bb
     >>> tally = bb.count({"length": [1.0, 3.0, 6.0, 8.0], "kind": ["a", "a", "b", "b"]}, target="kind")
@@ -59,21 +61,35 @@ class Gaussian(Family):
     variance: Literal["per class", "shared"] = "per class"
     prior: NormalInverseGamma | None = None
     smoothing: float | None = None
+    covariance: Literal["full", "tied"] | None = None
 
     name: ClassVar[str] = "gaussian"
-    shape: ClassVar[Shape] = "moments"
+
+    @property
+    def block(self) -> bool:  # type: ignore[override]
+        return self.covariance is not None
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return "moments" if self.covariance is None else "products"
 
     def __post_init__(self) -> None:
         if self.variance not in ("per class", "shared"):
             raise errors.unknown_choice("variance", self.variance, ["per class", "shared"])
+        if self.covariance not in (None, "full", "tied"):
+            raise errors.unknown_choice("covariance", self.covariance, [None, "full", "tied"])
+        if self.covariance is not None and (self.smoothing is not None or self.variance != "per class"):
+            raise errors.bad_setting("covariance", self.covariance, "given without smoothing and variance, which are of one column")
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
         if self.smoothing is not None:
             check_positive("smoothing", self.smoothing, zero=True)
 
     def estimate(
-        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
-    ) -> Normals:
+        self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
+    ) -> Normals | Ellipses:
+        if self.covariance is not None:
+            return self._block(features, sums, choice, rng)
         if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
             return _normal(features, *self._plain(features, sums))
         posterior = self._posterior(features, sums)
@@ -83,11 +99,39 @@ class Gaussian(Family):
             return _normal(features, *self._drawn(posterior, rng))
         return _normal(features, posterior.mean, posterior.mode() if choice.how == "map" else posterior.expected())
 
+    def _block(
+        self, features: tuple[Feature, ...], sums: Products, choice: Choice, rng: np.random.Generator
+    ) -> Ellipses:
+        tied = self.covariance == "tied"
+        if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
+            return normal(features, *plain(sums, tied, features[0]))
+        found = posterior(sums, self._block_prior(features[0], sums), tied)
+        if choice.how == "predictive":
+            return student(features, found)
+        if choice.how == "gibbs":
+            return normal(features, *found.drawn(tied, rng))
+        return normal(features, found.mean, found.mode() if choice.how == "map" else found.expected())
+
+    def _block_prior(self, feature: Feature, sums: Products) -> Prior:
+        """The prior of one column's mean and variance, for each of them apart."""
+        given, (rows, centre, scatter) = self.prior or NormalInverseGamma(), sums.pooled()
+        variance = np.diagonal(scatter) / max(rows, 1e-300)
+        variance = np.where(variance > 0, variance, 1.0)
+        origin, unit = np.array(feature.scales).T
+        if given.mean is not None:
+            with np.errstate(over="ignore"):
+                centre = np.clip((given.mean - origin) / unit, -LARGEST, LARGEST)
+        if given.variance is not None:
+            with np.errstate(over="ignore"):
+                variance = np.minimum(given.variance / unit / unit, LARGEST)
+        return Prior(given.kappa, given.nu, centre, np.diag(variance))
+
     def is_plain(self, how: How) -> bool:
         """Whether each class has its own mean and variance, and nothing else."""
         return (
             self.variance == "per class"
             and self.smoothing is None
+            and self.covariance is None
             and (how == "mle" or (self.prior is None and how in ("map", "mean")))
         )
 
@@ -141,6 +185,10 @@ class Gaussian(Family):
         return posterior.mean + rng.standard_normal(shape) * np.sqrt(variance / posterior.kappa), variance
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
+        if self.covariance is not None:
+            d = len(features[0].inputs)
+            cells = d * (d + 1) // 2
+            return [(d, cells) if self.covariance == "tied" else (d + cells, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
 

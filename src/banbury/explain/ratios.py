@@ -13,8 +13,10 @@ from banbury import errors
 from banbury.distributions.bag import Bag
 from banbury.distributions.bernoulli import Flags
 from banbury.distributions.categorical import Tables
+from banbury.distributions.covariance import Ellipses
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.histogram import Histograms
+from banbury.distributions.joint import JointTables
 from banbury.distributions.occurrences import Occurring
 from banbury.distributions.poisson import Rates
 from banbury.distributions.vocabulary import CELLS
@@ -209,7 +211,9 @@ def _every(parameters: Sequence[Parameters], rest: Real, chosen: list[int]) -> I
             yield from _words(group)
         elif isinstance(group, Occurring):
             yield from _columns(group)
-        elif isinstance(group, (Flags, Tables)):
+        elif isinstance(group, Ellipses):
+            continue
+        elif isinstance(group, (Flags, Tables, JointTables)):
             share, names = group.values()
             yield Values(share, share, None, _namer(group.features, names))
         else:

@@ -19,7 +19,7 @@ from banbury.distributions.vocabulary import Pruning, every_word
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import n_threads
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, Words, in_order
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Rows, Words, in_order
 from banbury.tally import Tally
 
 Arrays = dict[str, NDArray[Any]]
@@ -48,6 +48,10 @@ def arrays(thing: Model | Tally) -> Arrays:
     found: Arrays = {f"{name}.rows": rows.rows for name, rows in numbers.items()}
     found |= {f"{name}.weights": rows.weights for name, rows in numbers.items() if rows.weights is not None}
     found["moments.sums"] = tally.moments.sums
+    for i, products in enumerate(tally.products):
+        found |= {f"products.{i}.rows": products.n.rows, f"products.{i}.sums": products.sums}
+        if products.n.weights is not None:
+            found[f"products.{i}.weights"] = products.n.weights
     for i, words in enumerate(tally.words):
         found |= {f"words.{i}.{name}": array for name, array in words.table.state().items()}
     calibration = _calibration_of(thing)
@@ -136,7 +140,15 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     rows = _rows("classes", arrays, (len(classes),))
     if any((column.texts.value > rows.value * (1.0 + IMPOSSIBLE)).any() for column in words):
         raise ValueError("a class has more texts than rows")
-    return Tally(schema, classes, rows, counts, moments, words, _whole("skipped", about["skipped"])).checked()
+    blocks = tuple(_products(f"products.{i}", f, arrays, len(classes)) for i, f in enumerate(schema.blocks))
+    skipped = _whole("skipped", about["skipped"])
+    return Tally(schema, classes, rows, counts, moments, words, blocks, skipped).checked()
+
+
+def _products(name: str, feature: Feature, arrays: Arrays, n_classes: int) -> Products:
+    d = len(feature.inputs)
+    sums = _real(f"{name}.sums", arrays, (n_classes, d + d * (d + 1) // 2, 3))
+    return Products(_rows(name, arrays, (n_classes,)), sums)
 
 
 def _check_moments(schema: Schema, moments: Moments) -> None:
@@ -205,7 +217,22 @@ def _names(what: str, names: Any) -> tuple[Any, ...]:
     return tuple(names)
 
 
+def _combinations(feature: Feature, names: Any) -> tuple[Any, ...]:
+    keys = tuple(tuple(name) for name in names)
+    width = len(feature.inputs)
+    if len(feature.kinds) != width or not all(len(key) == width for key in keys):
+        raise ValueError(f"the keys of {feature.name!r} are not combinations of its columns")
+    for part in (part for key in keys for part in key):
+        if not isinstance(part, (bool, int, float, str)) or part != part:
+            raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
+    if in_order(set(keys)) != keys:
+        raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")
+    return keys
+
+
 def _keys(feature: Feature, names: Any) -> tuple[Any, ...]:
+    if feature.columns:
+        return _combinations(feature, names)
     keys = _names(f"the keys of {feature.name!r}", names)
     if feature.family.shape == "bins" and not all(type(key) is int and abs(key) <= LARGEST_BIN for key in keys):
         raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")

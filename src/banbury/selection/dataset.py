@@ -209,7 +209,8 @@ def _fitting(batch: Batch, schema: Schema, labels: Labels, aside: str | None) ->
 
 def _encoded(batch: Batch, schema: Schema) -> Batch:
     """The batch with its words as codes: they are asked for many times."""
-    names = [f.name for f in schema.keyed if f.family.shape == "keys" and batch.kind(f.name) == "string"]
+    keyed = (name for f in schema.keyed if f.family.shape == "keys" for name in f.inputs)
+    names = [name for name in keyed if batch.kind(name) == "string"]
     return batch.coded(names) if names else batch
 
 

@@ -26,6 +26,8 @@ def supported(rows: Dataset, choice: Choice) -> bool:
     if choice.how == "gibbs":
         return False
     own = Own(rows.batches[0], np.zeros(0, dtype=np.int64), rows.weights, 1)
+    if any(feature.columns for feature in rows.schema.features):
+        return False
     families = {feature.family for feature in rows.schema.features if feature.family.shape in ("keys", "moments")}
     if any(
         getattr(family, "codes", None) is not None or getattr(family, "smoothing", None) is not None

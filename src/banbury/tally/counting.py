@@ -14,6 +14,7 @@ from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind, side_by_side
+from banbury.distributions.joint import combinations
 from banbury.distributions.poisson import check_counts
 from banbury.progress import watched
 from banbury.readers import (
@@ -32,7 +33,7 @@ from banbury.readers import (
     read,
 )
 from banbury.schema import Features, Missing, Schema, infer
-from banbury.sums import Counts, Keys, Moments, Rows, in_order, plus, total
+from banbury.sums import Counts, Keys, Moments, Products, Rows, in_order, plus, total
 from banbury.tally.growing import Assigned, Growing, Part
 from banbury.tally.tally import Label, Tally, within_bins
 
@@ -310,7 +311,9 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.
     rows = Assigned(batch, labels.values, classes, weights, whole, threads)
     per_class = Rows(*_core.count_classes(classes, len(labels.values), weights, whole, threads))
     counts = _count_keyed(schema, rows, per_class)
-    tally = Tally(schema, tuple(labels.values), per_class, counts, _count_moments(schema, rows), skipped=skipped)
+    products = tuple(_count_products(feature, rows) for feature in schema.blocks)
+    moments = _count_moments(schema, rows)
+    tally = Tally(schema, tuple(labels.values), per_class, counts, moments, (), products, skipped)
     return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
 
 
@@ -349,7 +352,12 @@ def _sorted_classes(tally: Tally) -> Tally:
     index = [tally.classes.index(name) for name in classes]
     counts = Counts(tally.counts.keys, tally.counts.cells.take(index, 1))
     return replace(
-        tally, classes=classes, rows=tally.rows.take(index, 0), counts=counts, moments=tally.moments.take(index, 1)
+        tally,
+        classes=classes,
+        rows=tally.rows.take(index, 0),
+        counts=counts,
+        moments=tally.moments.take(index, 1),
+        products=tuple(products.take(index) for products in tally.products),
     )
 
 
@@ -364,6 +372,14 @@ def _count_moments(schema: Schema, rows: Assigned) -> Moments:
     origin, unit = schema.scales
     n, weights, sums = _kernel(rows, _core.count_moments, names, columns, origin, unit)
     return Moments(Rows(n, weights), sums)
+
+
+def _count_products(feature: Feature, rows: Assigned) -> Products:
+    """The sums of a block of numbers."""
+    origin, unit = (np.ascontiguousarray(part) for part in np.array(feature.scales).T)
+    columns = rows.batch.numbers(feature.inputs)
+    n, weights, sums = _kernel(rows, _core.count_products, feature.inputs, columns, origin, unit)
+    return Products(Rows(n, weights), sums)
 
 
 def _is_flag(feature: Feature, batch: Batch) -> bool:
@@ -382,12 +398,24 @@ def _count_keyed(schema: Schema, rows: Assigned, per_class: Rows) -> Counts:
         return Counts.join([], len(rows.labels))
     flags = [f for f, feature in enumerate(schema.keyed) if _is_flag(feature, rows.batch)]
     found = dict(zip(flags, _count_flags([schema.keyed[f] for f in flags], rows), strict=True))
+    for f, feature in enumerate(schema.keyed):
+        if feature.columns:
+            found[f] = _count_codes([feature], [_complete(feature, rows)], rows)[0]
     values = [f for f, feature in enumerate(schema.keyed) if f not in found and feature.family.shape == "keys"]
     found |= dict(zip(values, _count_values([schema.keyed[f] for f in values], rows, per_class), strict=True))
     for f, feature in enumerate(schema.keyed):
         if f not in found:
             found[f] = _count_codes([feature], [_bins(feature, rows)], rows)[0]
     return Counts.join([found[f] for f in range(len(schema.keyed))], len(rows.labels))
+
+
+def _complete(feature: Feature, rows: Assigned) -> Codes:
+    """The combinations of a block's values; a row that lacks one has none."""
+    numbers, found = combinations(rows.batch, feature, rows.threads)
+    whole = np.array([None not in value for value in found], dtype=np.bool_)
+    place = np.where(whole, np.cumsum(whole) - 1, -1).astype(np.int32)
+    kept: Any = [value for value, there in zip(found, whole.tolist(), strict=True) if there]
+    return Codes(place[numbers] if len(found) else numbers, 0, kept)
 
 
 def _count_flags(features: Sequence[Feature], rows: Assigned) -> list[tuple[Keys, Rows]]:

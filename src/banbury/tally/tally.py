@@ -15,12 +15,13 @@ from banbury import _core, errors
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.family import Family, Feature
 from banbury.distributions.histogram import MOST_BINS
+from banbury.distributions.joint import empty_share
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Counts, Moments, Rows, Words, in_order, value
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Rows, Words, in_order, value
 
 Label = bool | int | float | str
-Sums = Counts | Moments | Words
+Sums = Counts | Moments | Words | Products
 LARGEST_TALLY = 2.0**400
 
 
@@ -42,6 +43,7 @@ class Tally:
     counts: Counts  # keyed features
     moments: Moments  # measured features
     words: tuple[Words, ...] = ()  # features of text
+    products: tuple[Products, ...] = ()  # blocks of numbers
     skipped: int = 0  # rows without a target
 
     @property
@@ -63,8 +65,23 @@ class Tally:
             present[feature.name] = self.counts.feature(at)[1].value.sum()
         for feature, words in zip(self.schema.texts, self.words, strict=True):
             present[feature.name] = words.texts.value.sum()
+        for feature, products in zip(self.schema.blocks, self.products, strict=True):
+            present[feature.name] = products.n.value.sum()
         lacking = {f.name: float(self.n_rows) - float(present[f.name]) for f in self.schema.features}
         return {name: n if n > IMPOSSIBLE * float(self.n_rows) else 0.0 for name, n in lacking.items()}
+
+    @cached_property
+    def empty_cells(self) -> dict[str, float]:
+        """Of each block's table the share of cells that no row has: the curse of dimensionality, measured.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> names = ("outlook", "temperature", "humidity")
+        >>> bb.count(weather, target="play", features={names: bb.Joint()}).empty_cells
+        {'outlook + temperature + humidity': 0.2777777777777778}
+        """
+        keyed = enumerate(self.schema.keyed)
+        return {feature.name: empty_share(feature, self.counts.keys[f]) for f, feature in keyed if feature.columns}
 
     # Counting more
 
@@ -98,6 +115,7 @@ class Tally:
             counts=counts,
             moments=a.moments + b.moments,
             words=tuple(x + y for x, y in zip(a.words, b.words, strict=True)),
+            products=tuple(x + y for x, y in zip(a.products, b.products, strict=True)),
             skipped=a.skipped + b.skipped,
         )
         return within_bins(summed)
@@ -118,6 +136,7 @@ class Tally:
             counts=Counts(a.counts.keys, cells),
             moments=moments,
             words=_without_words(a, b, rows),
+            products=_without_products(a, b, rows),
             skipped=max(0, a.skipped - b.skipped),
         )
         return left._trimmed()
@@ -133,7 +152,15 @@ class Tally:
         factor = float(factor)
         counts = Counts(self.counts.keys, self.counts.cells * factor)
         words = tuple(words * factor for words in self.words)
-        scaled = replace(self, rows=self.rows * factor, counts=counts, moments=self.moments * factor, words=words)
+        products = tuple(products * factor for products in self.products)
+        scaled = replace(
+            self,
+            rows=self.rows * factor,
+            counts=counts,
+            moments=self.moments * factor,
+            words=words,
+            products=products,
+        )
         return scaled._trimmed() if factor == 0 else scaled
 
     __rmul__ = __mul__
@@ -148,6 +175,7 @@ class Tally:
         a, b = _together(self, other)
         same_rows = self.classes == other.classes and a.rows.same(b.rows)
         same_words = all(x.same(y) for x, y in zip(a.words, b.words, strict=True))
+        same_words &= all(x.same(y) for x, y in zip(a.products, b.products, strict=True))
         return same_rows and a.counts.same(b.counts) and a.moments.same(b.moments) and same_words
 
     __hash__ = None  # type: ignore[assignment]
@@ -166,7 +194,10 @@ class Tally:
         why = replace(schema, features=re_centred + schema.features[len(re_centred) :]).differs(self.schema)
         if why is not None:
             raise errors.schema_mismatch(why)
-        return replace(_coarsened(self, schema), moments=self._moved(schema), schema=schema)
+        products = tuple(
+            _moved_block(*each) for each in zip(self.products, self.schema.blocks, schema.blocks, strict=True)
+        )
+        return replace(_coarsened(self, schema), moments=self._moved(schema), products=products, schema=schema)
 
     def _moved(self, schema: Schema) -> Moments:
         old, new = self.schema.measured, schema.measured
@@ -191,6 +222,7 @@ class Tally:
             counts=Counts(self.counts.keys, self.counts.cells.take(kept, 1)),
             moments=self.moments.take(kept, 1),
             words=tuple(words.take(kept) for words in self.words),
+            products=tuple(products.take(kept) for products in self.products),
         )
 
     def with_classes(self, classes: tuple[Label, ...]) -> Tally:
@@ -202,8 +234,11 @@ class Tally:
         counts = Counts(self.counts.keys, self.counts.cells.place(index, len(names), 1))
         moments = self.moments.place(index, len(names), 1)
         words = tuple(words.place(index, len(names)) for words in self.words)
+        products = tuple(products.place(index, len(names)) for products in self.products)
         rows = self.rows.place(index, len(names), 0)
-        return replace(self, classes=names, rows=rows, counts=counts, moments=moments, words=words)
+        return replace(
+            self, classes=names, rows=rows, counts=counts, moments=moments, words=words, products=products
+        )
 
     def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
         """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
@@ -219,6 +254,7 @@ class Tally:
             counts=Counts(self.counts.keys, self.counts.cells.merged(index, size, 1)),
             moments=self.moments.merged(index, size, 1),
             words=tuple(words.place(index, size) for words in self.words),
+            products=tuple(products.merged(index, size) for products in self.products),
         )
 
     # Looking
@@ -226,7 +262,7 @@ class Tally:
     @cached_property
     def groups(self) -> list[tuple[Family, tuple[Feature, ...], Sums]]:
         """Features of one family and settings with their sums, so that parameters are estimated together."""
-        return grouped(self.schema, self.counts, self.moments, self.words)
+        return grouped(self.schema, self.counts, self.moments, self.words, self.products)
 
     def n_parameters(self, naive: bool = True) -> int:
         """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
@@ -284,6 +320,9 @@ class Tally:
             if feature.family.shape == "moments":
                 text = self._measured_text(feature, measured)
                 measured += 1
+            elif feature.family.shape == "products":
+                n = sum(p.n.value.sum() for f, p in zip(self.schema.blocks, self.products, strict=True) if f is feature)
+                text = f"{many(len(feature.inputs), 'column')} together, {n:,.6g} rows that have all of them"
             elif feature.family.shape == "words":
                 text = self._words_text(feature, self.words[texts])
                 texts += 1
@@ -340,11 +379,17 @@ def _hidden(n: int, what: str) -> list[str]:
 
 
 def grouped(
-    schema: Schema, counts: Counts, moments: Moments, words: tuple[Words, ...] = ()
+    schema: Schema,
+    counts: Counts,
+    moments: Moments,
+    words: tuple[Words, ...] = (),
+    products: tuple[Products, ...] = (),
 ) -> list[tuple[Family, tuple[Feature, ...], Sums]]:
     """Features of equal families, each group with its part of the sums; a column of text is a group by itself."""
     texts: list[tuple[Family, tuple[Feature, ...], Sums]]
     texts = [(feature.family, (feature,), sums) for feature, sums in zip(schema.texts, words, strict=True)]
+    blocks = zip(schema.blocks, products, strict=True) if products else ()
+    texts = [*((feature.family, (feature,), sums) for feature, sums in blocks), *texts]
     if len(texts) == len(schema.features):
         return texts
     only = schema.features[0].family
@@ -355,7 +400,7 @@ def grouped(
     n_keyed = n_measured = 0
     for feature in schema.features:
         given = feature.family
-        if given.shape == "words":
+        if given.shape in ("words", "products"):
             continue
         group = known.get(id(given)) or next((g for g in found if type(g[0]) is type(given) and g[0] == given), None)
         if group is None:
@@ -393,7 +438,16 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
 
 def _same_scale(a: Feature, b: Feature) -> Feature:
     """``a`` with ``b``'s origin and unit, where sums can be moved from one to the other."""
+    if a.family.shape == b.family.shape == "products":
+        return a._replace(scales=b.scales)
     return a._replace(origin=b.origin, unit=b.unit) if a.family.shape == b.family.shape == "moments" else a
+
+
+def _moved_block(products: Products, old: Feature, new: Feature) -> Products:
+    if old.scales == new.scales:
+        return products
+    (origin, unit), (to, width) = np.array(old.scales).T, np.array(new.scales).T
+    return products.shift((origin - to) / unit, unit / width)
 
 
 def _coarsened(tally: Tally, schema: Schema) -> Tally:
@@ -444,6 +498,17 @@ def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -
         raise errors.impossible_sums(names[label], before.schema.measured[f].name)
     for f, label in np.argwhere(_overfull(per_feature(cells.value, offsets), rows)):
         raise errors.impossible_sums(names[label], before.schema.keyed[f].name)
+
+
+def _without_products(a: Tally, b: Tally, rows: Rows) -> tuple[Products, ...]:
+    """The blocks of ``a`` without those of ``b``; raises if they cannot be those of any rows."""
+    left = []
+    for x, y, feature in zip(a.products, b.products, a.schema.blocks, strict=True):
+        products = x - y
+        for (label,) in np.argwhere(products.below_zero(x) | _overfull(products.n.value, rows)):
+            raise errors.impossible_sums(a.classes[label], feature.name)
+        left.append(products)
+    return tuple(left)
 
 
 def _without_words(a: Tally, b: Tally, rows: Rows) -> tuple[Words, ...]:

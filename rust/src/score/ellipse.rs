@@ -1,0 +1,122 @@
+//! Bell curves of several columns together, and their heavy-tailed kin.
+
+use super::Sums;
+use crate::columns::{Columns, Value, each};
+use crate::error::{Error, Fault, demand};
+use crate::scale::{FARTHEST, Scale};
+use crate::simd::{Loop, wide};
+
+/// Per class: `constant - q / 2`, or with a power `constant - power * log1p(q)`, q being the squared length of
+/// `whiten * (z - mean)`. A row that lacks one of the values adds nothing.
+#[derive(Debug)]
+pub struct Ellipse<'a> {
+    pub(super) columns: Columns<'a>,
+    scale: Scale<'a>,
+    /// `[class][column]`.
+    mean: &'a [f64],
+    /// `[class][row][column]`, below the diagonal.
+    whiten: &'a [f64],
+    constant: &'a [f64],
+    power: Option<&'a [f64]>,
+}
+
+impl<'a> Ellipse<'a> {
+    pub fn new(
+        columns: Columns<'a>,
+        scale: Scale<'a>,
+        mean: &'a [f64],
+        whiten: &'a [f64],
+        constant: &'a [f64],
+        power: Option<&'a [f64]>,
+        n_classes: usize,
+    ) -> Result<Self, Error> {
+        let d = columns.features();
+        let fits = mean.len() == n_classes * d
+            && whiten.len() == n_classes * d * d
+            && constant.len() == n_classes
+            && power.is_none_or(|power| power.len() == n_classes);
+        demand(
+            fits,
+            "mean must be (classes, columns), whiten (classes, columns, columns), constant and power (classes,)",
+        )?;
+        let numbers = mean.iter().chain(whiten).chain(constant);
+        demand(
+            numbers.chain(power.unwrap_or(&[])).all(|x| x.is_finite()),
+            "mean, whiten, constant and power must be finite",
+        )?;
+        Ok(Ellipse {
+            columns,
+            scale,
+            mean,
+            whiten,
+            constant,
+            power,
+        })
+    }
+
+    pub(super) fn add(&self, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(), Error> {
+        let d = self.columns.features();
+        room.clear();
+        room.resize(2 * d, 0.0);
+        for at in 0..sums.rows.len() {
+            let row = sums.rows.row(at);
+            let (z, centred) = room.split_at_mut(d);
+            for (first, block, within) in self.columns.pieces(0..d) {
+                each!(block, view => {
+                    for (j, column) in within.enumerate() {
+                        z[first + j] = self.scale.careful(view[[row, column]].real(), first + j);
+                    }
+                });
+            }
+            if let Some(feature) = z.iter().position(|z| z.is_infinite()) {
+                return Err(Error::BadValue {
+                    fault: Fault::Infinite,
+                    feature,
+                    row,
+                    value: self.columns.value(row, feature),
+                });
+            }
+            if z.iter().any(|z| z.is_nan()) {
+                continue;
+            }
+            for z in z.iter_mut() {
+                *z = z.clamp(-FARTHEST, FARTHEST);
+            }
+            let sums = sums.values[at..].iter_mut().step_by(sums.height);
+            for (class, sum) in sums.enumerate() {
+                let mean = &self.mean[class * d..(class + 1) * d];
+                for ((out, z), mean) in centred.iter_mut().zip(&*z).zip(mean) {
+                    *out = z - mean;
+                }
+                let whiten = &self.whiten[class * d * d..(class + 1) * d * d];
+                let q = wide(Square(whiten, centred));
+                *sum += match self.power {
+                    None => self.constant[class] - 0.5 * q,
+                    Some(power) => self.constant[class] - power[class] * q.ln_1p(),
+                };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The squared length of a lower triangular matrix times a vector.
+struct Square<'a>(&'a [f64], &'a [f64]);
+
+impl Loop for Square<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Square(matrix, x) = self;
+        let mut total = 0.0;
+        for (i, row) in matrix.chunks_exact(x.len().max(1)).enumerate() {
+            let mut product = 0.0;
+            for (a, b) in row[..=i].iter().zip(x) {
+                product += a * b;
+            }
+            total += product * product;
+        }
+        total
+    }
+}

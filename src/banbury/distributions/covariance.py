@@ -1,0 +1,223 @@
+"""A block of numeric columns as one normal distribution: means, and a covariance per class or one for all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions.family import Choice, Columns, Feature
+from banbury.sums import Products
+
+Real = NDArray[np.float64]
+
+LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
+NARROW = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Normal-inverse-Wishart: ``kappa`` pseudo-rows for the mean, ``nu`` for the covariance, which is centred on the columns'
+    own variances."""
+
+    kappa: float
+    nu: float
+    mean: Real
+    scale: Real  # (columns, columns)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Where it is centred and how strong it is, per class; ``scale`` is a sum of products."""
+
+    mean: Real  # (classes, columns)
+    kappa: Real
+    nu: Real
+    scale: Real  # (classes, columns, columns)
+
+    def expected(self) -> Real:
+        """The covariance's mean, which exists only above two degrees of freedom; below, the mode."""
+        proper = self.nu > 2.0
+        return np.where(proper, 1.0 / np.where(proper, self.nu - 2.0, 1.0), 1.0 / self._mode)[:, None, None] * self.scale
+
+    def mode(self) -> Real:
+        """The covariance at the joint mode."""
+        return self.scale / self._mode[:, None, None]
+
+    @property
+    def _mode(self) -> Real:
+        return np.asarray(self.nu + 2.0 * self.mean.shape[1] + 1.0)
+
+    def drawn(self, tied: bool, rng: np.random.Generator) -> tuple[Real, Real]:
+        """One draw of means and covariances (Bartlett)."""
+        size, d = self.mean.shape
+        covariance = np.empty((size, d, d))
+        for c in range(size):
+            if tied and c:
+                covariance[c] = covariance[0]
+                continue
+            degrees = float(self.nu[c]) + d - 1.0
+            lower = np.tril(rng.standard_normal((d, d)), -1)
+            lower[np.diag_indices(d)] = np.sqrt(rng.chisquare(degrees - np.arange(d)))
+            root = np.linalg.cholesky(self.scale[c]) @ np.linalg.inv(lower).T
+            covariance[c] = root @ root.T
+        roots = np.linalg.cholesky(covariance)
+        noise = np.einsum("cij,cj->ci", roots, rng.standard_normal((size, d)))
+        return self.mean + noise / np.sqrt(self.kappa)[:, None], covariance
+
+
+def plain(sums: Products, tied: bool, feature: Feature) -> tuple[Real, Real]:
+    """Means and 1/n covariances; a class without rows has those of all, and what rows do not settle is mended."""
+    n, (rows, centre, scatter) = sums.n.value, sums.pooled()
+    every = scatter / max(rows, 1e-300)
+    if tied:
+        within = sums.scatter.sum(axis=0) / max(rows, 1e-300)
+        covariance = np.broadcast_to(within, sums.scatter.shape)
+    else:
+        some = (n > 0)[:, None, None]
+        covariance = np.where(some, sums.scatter / np.where(n > 0, n, 1.0)[:, None, None], every)
+    means = np.where((n > 0)[:, None], sums.mean, centre)
+    return means, _settled(covariance, every, n if not tied else np.full(len(n), rows), feature)
+
+
+def _settled(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
+    """The covariances, with a little of the columns' own variances where they would have no inverse."""
+    variance = np.diagonal(every)
+    own = np.diag(np.where(variance > 0, variance, 1.0))
+    scale = np.sqrt(np.diagonal(own))
+    values = np.linalg.eigvalsh(covariance / scale[:, None] / scale)
+    loose = ~(values[:, 0] > NARROW * np.maximum(values[:, -1], 1.0))
+    if loose.any():
+        warnings.warn(errors.loose_covariance(feature.name, len(variance), int(n[loose].min())), stacklevel=6)
+    return np.where(loose[:, None, None], (1.0 - LEAST) * covariance + LEAST * own, covariance)
+
+
+def posterior(sums: Products, prior: Prior, tied: bool) -> Posterior:
+    n = sums.n.value
+    kappa = prior.kappa + n
+    apart = sums.mean - prior.mean
+    extra = sums.scatter + (prior.kappa * n / kappa)[:, None, None] * np.einsum("ci,cj->cij", apart, apart)
+    strength = n
+    if tied:
+        extra = np.broadcast_to(extra.sum(axis=0), extra.shape)
+        strength = np.full(len(n), n.sum())
+    mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
+    return Posterior(mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra)
+
+
+def normal(features: tuple[Feature, ...], mean: Real, covariance: Real) -> Ellipses:
+    roots = np.linalg.cholesky(covariance)
+    d = mean.shape[1]
+    constant = -0.5 * d * np.log(2.0 * np.pi) - _log_volume(roots)
+    return Ellipses(features, mean, covariance, constant, None)
+
+
+def student(features: tuple[Feature, ...], found: Posterior) -> Ellipses:
+    """The predictive distribution: Student t of ``nu`` degrees of freedom."""
+    from scipy.special import gammaln  # a third of a second to import; few need it
+
+    nu, d = found.nu, found.mean.shape[1]
+    scale = found.scale * ((found.kappa + 1.0) / (found.kappa * nu))[:, None, None]
+    roots = np.linalg.cholesky(scale)
+    constant = gammaln((nu + d) / 2.0) - gammaln(nu / 2.0) - 0.5 * d * np.log(nu * np.pi) - _log_volume(roots)
+    return Ellipses(features, found.mean, scale, constant, nu)
+
+
+def _log_volume(roots: Real) -> Real:
+    return np.asarray(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Ellipses:
+    """Normal densities of a block, or Student t where ``nu`` is given, in units of z, per class."""
+
+    features: tuple[Feature, ...]
+    mean: Real  # (classes, columns)
+    covariance: Real  # (classes, columns, columns)
+    constant: Real  # of z
+    nu: Real | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.features[0].inputs
+
+    @cached_property
+    def _scales(self) -> tuple[Real, Real]:
+        origin, unit = np.array(self.features[0].scales).T
+        return np.ascontiguousarray(origin), np.ascontiguousarray(unit)
+
+    @cached_property
+    def _whiten(self) -> Real:
+        """What turns z − mean into independent numbers of variance 1."""
+        roots = np.linalg.cholesky(self.covariance)
+        size, d, _ = roots.shape
+        return np.ascontiguousarray(np.linalg.solve(roots, np.broadcast_to(np.eye(d), (size, d, d))))
+
+    @cached_property
+    def _constant(self) -> Real:
+        """The constant of the columns as they are."""
+        return np.asarray(self.constant - np.log(self._scales[1]).sum())
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        columns = rows.numbers(self.names)
+        wide = np.column_stack(columns)
+        gaps = np.isnan(wide).any(axis=1) if wide.dtype.kind == "f" else np.zeros(len(wide), dtype=np.bool_)
+        if gaps.any():
+            return [self._with_gaps(wide.astype(np.float64))]
+        whiten, power = self._whiten, None
+        if self.nu is not None:
+            whiten, power = whiten / np.sqrt(self.nu)[:, None, None], (self.nu + self.mean.shape[1]) / 2.0
+        return [("ellipse", columns, *self._scales, self.mean, whiten, self._constant, power)]
+
+    def _with_gaps(self, wide: Real) -> tuple[Any, ...]:
+        """The same where some rows lack some values: by the marginal distribution of those that they have."""
+        origin, unit = self._scales
+        z = (wide - origin) / unit
+        table = np.zeros((len(wide), len(self.mean)))
+        there = ~np.isnan(wide)
+        patterns, which = np.unique(there, axis=0, return_inverse=True)
+        for p, pattern in enumerate(patterns):
+            if pattern.any():
+                at = np.flatnonzero(which.reshape(-1) == p)
+                table[at] = self.of(np.flatnonzero(pattern))._densities(z[np.ix_(at, np.flatnonzero(pattern))])
+        codes = np.where(there.any(axis=1), np.arange(len(wide)), -1)
+        lookup = np.arange(len(wide), dtype=np.uint32)
+        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+
+    def _densities(self, z: Real) -> Real:
+        """Log densities of rows, (rows, classes)."""
+        white = np.einsum("cij,rcj->rci", self._whiten, z[:, None] - self.mean)
+        square = np.square(white).sum(axis=2)
+        if self.nu is None:
+            return np.asarray(self._constant - 0.5 * square)
+        return np.asarray(self._constant - (self.nu + z.shape[1]) / 2.0 * np.log1p(square / self.nu))
+
+    def of(self, columns: NDArray[np.int64]) -> Ellipses:
+        """The marginal distribution of some of the columns."""
+        (feature,) = self.features
+        inputs = tuple(feature.inputs[j] for j in columns.tolist())
+        few = feature._replace(columns=inputs, scales=tuple(feature.scales[j] for j in columns.tolist()))
+        covariance = self.covariance[:, columns[:, None], columns]
+        if self.nu is None:
+            return normal((few,), self.mean[:, columns], covariance)
+        ones = np.ones(len(self.mean))
+        as_posterior = Posterior(self.mean[:, columns], ones * 1e300, self.nu, covariance * self.nu[:, None, None])
+        return student((few,), as_posterior)
+
+    def select(self, index: Sequence[int]) -> Ellipses:
+        assert list(index) == [0]
+        return self
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        roots = np.linalg.cholesky(self.covariance)
+        z = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
+        if self.nu is not None:
+            z /= np.sqrt(rng.chisquare(self.nu[classes]) / self.nu[classes])[:, None]
+        origin, unit = self._scales
+        return list((origin + unit * (self.mean[classes] + z)).T)

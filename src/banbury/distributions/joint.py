@@ -1,0 +1,200 @@
+"""Joint: a block of columns of values as one table, with a cell for every combination."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions.categorical import values_of
+from banbury.distributions.dirichlet import log
+from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, at_least, by_class, check_positive
+from banbury.sums import Counts
+
+Real = NDArray[np.float64]
+MOST_COMBINATIONS = 2**62
+
+
+@dataclass(frozen=True, repr=False)
+class Joint(Family):
+    """Several columns of values together: P(a, b, … | class) from a table with a cell for every combination.
+
+    Nothing is assumed independent, so cells are many and rows per cell few: ``tally.empty_cells`` says which share has none.
+    ``alpha`` is the pseudo-count of every cell; under "mle" an empty cell has probability 0. A row that lacks one of the values is
+    not counted, and scored by what it has.
+
+    >>> import banbury as bb
+    >>> table = {"a": ["x", "x", "y", "y"], "b": [0, 1, 0, 1], "kind": ["p", "q", "q", "p"]}
+    >>> tally = bb.count(table, target="kind", features={("a", "b"): bb.Joint()})
+    >>> bb.estimate(tally).predict({"a": ["x", "y"], "b": [0, 0]}).tolist()
+    ['p', 'q']
+    """
+
+    alpha: float | None = None
+
+    name: ClassVar[str] = "joint"
+    shape: ClassVar[Shape] = "keys"
+    block: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.alpha is not None:
+            check_positive("alpha", self.alpha, zero=True)
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
+    ) -> JointTables:
+        alpha = float(choice.alpha if self.alpha is None else self.alpha)
+        tables = []
+        for f in range(len(features)):
+            keys, rows = sums.feature(f)
+            tables.append(_table(keys, rows.value, len(features[f].inputs), alpha, choice, rng))
+        return JointTables(features, tuple(tables))
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+        sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
+        return [(max(prod(size) - 1, 0), 0) for size in sizes]
+
+
+def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
+    """How many values each column has."""
+    return [len({key[j] for key in keys}) for j in range(n_columns)]
+
+
+def empty_share(feature: Feature, keys: Sequence[Any]) -> float:
+    """The share of a table's cells that no row has."""
+    every = prod(_sizes(keys, len(feature.inputs)))
+    return 1.0 - len(keys) / every if every else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Log-probabilities of the cells that rows have, of any other, and of a cell of a value never seen, per class."""
+
+    cells: dict[tuple[Any, ...], int]
+    values: tuple[frozenset[Any], ...]
+    seen: Real  # (cells, classes)
+    empty: Real
+    new: Real
+    n_empty: float
+
+    def of(self, value: tuple[Any, ...]) -> Real:
+        """log P(value | class); where some of it is missing, of the rest."""
+        if None not in value:
+            at = self.cells.get(value)
+            if at is not None:
+                return self.seen[at]
+            known = all(part in values for part, values in zip(value, self.values, strict=True))
+            return self.empty if known else self.new
+        given = [j for j, part in enumerate(value) if part is not None]
+        if any(value[j] not in self.values[j] for j in given):
+            return self.new
+        match = [at for key, at in self.cells.items() if all(key[j] == value[j] for j in given)]
+        free = prod(len(values) for j, values in enumerate(self.values) if j not in given)
+        with np.errstate(divide="ignore"):
+            return np.log(np.exp(self.seen[match]).sum(axis=0) + (free - len(match)) * np.exp(self.empty))
+
+
+def _table(
+    keys: Sequence[Any], cells: Real, n_columns: int, alpha: float, choice: Choice, rng: np.random.Generator
+) -> Table:
+    values = tuple(frozenset(key[j] for key in keys) for j in range(n_columns))
+    every = float(prod(map(len, values)))
+    n_empty, how = every - len(keys), choice.how
+    if how == "mle":
+        weights, rest = cells, 0.0
+    elif how == "map":
+        weights, rest = np.maximum(cells + alpha - 1.0, 0.0), max(alpha - 1.0, 0.0)
+    else:
+        weights, rest = cells + at_least(alpha), at_least(alpha)
+    each: Any = np.full(cells.shape[1], rest)
+    if how == "gibbs":
+        tiny = np.finfo(float).tiny
+        weights = np.maximum(rng.standard_gamma(weights), tiny)
+        if n_empty > 0:
+            each = np.maximum(rng.standard_gamma(rest * n_empty, cells.shape[1]), tiny) / n_empty
+    total = weights.sum(axis=0) + n_empty * each
+    nothing = total <= 0
+    safe = np.where(nothing, 1.0, total)
+    equal = 1.0 / max(every, 1.0)
+    seen = log(np.where(nothing, equal, weights / safe))
+    empty = log(np.where(nothing, equal, each / safe))
+    new = np.zeros_like(empty) if how == "mle" else np.where(np.isneginf(empty), 0.0, empty)
+    return Table({key: k for k, key in enumerate(keys)}, values, seen, empty, new, n_empty)
+
+
+def combinations(rows: Columns, feature: Feature, threads: int = 1) -> tuple[NDArray[np.int32], list[tuple[Any, ...]]]:
+    """The number of each row's combination of values, and the combinations, in which None stands for what is missing."""
+    parts, stride, total = [], 1, None
+    for name, kind in zip(feature.inputs, feature.kinds, strict=True):
+        column = values_of(rows, Feature(name, feature.family, kind=kind))
+        codes = np.asarray(column.codes).astype(np.int64) - column.low
+        codes = np.where((codes < 0) | (codes >= len(column.values)), len(column.values), codes)
+        parts.append((codes, [*column.values, None]))
+        total = codes * stride if total is None else total + codes * stride
+        stride *= len(column.values) + 1
+    if stride > MOST_COMBINATIONS:
+        raise errors.too_many_combinations(feature.name, len(feature.inputs))
+    assert total is not None
+    numbers, first, _ = _core.encode_records(np.ascontiguousarray(total).view(np.uint8).reshape(-1, 8), threads)
+    found = [tuple(values[int(codes[row])] for codes, values in parts) for row in first.tolist()]
+    return numbers, found
+
+
+@dataclass(frozen=True)
+class JointTables:
+    """The tables of some blocks."""
+
+    features: tuple[Feature, ...]
+    tables: tuple[Table, ...]
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        columns, lookups, tables, start = [], [], [], 0
+        for feature, table in zip(self.features, self.tables, strict=True):
+            numbers, found = combinations(rows, feature)
+            nothing = np.array([all(part is None for part in value) for value in found], dtype=np.bool_)
+            columns.append(np.where(nothing[numbers], -1, numbers) if len(found) else numbers)
+            lookups.append(np.arange(start, start + len(found), dtype=np.uint32))
+            scores = [table.of(value) if not gone else np.zeros_like(table.empty) for value, gone in zip(found, nothing, strict=True)]
+            tables.append(np.array(scores).reshape(len(found), len(table.empty)))
+            start += len(found)
+        low = np.zeros(len(columns), dtype=np.int64)
+        outside = np.full(len(columns), -1, dtype=np.int64)
+        return [("table", columns, low, lookups, outside, np.concatenate(tables))]
+
+    def select(self, index: Sequence[int]) -> JointTables:
+        return JointTables(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
+
+    def values(self) -> tuple[Real, list[tuple[int, Any]]]:
+        """P(combination | class) of all cells that rows have, and the feature's number and the combination of each."""
+        names = [(f, key) for f, table in enumerate(self.tables) for key in table.cells]
+        return np.exp(np.concatenate([table.seen for table in self.tables])), names
+
+    @cached_property
+    def _orders(self) -> list[list[tuple[Any, ...]]]:
+        return [list(table.cells) for table in self.tables]
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        """Combinations that rows had, or any other where smoothing gives it a share: its values are then drawn one by one."""
+        columns: list[NDArray[Any]] = []
+        for feature, table, keys in zip(self.features, self.tables, self._orders, strict=True):
+            drawn = np.empty((len(classes), len(feature.inputs)), dtype=object)
+            options = [sorted(values, key=str) for values in table.values]
+            for c, rows in enumerate(by_class(classes, len(table.empty))):
+                share = np.append(np.exp(table.seen[:, c]), table.n_empty * np.exp(table.empty[c]))
+                for row, k in zip(rows.tolist(), rng.choice(len(share), len(rows), p=share / share.sum()), strict=True):
+                    drawn[row] = keys[k] if k < len(keys) else self._other(table, options, rng)
+            columns += [np.array(column.tolist()) for column in drawn.T]
+        return columns
+
+    def _other(self, table: Table, options: list[list[Any]], rng: np.random.Generator) -> tuple[Any, ...]:
+        """A combination that no row has."""
+        while True:
+            value = tuple(values[int(rng.integers(len(values)))] for values in options)
+            if value not in table.cells:
+                return value
