@@ -116,6 +116,30 @@ def test_wrong_words_are_refused(run, monkeypatch):
     assert "WRONG ANSWER in text: peer and ours agree on" in printed.err
 
 
+def test_drop_in_runs_small_and_agrees_with_its_peers(run):
+    status, printed = run("drop_in", "--json")
+    assert status == 0, printed.err
+    figures = json.loads(printed.out)
+    made = [f for f in figures if "Newsgroups" not in f["data"]]
+    learning = ["fit", "predict", "partial_fit", "partial_fit, then predict"]
+    for name in ("GaussianNB", "MultinomialNB", "ComplementNB", "BernoulliNB", "CategoricalNB"):
+        tasks = [f["task"] for f in made if f["task"].startswith(name) and "sparse" not in f["data"]]
+        assert tasks == [f"{name}.{task}" for task in [*learning[:2] * 4, *learning[2:] * 2]]
+    sparse = [f for f in made if "sparse" in f["data"]]
+    assert len(sparse) == 3 * (12 + 2)
+    texts = len(figures) - len(made)
+    assert texts == 10 if os.environ.get("BANBURY_DATA") else "drop_in: 20 Newsgroups are left out" in printed.err
+    assert all(f["ratio"] == f["peer"] / f["ours"] for f in figures)
+
+
+def test_a_batch_that_is_learned_wrongly_is_refused(run, monkeypatch):
+    right = bb.GaussianNB.partial_fit
+    monkeypatch.setattr(bb.GaussianNB, "partial_fit", lambda self, X, y: right(self, X, y, None, np.full(len(X), 2.0)))
+    status, printed = run("drop_in")
+    assert status == 1
+    assert "WRONG ANSWER in drop_in: peer's parameters are" in printed.err
+
+
 def test_selection_runs_small_and_agrees_with_its_peers(run):
     status, printed = run("selection", "--json")
     assert status == 0, printed.err
