@@ -41,7 +41,7 @@ class Occurrences(Family):
     >>> counts = {"free": [2, 1, 0], "noon": [0, 0, 3], "kind": ["spam", "spam", "ham"]}
     >>> tally = bb.count(counts, target="kind", features={("free", "noon"): bb.Occurrences()})
     >>> bb.estimate(tally).posterior({"free": [1], "noon": [0]}).round(3).tolist()
-    [[0.143, 0.857]]
+    [[0.111, 0.889]]
     """
 
     model: Literal["multinomial", "complement", "bernoulli"] = "multinomial"
