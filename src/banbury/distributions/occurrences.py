@@ -31,9 +31,9 @@ class Occurrences(Family):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
-    other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0; None
-    takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is the
-    pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
+    other classes) or "bernoulli" (what does not occur is evidence too). ``threshold``: what is above it counts 1, all else 0;
+    None takes numbers as they are, whole or not, as tf-idf gives them; under "bernoulli" they are then from 0 to 1. ``alpha`` is
+    the pseudo-count of every column, or a list with one for each. ``norm`` divides the weights of complement in each class by
     the sum of their absolute values. A missing number counts nothing, or is an error if ``missing`` says so; a column that no row
     has keeps its pseudo-count.
 

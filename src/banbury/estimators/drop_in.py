@@ -162,7 +162,7 @@ class _DropIn:
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come.
 
-        Any batches in any order come to the same as ``fit`` on all rows. One sparse row costs its own columns.
+        Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
         """
         first = not self.__sklearn_is_fitted__()
         grow = isinstance(classes, str) and classes == GROW
@@ -518,7 +518,16 @@ class _Counting(_Discrete):
 
 
 class MultinomialNB(_Counting, theirs.MultinomialNB):  # type: ignore[misc]
-    """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none."""
+    """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none.
+
+    >>> from scipy.sparse import csr_array
+    >>> import banbury as bb
+    >>> clf = bb.MultinomialNB().fit(csr_array([[2, 0], [1, 0], [0, 3]]), ["spam", "spam", "ham"])
+    >>> clf.predict_proba([[1, 0]]).round(3).tolist()
+    [[0.111, 0.889]]
+    >>> clf.partial_fit([[3, 1]], ["ham"]).forget([[3, 1]], ["ham"]).predict_proba([[1, 0]]).round(3).tolist()
+    [[0.111, 0.889]]
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.MultinomialNB._parameter_constraints, **MISSING}
 
@@ -542,6 +551,13 @@ class ComplementNB(_Counting, theirs.ComplementNB):  # type: ignore[misc]
     """scikit-learn's ComplementNB, counted by Banbury, with the class prior that it learns and does not use.
 
     ``fit_prior=False`` leaves the prior out, as theirs always does; so does ``norm=True``, whose weights are no probabilities.
+
+    >>> import banbury as bb
+    >>> X, y = [[3, 1], [2, 1], [0, 3]], ["spam", "spam", "ham"]
+    >>> bb.ComplementNB().fit(X, y).predict_proba([[0, 0]]).round(3).tolist()
+    [[0.333, 0.667]]
+    >>> bb.ComplementNB(fit_prior=False).fit(X, y).predict_proba([[0, 0]]).round(3).tolist()
+    [[0.5, 0.5]]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.ComplementNB._parameter_constraints, **MISSING}
@@ -591,6 +607,11 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
 
     ``missing="skip"``: a missing number is neither yes nor no, and its column says nothing of the row. ``binarize=None`` takes
     numbers from 0 to 1, and none outside.
+
+    >>> import banbury as bb
+    >>> clf = bb.BernoulliNB(missing="skip").fit([[1, 0], [1, None], [0, 1]], ["spam", "spam", "ham"])
+    >>> clf.predict_proba([[1, 0]]).round(3).tolist()
+    [[0.1, 0.9]]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.BernoulliNB._parameter_constraints, **MISSING}
@@ -673,7 +694,13 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     """scikit-learn's CategoricalNB, counted by Banbury. A category that was never seen has the probability of its pseudo-count.
 
     ``categories="any"``: categories are texts, booleans or numbers as they come; ``categories_`` then names those that were seen.
-    ``accept_sparse=True``: so are sparse matrices. ``missing="skip"``: a missing value says nothing.
+    ``accept_sparse=True``: sparse matrices are taken, and what they do not hold is 0. ``missing="skip"``: a missing value says
+    nothing.
+
+    >>> import banbury as bb
+    >>> clf = bb.CategoricalNB(categories="any").fit([["sun"], ["rain"], ["rain"]], ["out", "in", "in"])
+    >>> clf.predict([["sun"], ["snow"]]).tolist(), clf.categories_[0].tolist()
+    (['out', 'in'], ['rain', 'sun'])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -873,6 +900,11 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     ``missing="skip"``: a missing number says nothing. ``accept_sparse=True``: sparse matrices are taken, and what they do not
     hold is 0.
+
+    >>> import banbury as bb
+    >>> clf = bb.GaussianNB().partial_fit([[1.0]], ["a"], classes=["a", "b"]).partial_fit([[2.0], [4.0]], ["a", "b"])
+    >>> clf.theta_.tolist(), clf.predict([[1.8]]).tolist()
+    ([[1.5], [4.0]], ['a'])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
