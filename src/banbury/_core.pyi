@@ -249,6 +249,9 @@ class Words:
     def with_columns(self, n_columns: int) -> Words:
         """The same with an id for each of the first n_columns buckets, which are the columns of a matrix."""
 
+    def commonest_first(self) -> Ids:
+        """All ids, those of words that many texts have first, to within a factor of two."""
+
     def columns(self) -> Int:
         """By bucket the id of its word, -1 where it has none."""
 

@@ -501,14 +501,16 @@ def too_many_rows() -> BadSetting:
     )
 
 
-def negative_count(left: Any, label: Any, feature: str | None = None, key: Any = None) -> NegativeCount:
+def negative_count(
+    left: Any, label: Any, feature: str | None = None, key: Any = None, what: str = "rows"
+) -> NegativeCount:
     place = f"class {label!r}"
     if feature is not None:
         place += f" in feature {feature!r}"
     if key is not None:
         place += f" (value {key!r})"
     return NegativeCount(
-        f"subtracting left {left} rows of {place}. The tally subtracted was not part of this one; nothing was changed. "
+        f"subtracting left {left} {what} of {place}. The tally subtracted was not part of this one; nothing was changed. "
         "Subtract only what was added.",
         left=left,
         label=label,
@@ -716,10 +718,10 @@ def files_beside_folders(folder: Any, n_files: int) -> BanburyWarning:
     )
 
 
-def all_impossible(n_rows: int, how: str) -> BanburyWarning:
+def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> BanburyWarning:
     return BanburyWarning(
-        f"every class is impossible for {n_rows:,} rows under how={how!r}; they are answered by the class prior. "
-        "Smooth with how='mean' to have the evidence weighed."
+        f"every class is impossible for {n_rows:,} rows under {setting}; they are answered by the class prior. "
+        f"Smooth with {advice} to have the evidence weighed."
     )
 
 

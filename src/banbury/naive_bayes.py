@@ -347,9 +347,11 @@ class Model:
         return not 0 <= at < len(column.values) or column.values[at] in keys
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
-        """P(value | class) of one feature, or its density, for every class."""
+        """P(value | class) of one feature, or its density, for every class; of a block that of a value for each of its columns."""
         alone = self._group(feature)
-        batch = next(iter(read({feature: [value]})))
+        (only,) = alone.features
+        values = dict(zip(only.columns, value, strict=True)) if only.columns else {feature: value}
+        batch = next(iter(read({name: [each] for name, each in values.items()})))
         found = self._kernel(batch, [alone], "parts")[0][0, 0]
         return dict(zip(self.classes, np.exp(found).tolist(), strict=True))
 
@@ -485,7 +487,7 @@ class Model:
 
     def _warn_impossible(self, n_rows: int, want: str, stacklevel: int) -> None:
         if n_rows and want != "log_joint":
-            warnings.warn(errors.all_impossible(n_rows, self.choice.how), stacklevel=stacklevel)
+            warnings.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"), stacklevel=stacklevel)
 
     def _score(self, n_rows: int, parts: list[tuple[Any, ...]], want: str) -> tuple[NDArray[Any], int]:
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))

@@ -134,7 +134,10 @@ class Schema:
     def index(self) -> dict[str, int]:
         return {feature.name: f for f, feature in enumerate(self.features)}
 
-    def __getitem__(self, name: str) -> Feature:
+    def __getitem__(self, name: Any) -> Feature:
+        """A feature by its name; a block by its columns, too."""
+        if isinstance(name, tuple):
+            name = next((f.name for f in self.features if f.columns == name), name)
         if name not in self.index:
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
@@ -183,7 +186,7 @@ class Schema:
         features = list(self.features)
         for name, given in overrides.items():
             old = self[name]
-            features[self.index[name]] = old._replace(family=_re_estimated(name, old.family, family(given)))
+            features[self.index[old.name]] = old._replace(family=_re_estimated(old.name, old.family, family(given)))
         return replace(self, features=tuple(features))
 
     def __str__(self) -> str:

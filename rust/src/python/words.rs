@@ -177,7 +177,7 @@ impl<'py> HeldTexts<'py> {
         };
         let items: Vec<_> = tuple.iter().collect();
         match items.as_slice() {
-            [name, matrix @ ..] if name.is_instance_of::<PyString>() => {
+            [name, matrix @ ..] if matrix.len() == 4 && name.is_instance_of::<PyString>() => {
                 Ok(HeldTexts::Counted(HeldMatrix::new(matrix)?))
             }
             [offsets, data, valid, first] => Ok(HeldTexts::Arrow {
@@ -653,6 +653,11 @@ impl Words {
             more.number_columns(n_columns)?;
             Ok(more)
         })
+    }
+
+    fn commonest_first<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
+        let words = self.get(py);
+        py.detach(|| words.commonest_first()).into_pyarray(py)
     }
 
     fn columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {

@@ -4,7 +4,7 @@ use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Value, each};
 use crate::error::{Error, demand};
 use crate::simd::{Loop, wide};
-use crate::words::{Layout, Matrix};
+use crate::words::{Each, Layout, Matrix, plain};
 use std::ops::Range;
 
 /// Adds `constant[c] + sum of x[j] * weights[j][c]`, x being what a cell counts.
@@ -61,6 +61,17 @@ impl<'a> Linear<'a> {
         Ok(())
     }
 
+    /// Adds a row's totals to its sums; an error if one of its cells is refused.
+    #[inline(always)]
+    fn finish(&self, row: usize, at: usize, totals: &[f64], sums: &mut Sums) -> Result<(), Error> {
+        if totals.iter().any(|total| total.is_nan()) {
+            self.matrix.each_of(row, |_, _| {})?;
+        }
+        let sums = sums.values[at..].iter_mut().step_by(sums.height);
+        sums.zip(totals).for_each(|(sum, total)| *sum += total);
+        Ok(())
+    }
+
     /// What the cells of these columns count.
     fn read(&self, columns: Range<usize>, sums: &Sums, tile: &mut [f64]) -> Result<(), Error> {
         let Layout::Dense(block) = self.matrix.layout() else {
@@ -73,7 +84,7 @@ impl<'a> Linear<'a> {
                     Some(cells) => wide(Read(&self.matrix, &cells[columns.clone()], tile, at)),
                     None => {
                         let cells = columns.clone().map(|column| row[column]);
-                        put(&self.matrix, cells, tile, at)
+                        put(cells.map(|x| self.matrix.counts(x)), tile, at)
                     }
                 };
                 if !fine {
@@ -87,15 +98,9 @@ impl<'a> Linear<'a> {
 
 /// Copies what cells of a row count to its place in the tile; whether none is refused.
 #[inline(always)]
-fn put<T: Value>(
-    matrix: &Matrix,
-    cells: impl Iterator<Item = T>,
-    tile: &mut [f64],
-    at: usize,
-) -> bool {
+fn put(cells: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
     let mut fine = true;
     for (x, column) in cells.zip(tile.chunks_exact_mut(STRIDE)) {
-        let x = matrix.counts(x);
         fine &= !x.is_nan();
         column[at] = x;
     }
@@ -109,7 +114,11 @@ impl<T: Value> Loop for Read<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        put(self.0, self.1.iter().copied(), self.2, self.3)
+        let Read(matrix, cells, tile, at) = self;
+        match matrix.is_plain() {
+            true => put(cells.iter().map(|&x| plain(x)), tile, at),
+            false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
+        }
     }
 }
 
@@ -159,15 +168,12 @@ impl Loop for AddSparse<'_, '_, '_> {
             n => {
                 let mut totals = vec![0.0; n];
                 for at in 0..sums.rows.len() {
+                    let row = sums.rows.row(at);
                     totals.fill(0.0);
-                    linear.matrix.each_of(sums.rows.row(at), |column, x| {
-                        let weights = &linear.weights[column as usize * n..][..n];
-                        for (total, weight) in totals.iter_mut().zip(weights) {
-                            *total += x * weight;
-                        }
-                    })?;
-                    let sums = sums.values[at..].iter_mut().step_by(sums.height);
-                    sums.zip(&totals).for_each(|(sum, total)| *sum += total);
+                    linear
+                        .matrix
+                        .with_row(row, Many(linear.weights, &mut totals));
+                    linear.finish(row, at, &totals, sums)?;
                 }
                 Ok(())
             }
@@ -175,19 +181,46 @@ impl Loop for AddSparse<'_, '_, '_> {
     }
 }
 
-/// The same with the totals of few classes in registers.
+/// Adds the weights of the columns of a row.
+struct Many<'a>(&'a [f64], &'a mut [f64]);
+
+impl Each for Many<'_> {
+    #[inline(always)]
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
+        let Many(weights, totals) = self;
+        let n = totals.len();
+        for (column, x) in cells {
+            let weights = &weights[column as usize * n..][..n];
+            for (total, weight) in totals.iter_mut().zip(weights) {
+                *total += x * weight;
+            }
+        }
+    }
+}
+
+/// The same of few classes, with the totals in registers.
+struct Few<'a, const N: usize>(&'a [[f64; N]], &'a mut [f64; N]);
+
+impl<const N: usize> Each for Few<'_, N> {
+    #[inline(always)]
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
+        let mut totals = [0.0; N];
+        for (column, x) in cells {
+            for (total, weight) in totals.iter_mut().zip(&self.0[column as usize]) {
+                *total += x * weight;
+            }
+        }
+        *self.1 = totals;
+    }
+}
+
 #[inline(always)]
 fn add_sparse<const N: usize>(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
     let (weights, _) = linear.weights.as_chunks::<N>();
     for at in 0..sums.rows.len() {
-        let mut totals = [0.0; N];
-        linear.matrix.each_of(sums.rows.row(at), |column, x| {
-            for (total, weight) in totals.iter_mut().zip(&weights[column as usize]) {
-                *total += x * weight;
-            }
-        })?;
-        let sums = sums.values[at..].iter_mut().step_by(sums.height);
-        sums.zip(&totals).for_each(|(sum, total)| *sum += total);
+        let (row, mut totals) = (sums.rows.row(at), [0.0; N]);
+        linear.matrix.with_row(row, Few(weights, &mut totals));
+        linear.finish(row, at, &totals, sums)?;
     }
     Ok(())
 }

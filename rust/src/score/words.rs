@@ -33,6 +33,8 @@ pub struct Words<'a> {
     base: Option<&'a [f64]>,
     constant: &'a [f64],
     counting: Counting<'a>,
+    /// Of a matrix: where the rows of its columns stand.
+    columns: Vec<Place>,
 }
 
 /// Room for what becomes of a text.
@@ -102,11 +104,14 @@ impl<'a> Words<'a> {
             demand_weights(balls, n_classes)?;
             demand(balls.iter().all(|&x| x > 0.0), "polya must be positive")?;
         }
+        let mut columns = vec![];
         if let Texts::Counted(matrix) = &texts {
             demand(
                 counting == Counting::Often && matrix.n_columns() <= words.buckets(),
                 "a matrix is counted as it is, and there must be a bucket for every column",
             )?;
+            let ids = &words.columns()[..matrix.n_columns()];
+            columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
         }
         Ok(Words {
             texts,
@@ -116,6 +121,7 @@ impl<'a> Words<'a> {
             base,
             constant,
             counting,
+            columns,
         })
     }
 
@@ -141,11 +147,10 @@ impl<'a> Words<'a> {
         sums: &mut Sums,
         totals: &mut Totals,
     ) -> Result<(), Error> {
-        let ids = self.words.columns();
         for at in 0..sums.rows.len() {
             let row = sums.rows.row(at);
             totals.clear(self.weights);
-            matrix.with_row(row, AddCounted(self, ids, totals));
+            matrix.with_row(row, AddCounted(self, totals));
             if totals.times.is_nan() {
                 return Err(matrix.refused(row));
             }
@@ -233,6 +238,12 @@ impl<'a> Words<'a> {
     /// Adds the rows of words, each so many times.
     fn add_rows(&self, words: impl Iterator<Item = (u32, f64)>, totals: &mut Totals) {
         let rows = words.map(|(id, times)| (self.weights.place(id), times));
+        self.add_places(rows, totals);
+    }
+
+    /// The same of words whose rows were looked up.
+    #[inline(always)]
+    fn add_places(&self, rows: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
         let table = self.weights.whole();
         match self.weights.lines() {
             1 => wide(AddWhole::<1, _>(table, rows, totals)),
@@ -298,14 +309,17 @@ impl<'a> Words<'a> {
 }
 
 /// Adds the rows of the columns of a matrix.
-struct AddCounted<'a, 'b>(&'a Words<'b>, &'a [u32], &'a mut Totals);
+struct AddCounted<'a, 'b>(&'a Words<'b>, &'a mut Totals);
 
 impl Each for AddCounted<'_, '_> {
     #[inline(always)]
     fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
-        let AddCounted(words, ids, totals) = self;
-        let cells = cells.map(|(column, x)| (ids[column as usize].wrapping_sub(1), x));
-        words.add_rows(cells, totals);
+        let AddCounted(words, totals) = self;
+        let places = &words.columns;
+        words.add_places(
+            cells.map(|(column, x)| (places[column as usize], x)),
+            totals,
+        );
     }
 }
 

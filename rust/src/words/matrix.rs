@@ -19,6 +19,14 @@ use ndarray::ArrayView2;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+/// What a cell counts as it is; NaN for one that is refused.
+#[inline(always)]
+pub fn plain<T: Value>(x: T) -> f64 {
+    let x = x.real();
+    // Nothing of infinity, or of NaN, is NaN.
+    x + x * 0.0
+}
+
 /// What is done with the cells of a row, whatever iterates over them.
 pub trait Each {
     fn see(self, cells: impl Iterator<Item = (u32, f64)>);
@@ -195,6 +203,12 @@ impl<'a> Matrix<'a> {
         if fine { Ok(()) } else { Err(self.refused(row)) }
     }
 
+    /// Whether cells count as they are, and none may be missing.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.threshold.is_none() && !self.skip
+    }
+
     /// Calls `f` with the columns of a row and what its cells count, zeros and NaN included.
     #[inline(always)]
     pub fn with_row(&self, row: usize, f: impl Each) {
@@ -210,6 +224,9 @@ impl<'a> Matrix<'a> {
                 let range = offsets[row] as usize..offsets[row + 1] as usize;
                 let columns = columns[range.clone()].iter().map(|&column| column as u32);
                 each!(values, view => match view.as_slice() {
+                    Some(values) if self.is_plain() => {
+                        f.see(columns.zip(values[range].iter().map(|&x| plain(x))));
+                    }
                     Some(values) => {
                         f.see(columns.zip(values[range].iter().map(|&x| self.counts(x))));
                     }
@@ -560,7 +577,10 @@ impl Task<'_, '_> {
         let most = seen.largest * (JOB + self.matrix.n_columns) as f64;
         let narrow = !real && matches!(self.rows.weights, Weights::Ones) && most < 4e9;
         let found = match (real, narrow) {
-            (true, _) => self.run::<RealCell>(&jobs, &order),
+            (true, _) if matches!(self.rows.weights, Weights::Ones) => {
+                self.run::<RealOnes>(&jobs, &order)
+            }
+            (true, _) => self.run::<RealWeighted>(&jobs, &order),
             (false, true) => self.run::<NarrowCell>(&jobs, &order),
             (false, false) => self.run::<WideCell>(&jobs, &order),
         };
@@ -657,9 +677,8 @@ impl Task<'_, '_> {
     fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
         for &row in rows {
             let (weight, times) = (self.weight(row as usize), self.times(row as usize));
-            self.matrix.each_of(row as usize, |column, x| {
-                sums[column as usize].add(x, weight, times);
-            })?;
+            let adding = AddRow(&mut *sums, weight, times);
+            self.matrix.with_row(row as usize, adding);
         }
         let cells = sums.iter_mut().zip(0..).filter(|(cell, _)| cell.is_used());
         let cells = cells.map(|(cell, id)| (id, std::mem::take(cell)));
@@ -686,6 +705,19 @@ impl Task<'_, '_> {
             same
         });
         Ok(C::found(class, cells.into_iter(), self.rows_of(rows)))
+    }
+}
+
+/// Adds the cells of a row to the sums of their columns.
+struct AddRow<'a, C>(&'a mut [C], f64, u64);
+
+impl<C: Adding> Each for AddRow<'_, C> {
+    #[inline(always)]
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
+        let AddRow(sums, weight, times) = self;
+        for (column, x) in cells {
+            sums[column as usize].add(x, weight, times);
+        }
     }
 }
 
@@ -728,7 +760,7 @@ fn real_found(class: usize, cells: impl Iterator<Item = (u32, RealCell)>, texts:
     }
 }
 
-/// What a column has in one class so far.
+/// What a column has in one class so far. A cell that counts nothing adds nothing.
 trait Adding: Copy + Default + Send {
     fn add(&mut self, x: f64, weight: f64, times: u64);
     fn merge(&mut self, other: &Self);
@@ -743,7 +775,7 @@ struct NarrowCell(u64);
 impl Adding for NarrowCell {
     #[inline(always)]
     fn add(&mut self, x: f64, _: f64, _: u64) {
-        self.0 += (u64::from(x as u32) << 32) + 1;
+        self.0 += (u64::from(x as u32) << 32) + u64::from(x != 0.0);
     }
 
     fn merge(&mut self, other: &Self) {
@@ -773,7 +805,7 @@ impl Adding for WideCell {
     #[inline(always)]
     fn add(&mut self, x: f64, _: f64, times: u64) {
         self.0[0] += x as u64 * times;
-        self.0[1] += times;
+        self.0[1] += u64::from(x != 0.0) * times;
     }
 
     fn merge(&mut self, other: &Self) {
@@ -812,13 +844,94 @@ fn tokens(x: f64) -> u64 {
     }
 }
 
-impl Adding for RealCell {
+impl RealCell {
+    fn merge(&mut self, other: &Self) {
+        for i in 0..2 {
+            self.counts[i] += other.counts[i];
+            self.sums[i].merge(&other.sums[i]);
+        }
+    }
+}
+
+/// A sum of two doubles, as exact as its terms are few beside 2^50.
+#[derive(Clone, Copy, Default)]
+struct Pair(f64, f64);
+
+impl Pair {
+    #[inline(always)]
+    fn add(&mut self, x: f64) {
+        let (sum, lost) = two_sum(self.0, x);
+        *self = Pair(sum, self.1 + lost);
+    }
+
+    fn merge(&mut self, other: &Pair) {
+        self.add(other.0);
+        self.add(other.1);
+    }
+
+    fn expansion(self) -> Expansion {
+        let mut sum = Expansion::default();
+        sum.add(self.0);
+        sum.add(self.1);
+        sum
+    }
+}
+
+/// Real sums of rows that weigh one: their documents are their number.
+#[derive(Clone, Copy, Default)]
+struct RealOnes {
+    occurrences: Pair,
+    tokens: u64,
+    documents: u64,
+}
+
+impl Adding for RealOnes {
+    #[inline(always)]
+    fn add(&mut self, x: f64, _: f64, _: u64) {
+        let there = u64::from(x != 0.0);
+        self.tokens += tokens(x) * there;
+        self.documents += there;
+        self.occurrences.add(x);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.documents += other.documents;
+        self.occurrences.merge(&other.occurrences);
+    }
+
+    fn is_used(&self) -> bool {
+        self.documents != 0
+    }
+
+    fn found(class: usize, cells: impl Iterator<Item = (u32, Self)>, texts: Total) -> Found {
+        let real = |cell: Self| RealCell {
+            counts: [cell.tokens, cell.documents],
+            sums: [
+                cell.occurrences.expansion(),
+                Expansion::from_whole(cell.documents),
+            ],
+        };
+        real_found(class, cells.map(|(id, cell)| (id, real(cell))), texts)
+    }
+}
+
+/// Real sums of rows that have weights.
+#[derive(Clone, Copy, Default)]
+struct RealWeighted {
+    counts: Counts,
+    sums: [Pair; 2],
+}
+
+impl Adding for RealWeighted {
     #[inline(always)]
     fn add(&mut self, x: f64, weight: f64, times: u64) {
-        self.counts[0] += tokens(x) * times;
-        self.counts[1] += times;
-        self.sums[0].add(x * weight);
-        self.sums[1].add(weight);
+        if x != 0.0 {
+            self.counts[0] += tokens(x) * times;
+            self.counts[1] += times;
+            self.sums[0].add(x * weight);
+            self.sums[1].add(weight);
+        }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -833,7 +946,11 @@ impl Adding for RealCell {
     }
 
     fn found(class: usize, cells: impl Iterator<Item = (u32, Self)>, texts: Total) -> Found {
-        real_found(class, cells, texts)
+        let real = |cell: Self| RealCell {
+            counts: cell.counts,
+            sums: cell.sums.map(Pair::expansion),
+        };
+        real_found(class, cells.map(|(id, cell)| (id, real(cell))), texts)
     }
 }
 
@@ -912,9 +1029,7 @@ impl<T: Value> Loop for Copied<'_, '_, T> {
         match self.0.threshold {
             None if !self.0.skip => {
                 for (out, &x) in self.2.iter_mut().zip(self.1) {
-                    let x = x.real();
-                    // Nothing of infinity is NaN.
-                    *out = x + x * 0.0;
+                    *out = plain(x);
                 }
             }
             _ => {

@@ -20,7 +20,7 @@ pub use add_up::Damping;
 pub use count::Batch;
 pub use groups::Groups;
 pub use index::UNKNOWN;
-pub use matrix::{Each, Layout, Matrix, has_twins};
+pub use matrix::{Each, Layout, Matrix, has_twins, plain};
 pub use state::{Numbers, State, Stored, StoredNumbers};
 pub use store::{Cell, Counts, Sums};
 pub use texts::{Encoded, Given, Texts};
@@ -364,6 +364,16 @@ impl Words {
                 ids
             }
         }
+    }
+
+    /// The numbers of all words, those that many texts have first, to within a factor of two.
+    pub fn commonest_first(&self) -> Vec<u32> {
+        let mut groups: Vec<Vec<u32>> = vec![vec![]; 65];
+        for id in 0..self.n_ids() as u32 {
+            let documents: u64 = self.cells(id).map(|cell| cell.counts[1]).sum();
+            groups[documents.leading_zeros() as usize].push(id);
+        }
+        groups.concat()
     }
 
     /// Occurrences of all words in all classes.

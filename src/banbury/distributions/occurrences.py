@@ -122,7 +122,10 @@ class Occurrences(Family):
             by_number = np.ones(int(words.ids.max(initial=0)) + 1)
             by_number[words.ids] = alpha
             alpha = by_number
-        scores = self._scores(words, choice, alpha, rng)
+        # Rows that are often asked for stand side by side, where a table is larger than the cache.
+        large = words.n_words * words.n_classes > MOST_WEIGHTS and not isinstance(words.table, Learned)
+        ordered = Vocabulary(words.table, words.table.commonest_first(), True) if large else words
+        scores = self._scores(ordered, choice, alpha, rng)
         table = words.table.core if isinstance(words.table, Learned) else words.table
         return Occurring(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
 
@@ -138,6 +141,7 @@ class Occurrences(Family):
     def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> Scores:
         how, weighed = choice.how, Weighed(words, False, False)
         if self.model == "bernoulli":
+            self._check_shares(words)
             if how == "gibbs":
                 return event_models.drawn_bernoulli(words, alpha, rng, once=False)
             return event_models.bernoulli(words, how, alpha, once=False)
@@ -149,6 +153,13 @@ class Occurrences(Family):
         if how == "gibbs":
             return event_models.drawn_multinomial(weighed, alpha, rng)
         return event_models.multinomial(weighed, how, alpha, urn=False)
+
+    def _check_shares(self, words: Vocabulary) -> None:
+        """Raises where a column occurs more often than there are rows: then some number was above 1."""
+        if self.threshold is None:
+            for pairs in words:
+                if (pairs.occurrences > words.texts[pairs.classes] * (1.0 + 1e-9)).any():
+                    raise errors.bad_setting("model", "bernoulli", "another for counts above 1, or count with threshold=0.0")
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)

@@ -47,8 +47,8 @@ T = TypeVar("T")
 
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
 GROW = "grow"
+MOST_NOTED = 256  # batches whose columns are noted one by one, until the model is asked for
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
-BLOCK = 1 << 22  # numbers of a sparse matrix that are made dense at a time
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class _State:
     def changed(self, touched: Touched, classes: tuple[Any, ...], settings: _Settings) -> None:
         """Notes the columns that changed; under other classes or settings the model is made anew."""
         self.touched.append(touched)
+        if len(self.touched) > MOST_NOTED:  # a stream may never ask for the model
+            self.touched = [[np.unique(np.concatenate(ids)) for ids in zip(*self.touched, strict=True)]]
         self.read = {}
         if self.growing.classes != classes or settings.family != self.settings.family:
             self.model, self.touched = None, []
@@ -375,7 +377,7 @@ class _DropIn:
             self._refuse(X)
             raise
         if impossible and want != "log_joint":
-            warnings.warn(errors.all_impossible(impossible, state.settings.how), stacklevel=3)
+            warnings.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"), stacklevel=3)
         return found
 
     # What was learned

@@ -70,7 +70,7 @@ def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
 
 def has_twins(rows: Any) -> bool:
     """Whether some row of a sparse matrix has a column twice."""
-    if getattr(rows, "_has_canonical_format", False):  # it was looked at before
+    if rows.has_canonical_format:  # SciPy looks once, and remembers
         return False
     offsets, columns = rows.indptr.astype(np.int64, copy=False), rows.indices.astype(np.int32, copy=False)
     return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))

@@ -249,7 +249,7 @@ class Told:
         for column, n_words in self.wordless.items():
             warnings.warn(errors.no_words_left(column, n_words), stacklevel=stacklevel)
         if self.impossible:
-            warnings.warn(errors.all_impossible(self.impossible, how), stacklevel=stacklevel)
+            warnings.warn(errors.all_impossible(self.impossible, f"how={how!r}"), stacklevel=stacklevel)
 
 
 def score(

@@ -529,7 +529,8 @@ def not_there(absent: _core.NotThere, feature: Feature, classes: tuple[Label, ..
     """The core's finding in a user's words."""
     word, label, left = absent.args
     if feature.columns and word is not None:
-        return errors.negative_count(left, classes[label], feature.columns[int(word.removeprefix("#"))])
+        column = feature.columns[int(word.removeprefix("#"))]
+        return errors.negative_count(left, classes[label], column, what="occurrences")
     return errors.negative_count(left, classes[label], feature.name, word)
 
 
