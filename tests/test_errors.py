@@ -472,7 +472,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         errors.BanburyError,
         ["dim 3", "rows by columns"],
     ),
-    ("sparse_data", lambda _: bb.count(sparse.eye(3, dtype=complex).tocsr(), list("aba")), TypeError, ["complex128", "float64"]),
+    (
+        "sparse_data",
+        lambda _: bb.count(sparse.eye(3, dtype=complex).tocsr(), list("aba")),
+        TypeError,
+        ["complex128", "float64"],
+    ),
     ("unreadable_data", lambda _: bb.count(5, ["a"]), TypeError, ["from int", "a frame, a mapping of columns"]),
     (
         "not_one_column",

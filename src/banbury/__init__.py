@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from banbury import datasets, plots
     from banbury.calibration import Calibration, calibrate
+    from banbury.density import Density, compare_densities, independence
     from banbury.dependence import Diagnosis, diagnose, mutual_information
     from banbury.distributions import (
         Bernoulli,
@@ -58,6 +59,7 @@ __all__ = [
     "CategoricalNB",
     "ComplementNB",
     "CrossValidation",
+    "Density",
     "Diagnosis",
     "Explanation",
     "Gaussian",
@@ -80,6 +82,7 @@ __all__ = [
     "Text",
     "Tuning",
     "calibrate",
+    "compare_densities",
     "conjunctions",
     "count",
     "cross_validate",
@@ -88,6 +91,7 @@ __all__ = [
     "estimate",
     "evaluate",
     "from_sklearn",
+    "independence",
     "learning_curve",
     "load",
     "mutual_information",
@@ -101,6 +105,7 @@ __all__ = [
 # Where each name lives. A module is imported when one of its names is first asked for, so that a short command starts at once.
 _HOMES = {
     "calibration": "Calibration calibrate",
+    "density": "Density compare_densities independence",
     "dependence": "Diagnosis diagnose mutual_information",
     "distributions": "Bernoulli Categorical Gaussian Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson Text",
     "errors": "BanburyError BanburyWarning",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -745,6 +745,15 @@ def too_many_words(column: str, n_words: int, n_classes: int, why: str) -> BadSe
         f"column {column!r} has {n_words:,} words and there are {n_classes:,} classes: {why} needs a number for every pair, more "
         "than fit. Keep fewer words with bb.Text(min_count=..., max_words=...).",
         column=column,
+    )
+
+
+def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
+    shown = listed(f"{name} = {value!r}" for name, value in given.items())
+    return ImpossibleEvidence(
+        f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with how='mean', or "
+        "give other evidence.",
+        given=dict(given),
     )
 
 

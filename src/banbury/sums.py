@@ -634,9 +634,7 @@ class Products:
         moved = plus(first, times(n, shift))
         cross = plus(times(first[:, i], shift[j]), times(first[:, j], shift[i]))
         both = plus(second, plus(cross, times(times(n, shift[i]), shift[j])))
-        return Products(
-            self.n, np.concatenate([times(moved, scale), times(both, scale[i] * scale[j])], axis=1)
-        )
+        return Products(self.n, np.concatenate([times(moved, scale), times(both, scale[i] * scale[j])], axis=1))
 
     @cached_property
     def mean(self) -> Real:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.family import Choice, Columns, Feature
+from banbury.distributions.family import Columns, Feature
 from banbury.sums import Products
 
 Real = NDArray[np.float64]
@@ -44,7 +44,9 @@ class Posterior:
     def expected(self) -> Real:
         """The covariance's mean, which exists only above two degrees of freedom; below, the mode."""
         proper = self.nu > 2.0
-        return np.where(proper, 1.0 / np.where(proper, self.nu - 2.0, 1.0), 1.0 / self._mode)[:, None, None] * self.scale
+        return (
+            np.where(proper, 1.0 / np.where(proper, self.nu - 2.0, 1.0), 1.0 / self._mode)[:, None, None] * self.scale
+        )
 
     def mode(self) -> Real:
         """The covariance at the joint mode."""
@@ -129,7 +131,7 @@ def student(features: tuple[Feature, ...], found: Posterior) -> Ellipses:
     return Ellipses(features, found.mean, scale, constant, nu)
 
 
-def _log_volume(roots: Real) -> Real:
+def _log_volume(roots: NDArray[Any]) -> Real:
     return np.asarray(np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1))
 
 

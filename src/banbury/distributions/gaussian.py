@@ -79,7 +79,9 @@ class Gaussian(Family):
         if self.covariance not in (None, "full", "tied"):
             raise errors.unknown_choice("covariance", self.covariance, [None, "full", "tied"])
         if self.covariance is not None and (self.smoothing is not None or self.variance != "per class"):
-            raise errors.bad_setting("covariance", self.covariance, "given without smoothing and variance, which are of one column")
+            raise errors.bad_setting(
+                "covariance", self.covariance, "given without smoothing and variance, which are of one column"
+            )
         if self.prior is not None and not isinstance(self.prior, NormalInverseGamma):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
         if self.smoothing is not None:

@@ -88,7 +88,7 @@ class Table:
         if None not in value:
             at = self.cells.get(value)
             if at is not None:
-                return self.seen[at]
+                return np.asarray(self.seen[at])
             known = all(part in values for part, values in zip(value, self.values, strict=True))
             return self.empty if known else self.new
         given = [j for j, part in enumerate(value) if part is not None]
@@ -97,7 +97,8 @@ class Table:
         match = [at for key, at in self.cells.items() if all(key[j] == value[j] for j in given)]
         free = prod(len(values) for j, values in enumerate(self.values) if j not in given)
         with np.errstate(divide="ignore"):
-            return np.log(np.exp(self.seen[match]).sum(axis=0) + (free - len(match)) * np.exp(self.empty))
+            both = np.exp(self.seen[match]).sum(axis=0) + (free - len(match)) * np.exp(self.empty)
+            return np.asarray(np.log(both))
 
 
 def _table(
@@ -160,7 +161,10 @@ class JointTables:
             nothing = np.array([all(part is None for part in value) for value in found], dtype=np.bool_)
             columns.append(np.where(nothing[numbers], -1, numbers) if len(found) else numbers)
             lookups.append(np.arange(start, start + len(found), dtype=np.uint32))
-            scores = [table.of(value) if not gone else np.zeros_like(table.empty) for value, gone in zip(found, nothing, strict=True)]
+            scores = [
+                table.of(value) if not gone else np.zeros_like(table.empty)
+                for value, gone in zip(found, nothing, strict=True)
+            ]
             tables.append(np.array(scores).reshape(len(found), len(table.empty)))
             start += len(found)
         low = np.zeros(len(columns), dtype=np.int64)

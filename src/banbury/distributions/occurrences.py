@@ -159,7 +159,9 @@ class Occurrences(Family):
         if self.threshold is None:
             for pairs in words:
                 if (pairs.occurrences > words.texts[pairs.classes] * (1.0 + 1e-9)).any():
-                    raise errors.bad_setting("model", "bernoulli", "another for counts above 1, or count with threshold=0.0")
+                    raise errors.bad_setting(
+                        "model", "bernoulli", "another for counts above 1, or count with threshold=0.0"
+                    )
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)

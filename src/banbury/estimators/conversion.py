@@ -235,7 +235,9 @@ def _slots(words: list[str]) -> NDArray[np.uint32]:
 def _of_pipeline(pipeline: Any) -> Model:
     steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
     if len(steps) != 2 or not isinstance(steps[1], tuple(DISCRETE)):
-        raise errors.cannot_convert(pipeline, "A pipeline has to be a CountVectorizer and a naive Bayes that counts, no more.")
+        raise errors.cannot_convert(
+            pipeline, "A pipeline has to be a CountVectorizer and a naive Bayes that counts, no more."
+        )
     vectoriser, fitted = steps
     check_is_fitted(fitted)
     if not isinstance(vectoriser, CountVectorizer) or isinstance(vectoriser, TfidfVectorizer):

@@ -225,7 +225,11 @@ class _DropIn:
         if settings.log_prior is not None:
             share = np.exp(settings.log_prior)
             prior = (share / share.sum()).tolist()
-        features = settings.family if isinstance(settings.family, Family) else dict(zip(batch.names, settings.family, strict=True))
+        features = (
+            settings.family
+            if isinstance(settings.family, Family)
+            else dict(zip(batch.names, settings.family, strict=True))
+        )
         return batch, {"features": features, "how": settings.how, "class_prior": prior}
 
     def _add(

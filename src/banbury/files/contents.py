@@ -218,7 +218,7 @@ def _names(what: str, names: Any) -> tuple[Any, ...]:
 
 
 def _combinations(feature: Feature, names: Any) -> tuple[Any, ...]:
-    keys = tuple(tuple(name) for name in names)
+    keys: Any = tuple(tuple(name) for name in names)
     width = len(feature.inputs)
     if len(feature.kinds) != width or not all(len(key) == width for key in keys):
         raise ValueError(f"the keys of {feature.name!r} are not combinations of its columns")

@@ -78,7 +78,7 @@ class Tally:
         >>> weather = bb.datasets.play_tennis()
         >>> names = ("outlook", "temperature", "humidity")
         >>> bb.count(weather, target="play", features={names: bb.Joint()}).empty_cells
-        {'outlook + temperature + humidity': 0.2777777777777778}
+        {'outlook + temperature + humidity': 0.38888888888888884}
         """
         keyed = enumerate(self.schema.keyed)
         return {feature.name: empty_share(feature, self.counts.keys[f]) for f, feature in keyed if feature.columns}
@@ -236,9 +236,7 @@ class Tally:
         words = tuple(words.place(index, len(names)) for words in self.words)
         products = tuple(products.place(index, len(names)) for products in self.products)
         rows = self.rows.place(index, len(names), 0)
-        return replace(
-            self, classes=names, rows=rows, counts=counts, moments=moments, words=words, products=products
-        )
+        return replace(self, classes=names, rows=rows, counts=counts, moments=moments, words=words, products=products)
 
     def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
         """Some of the classes, by their numbers, under these names; without the keys that none of them has."""

@@ -1,0 +1,333 @@
+"""Density: the model with one class. How probable a row is, marginal and conditional probabilities, and what is independent of what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import NotFittedError
+
+from banbury import errors
+from banbury.distributions import Joint
+from banbury.naive_bayes import Model, estimate
+from banbury.readers import Batch, is_texts, read
+from banbury.readers.batches import Source
+from banbury.schema import Features, Schema
+from banbury.tally import Tally, count
+
+Real = NDArray[np.float64]
+ALL = "all"  # the one class
+
+
+class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """The distribution of rows without a target, as scikit-learn's density estimators are used.
+
+    ``features`` chooses families as anywhere: "auto" (columns independent, each by its type), one family for all columns, a mapping
+    by column; a block models its columns together: ``{("a", "b"): bb.Joint()}``, ``{("x", "y"): bb.Gaussian(covariance="full")}``.
+    ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> density = bb.Density(features={("outlook", "play"): bb.Joint()}, how="mle").fit(weather)
+    >>> round(density.probability({"play": "yes"}, given={"outlook": "rain"}), 2)
+    0.6
+    >>> round(density.score(weather), 1)
+    -56.4
+    """
+
+    def __init__(
+        self,
+        features: Features = "auto",
+        how: str = "mean",
+        alpha: float = 1.0,
+        missing: str = "skip",
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.features = features
+        self.how = how
+        self.alpha = alpha
+        self.missing = missing
+        self.threads = threads
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Density:
+        """Counts the rows; ``y`` is there for pipelines, and not looked at."""
+        tally = counted(X, self.features, sample_weight, self.missing, self.threads)
+        model = estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed)  # type: ignore[arg-type]
+        self.tally_, self.model_ = tally, model
+        self.n_features_in_ = len(tally.schema.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if tally.schema.named:
+            self.feature_names_in_ = np.array(tally.schema.columns, dtype=object)
+        return self
+
+    def score_samples(self, X: Any) -> Real:
+        """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
+        return np.asarray(self._model().log_joint(X)[:, 0])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The log-likelihood of all rows together."""
+        return float(self.score_samples(X).sum())
+
+    def anomaly_scores(self, X: Any) -> Real:
+        """−log P(row): the higher, the more unusual a row is."""
+        return -self.score_samples(X)
+
+    def sample(self, n_samples: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """Rows drawn from the distribution, as a mapping of columns."""
+        drawn = self._model().sample(n_samples, seed)
+        return {name: column for name, column in drawn.items() if name in self.tally_.schema.columns}
+
+    def log_probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density."""
+        model, given = self._model(), given or {}
+        if not query:
+            raise errors.bad_setting("query", query, "a value for one column at least")
+        for name in (*query, *given):
+            self._check_column(model.schema, name)
+        if twice := [name for name in query if name in given]:
+            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
+        both, alone = self._log(model, {**query, **given}), self._log(model, given) if given else 0.0
+        if alone == -np.inf:
+            raise errors.impossible_condition(given)
+        return both - alone
+
+    def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """P(query | given), or a density.
+
+        >>> import banbury as bb
+        >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
+        >>> density.probability({"rain": True})
+        0.75
+        """
+        return float(np.exp(self.log_probability(query, given)))
+
+    def _check_column(self, schema: Schema, name: str) -> None:
+        if not any(name in feature.inputs for feature in schema.features):
+            raise errors.unknown_column(name, [n for feature in schema.features for n in feature.inputs])
+
+    def _log(self, model: Model, row: Mapping[str, Any]) -> float:
+        """log P of some columns' values: the others are missing, and so summed out."""
+        names = [name for feature in model.schema.features for name in feature.inputs]
+        batch = model._one_row({name: row.get(name) for name in names})
+        found, _ = model._kernel(batch, model.parameters, "log_joint")
+        return float(found[0, 0])
+
+    def _model(self) -> Model:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                "This Density instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
+            )
+        return self.model_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def counted(
+    data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
+) -> Tally:
+    """The rows of a table as one class."""
+    source: Source = read({"text": list(data)}) if is_texts(data) else read(data)
+    tally, seen = None, 0
+    for batch in source:
+        if not batch.n_rows:
+            continue
+        own = None if weights is None else np.asarray(weights)[seen : seen + batch.n_rows]
+        part = _one_class(batch, tally, features, own, missing, threads)
+        tally = part if tally is None else tally + part
+        seen += batch.n_rows
+    if tally is None:
+        raise errors.empty_data(source.name)
+    if weights is not None and len(np.asarray(weights)) != seen:
+        raise errors.length_mismatch("weights", len(np.asarray(weights)), seen)
+    return tally
+
+
+def _one_class(
+    batch: Batch, tally: Tally | None, features: Features, weights: Any, missing: str, threads: int | None
+) -> Tally:
+    batch.first_row = 0
+    labels = np.full(batch.n_rows, ALL)
+    if tally is not None:
+        return tally.count(batch, labels, weights=weights, threads=threads)
+    return count(batch, labels, features=features, weights=weights, missing=missing, threads=threads)  # type: ignore[arg-type]
+
+
+# Comparing -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Of several densities the parameters, and the log-likelihood of the rows learned from and of rows held out."""
+
+    names: tuple[str, ...]
+    n_parameters: tuple[int, ...]
+    train: Real  # per row
+    held_out: Real  # per row
+    impossible: tuple[int, ...]  # rows held out whose probability is 0
+    n_rows: int
+    n_held_out: int
+
+    @property
+    def best(self) -> str:
+        """The one that gives held-out rows the highest likelihood."""
+        return self.names[int(np.argmax(self.held_out))]
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        return {
+            name: {
+                "parameters": self.n_parameters[i],
+                "train": float(self.train[i]),
+                "held_out": float(self.held_out[i]),
+            }
+            for i, name in enumerate(self.names)
+        }
+
+    def __str__(self) -> str:
+        width = max(map(len, self.names))
+        head = f"{'log-likelihood per row':{width + 2}} {'parameters':>12} {'learned':>10} {'held out':>10}"
+        lines = [f"{self.n_rows:,} rows, of which {self.n_held_out:,} held out", head]
+        for i, name in enumerate(self.names):
+            note = f"  {self.impossible[i]:,} rows impossible" if self.impossible[i] else ""
+            mark = " <" if name == self.best else ""
+            lines.append(
+                f"{name:{max(width, 22)}} {self.n_parameters[i]:>14,} {self.train[i]:>10.4f} {self.held_out[i]:>10.4f}{mark}{note}"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def compare_densities(
+    data: Any,
+    features: Mapping[str, Features],
+    *,
+    held_out: Any = 0.5,
+    how: str = "mean",
+    alpha: float = 1.0,
+    seed: int = 0,
+) -> Compared:
+    """Several densities of the same rows in one table: those that follow the rows learned from too closely fail on others.
+
+    ``features`` names what is compared, each as ``bb.Density`` takes it. ``held_out`` is the share of rows that is held out, at
+    random by ``seed``, or the numbers of these rows.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> table = bb.compare_densities(weather, {"naive": "auto", "joint": {tuple(weather): bb.Joint()}}, how="mle", held_out=0.3)
+    >>> table.best, table.n_parameters, table.impossible
+    ('naive', (7, 71), (0, 4))
+    """
+    [batch] = _whole(data)
+    n = batch.n_rows
+    test = _held_out(held_out, n, seed)
+    train = np.setdiff1d(np.arange(n), test)
+    if not len(test) or not len(train):
+        raise errors.bad_setting("held_out", held_out, f"some of the {n:,} rows, and not all")
+    found = []
+    for given in features.values():
+        density = Density(features=given, how=how, alpha=alpha, seed=seed).fit(batch.take(train))
+        scores = [density.score_samples(batch.take(rows)) for rows in (train, test)]
+        found.append(
+            (density.tally_.n_parameters(), *(float(s.mean()) for s in scores), int(np.isneginf(scores[1]).sum()))
+        )
+    parameters, learned, others, impossible = zip(*found, strict=True)
+    return Compared(tuple(features), parameters, np.array(learned), np.array(others), impossible, n, len(test))
+
+
+def _whole(data: Any) -> list[Batch]:
+    batches = [batch for batch in read(data) if batch.n_rows]
+    if len(batches) != 1:
+        raise errors.bad_setting("data", f"{len(batches)} batches of rows", "one table in memory")
+    return batches
+
+
+def _held_out(given: Any, n_rows: int, seed: int) -> NDArray[np.int64]:
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        if not 0 < given < 1:
+            raise errors.bad_setting("held_out", given, "a share between 0 and 1, or row numbers")
+        order = np.random.default_rng(seed).permutation(n_rows)
+        return np.sort(order[: max(1, round(given * n_rows))])
+    rows = np.unique(np.asarray(given))
+    if rows.dtype.kind not in "iu" or (len(rows) and not 0 <= rows.min() <= rows.max() < n_rows):
+        raise errors.bad_setting("held_out", given, f"row numbers from 0 to {n_rows - 1:,}")
+    return rows.astype(np.int64)
+
+
+# Independence --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Independence:
+    """A test of (conditional) independence: how much two columns tell of each other, and how likely that is by chance."""
+
+    a: str
+    b: str
+    given: tuple[str, ...]
+    mutual_information: float  # in bits
+    statistic: float  # G
+    degrees: int
+    p_value: float
+    n_rows: float
+
+    def __str__(self) -> str:
+        what = f"{self.a} and {self.b}" + (f" given {', '.join(self.given)}" if self.given else "")
+        return (
+            f"{what}: {self.mutual_information:.4f} bits, G = {self.statistic:.4g} on {self.degrees} degrees of freedom, "
+            f"p = {self.p_value:.3g} ({self.n_rows:,.6g} rows)"
+        )
+
+    __repr__ = __str__
+
+
+def independence(data: Any, a: str, b: str, given: Sequence[str] | str = ()) -> Independence:
+    """Whether two columns of values are independent (given others): the G-test on their table of counts.
+
+    >>> import banbury as bb
+    >>> bb.independence(bb.datasets.play_tennis(), "outlook", "play")
+    outlook and play: 0.2467 bits, G = 4.789 on 2 degrees of freedom, p = 0.0912 (14 rows)
+    """
+    others = (given,) if isinstance(given, str) else tuple(given)
+    columns = (a, b, *others)
+    if len(set(columns)) < len(columns):
+        raise errors.bad_setting("given", given, "other columns than the two, each once")
+    [batch] = _whole(data)
+    rest = {name: None for name in batch.names if name not in columns}
+    tally = counted(batch, {columns: Joint(), **rest})
+    keys, cells = tally.counts.feature(0)
+    return _g_test(columns, keys, cells.value[:, 0])
+
+
+def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real) -> Independence:
+    from scipy.stats import chi2
+
+    total, g, degrees = float(n.sum()), 0.0, 0
+    for context in dict.fromkeys(key[2:] for key in keys):
+        here = [k for k, key in enumerate(keys) if key[2:] == context]
+        left = {v: i for i, v in enumerate(dict.fromkeys(keys[k][0] for k in here))}
+        right = {v: i for i, v in enumerate(dict.fromkeys(keys[k][1] for k in here))}
+        table = np.zeros((len(left), len(right)))
+        for k in here:
+            table[left[keys[k][0]], right[keys[k][1]]] = n[k]
+        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+        some = table > 0
+        g += 2.0 * float((table[some] * np.log(table[some] / expected[some])).sum())
+        degrees += (len(left) - 1) * (len(right) - 1)
+    g = max(g, 0.0)
+    p = float(chi2.sf(g, degrees)) if degrees else 1.0
+    a, b, *given = columns
+    return Independence(a, b, tuple(given), g / (2.0 * total * np.log(2.0)), g, degrees, p, total)
