@@ -65,7 +65,7 @@ def count_products(
     whole: bool,
     threads: int,
 ) -> tuple[Int, Real | None, Real]:
-    """Rows that have all of the columns, (C,), their weights, (C, 3), and sums of z and of z_i z_j, j <= i, (C, F + F(F+1)/2, 3)."""
+    """Rows that have all columns, (C,), their weights, (C, 3), and sums of z and z_i z_j, j <= i, (C, F + F(F+1)/2, 3)."""
 
 def has_twins(offsets: Int, columns: NDArray[np.int32], n_columns: int, threads: int) -> bool:
     """Whether some row of a sparse matrix has a column twice; those of row i are columns[offsets[i]:offsets[i + 1]]."""

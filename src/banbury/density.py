@@ -1,4 +1,4 @@
-"""Density: the model with one class. How probable a row is, marginal and conditional probabilities, and what is independent of what."""
+"""Density: the model with one class. How probable rows are, marginal and conditional probabilities, independence."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ALL = "all"  # the one class
 class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """The distribution of rows without a target, as scikit-learn's density estimators are used.
 
-    ``features`` chooses families as anywhere: "auto" (columns independent, each by its type), one family for all columns, a mapping
-    by column; a block models its columns together: ``{("a", "b"): bb.Joint()}``, ``{("x", "y"): bb.Gaussian(covariance="full")}``.
-    ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+    ``features`` chooses families as anywhere: "auto" (columns independent, each by its type), one family for all columns, a
+    mapping by column; a block models its columns together: ``{("a", "b"): bb.Joint()}`` or
+    ``{("x", "y"): bb.Gaussian(covariance="full")}``. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -204,9 +204,8 @@ class Compared:
         for i, name in enumerate(self.names):
             note = f"  {self.impossible[i]:,} rows impossible" if self.impossible[i] else ""
             mark = " <" if name == self.best else ""
-            lines.append(
-                f"{name:{max(width, 22)}} {self.n_parameters[i]:>14,} {self.train[i]:>10.4f} {self.held_out[i]:>10.4f}{mark}{note}"
-            )
+            numbers = f"{self.n_parameters[i]:>14,} {self.train[i]:>10.4f} {self.held_out[i]:>10.4f}"
+            lines.append(f"{name:{max(width, 22)}} {numbers}{mark}{note}")
         return "\n".join(lines)
 
     __repr__ = __str__

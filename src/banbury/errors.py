@@ -751,22 +751,23 @@ def too_many_words(column: str, n_words: int, n_classes: int, why: str) -> BadSe
 def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
     shown = listed(f"{name} = {value!r}" for name, value in given.items())
     return ImpossibleEvidence(
-        f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with how='mean', or "
-        "give other evidence.",
+        f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
+        "how='mean', or give other evidence.",
         given=dict(given),
     )
 
 
 def loose_covariance(block: str, n_columns: int, n_rows: int) -> BanburyWarning:
     return BanburyWarning(
-        f"block {block!r} of {n_columns} columns has a class of {n_rows:,} rows, whose covariance has no inverse; a little of each "
-        "column's own variance is mixed into it. Take fewer columns, covariance='tied', or a prior."
+        f"block {block!r} of {n_columns} columns has a class of {n_rows:,} rows, whose covariance has no inverse; a little of "
+        "each column's own variance is mixed into it. Take fewer columns, covariance='tied', or a prior."
     )
 
 
 def too_many_combinations(block: str, n_columns: int) -> BanburyError:
     return BanburyError(
-        f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62). Take fewer columns."
+        f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62). "
+        "Take fewer columns."
     )
 
 

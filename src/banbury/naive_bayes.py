@@ -347,7 +347,7 @@ class Model:
         return not 0 <= at < len(column.values) or column.values[at] in keys
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
-        """P(value | class) of one feature, or its density, for every class; of a block that of a value for each of its columns."""
+        """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
         alone = self._group(feature)
         (only,) = alone.features
         values = dict(zip(only.columns, value, strict=True)) if only.columns else {feature: value}

@@ -373,7 +373,7 @@ class _DropIn:
         return self._scored(X, "log_joint")
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
-        state, model, batch = self._ready(X)
+        _, model, batch = self._ready(X)
         try:
             parts = [part for group in model.parameters for part in group.parts(batch)]
             found, impossible = _core.score(batch.n_rows, model.log_prior, parts, want, n_threads(None))

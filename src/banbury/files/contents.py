@@ -227,7 +227,7 @@ def _combinations(feature: Feature, names: Any) -> tuple[Any, ...]:
             raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
     if in_order(set(keys)) != keys:
         raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")
-    return keys
+    return tuple(keys)
 
 
 def _keys(feature: Feature, names: Any) -> tuple[Any, ...]:

@@ -59,8 +59,9 @@ def cross_validate(
     which is exactly the model of the others: vocabulary, smoothing, bins and bandwidths too.
 
     ``estimator``: a classifier of Banbury, fitted or not, whose parameters then say all that follows; the answer is that of
-    scikit-learn's ``cross_val_predict``, from one count. ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the rest is that of ``bb.count``. With several ``alpha``,
-    "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the rows that each fold learns from, so that the choice is
+    scikit-learn's ``cross_val_predict``, from one count. ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the
+    rest is that of ``bb.count``. With several ``alpha``, "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the
+    rows that each fold learns from, so that the choice is
     validated as well.
 
     >>> import banbury as bb
