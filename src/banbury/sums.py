@@ -573,7 +573,7 @@ class Products:
     @cached_property
     def n_columns(self) -> int:
         cells = self.sums.shape[1]
-        return round(((9 + 8 * cells) ** 0.5 - 3) / 2)
+        return int(np.rint(((9 + 8 * cells) ** 0.5 - 3) / 2))
 
     @cached_property
     def pairs(self) -> tuple[Int, Int]:

@@ -1,0 +1,364 @@
+"""The model with one class: likelihoods, queries, comparisons, independence; rows 21, 23, 24, 26 and 42 of the lectures."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2_contingency, multivariate_normal, norm
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+
+import banbury as bb
+from banbury import errors
+
+ALARM = {  # theft, alarm, quake
+    (True, True, True): 0.01,
+    (True, True, False): 0.08,
+    (True, False, True): 0.001,
+    (True, False, False): 0.009,
+    (False, True, True): 0.01,
+    (False, True, False): 0.09,
+    (False, False, True): 0.01,
+    (False, False, False): 0.79,
+}
+TABLE = {
+    (0, 0, 0): 30,
+    (0, 0, 1): 5,
+    (0, 1, 0): 10,
+    (0, 1, 1): 5,
+    (1, 0, 0): 5,
+    (1, 0, 1): 10,
+    (1, 1, 0): 25,
+    (1, 1, 1): 10,
+}
+
+
+def rows_of(table: dict[tuple[Any, ...], float], names: tuple[str, ...], times: int) -> dict[str, list[Any]]:
+    """Rows in the proportions of a table of probabilities."""
+    rows = [key for key, share in table.items() for _ in range(round(share * times))]
+    return {name: [row[j] for row in rows] for j, name in enumerate(names)}
+
+
+# Row 23
+
+
+def test_the_alarm_table_is_learned_by_counting_and_answers_any_query(figure):
+    names = ("theft", "alarm", "quake")
+    density = bb.Density(features={names: bb.Joint()}, how="mle").fit(rows_of(ALARM, names, 1000))
+    alarm, theft = density.probability({"alarm": True}), density.probability({"theft": True})
+    both = density.probability({"theft": True}, given={"alarm": True})
+    assert (alarm, theft, both) == (pytest.approx(0.19), pytest.approx(0.10), pytest.approx(0.09 / 0.19))
+    for query in product([True, False, None], repeat=3):
+        asked = {name: value for name, value in zip(names, query, strict=True) if value is not None}
+        if asked:
+            by_hand = sum(
+                p for key, p in ALARM.items() if all(key[names.index(name)] == value for name, value in asked.items())
+            )
+            assert density.probability(asked) == pytest.approx(by_hand, rel=1e-12)
+    figure(
+        23,
+        "joint table of alarm, theft and earthquake: P(alarm), P(theft), P(theft given alarm)",
+        ".19, .10, .09/.19",
+        f"{alarm:.2f}, {theft:.2f}, {both:.4f}",
+        'bb.Density({("theft", "alarm", "quake"): bb.Joint()}).probability(...)',
+    )
+
+
+def test_a_joint_table_of_three_flags_has_the_records_shares(figure):
+    names = ("A", "B", "C")
+    density = bb.Density(features={names: bb.Joint()}, how="mle").fit(rows_of(TABLE, names, 1))
+    found = density.probability({"A": 1, "B": 1, "C": 0})
+    assert found == pytest.approx(0.25)
+    figure(23, "joint table of A, B, C: P(A, B, not C)", ".25", f"{found:.2f}", "density.probability(...)")
+
+
+def test_adults_sex_hours_and_income_are_a_joint_table(archived, figure):
+    frame = adult(archived)
+    table = pd.DataFrame(
+        {"sex": frame.sex, "hours": frame.hours_per_week > 40.5, "rich": frame.income.str.contains(">")}
+    )
+    density = bb.Density(features={("sex", "hours", "rich"): bb.Joint()}, how="mle").fit(table)
+    wanted = {"Female": [0.2531, 0.0246, 0.0422, 0.0116], "Male": [0.3313, 0.0971, 0.1341, 0.1059]}
+    found = {
+        sex: [
+            density.probability({"sex": sex, "hours": hours, "rich": rich})
+            for hours, rich in ((False, False), (False, True), (True, False), (True, True))
+        ]
+        for sex in wanted
+    }
+    assert len(table) == 48_842
+    for sex, shares in wanted.items():
+        assert found[sex] == pytest.approx(shares, abs=5e-5)
+    figure(
+        23,
+        "Adult: sex, hours above 40.5, income",
+        "Female .2531 .0246 .0422 .0116, Male .3313 .0971 .1341 .1059",
+        ", ".join(f"{sex} {' '.join(f'{p:.4f}'.removeprefix('0') for p in shares)}" for sex, shares in found.items()),
+        'bb.Density({("sex", "hours", "rich"): bb.Joint()})',
+    )
+
+
+def adult(archived: Any) -> pd.DataFrame:
+    from benchmarks.datasets import ADULT
+
+    files = archived("adult")
+    parts = []
+    for name, content in files.items():
+        if name.endswith(("adult.data", "adult.test")):
+            lines = [line for line in content.decode().splitlines() if line.count(",") == 14]
+            parts.append(pd.read_csv(io.StringIO("\n".join(lines)), names=ADULT, skipinitialspace=True))
+    return pd.concat(parts, ignore_index=True)
+
+
+# Row 24
+
+
+@pytest.fixture
+def cars(data_dir: Path) -> pd.DataFrame:
+    """auto-mpg's complete rows: good or bad mileage, three spans of years, three makers."""
+    with gzip.open(data_dir / "auto-mpg" / "auto-mpg.data.gz", "rt") as lines:
+        rows = [line.split('"')[0].split() for line in lines]
+    rows = [row for row in rows if "?" not in row]
+    year = np.array([int(row[6]) for row in rows])
+    return pd.DataFrame(
+        {
+            "mpg": np.where(np.array([float(row[0]) for row in rows]) > 22.5, "good", "bad"),
+            "year": np.select([year <= 74, year <= 78], ["70-74", "75-78"], "79-83"),
+            "maker": [["america", "europe", "asia"][int(row[7]) - 1] for row in rows],
+        }
+    )
+
+
+def test_a_joint_table_overfits_and_the_naive_one_less(cars, figure):
+    names = ("mpg", "year", "maker")
+    assert len(cars) == 392
+    totals, infinite, gaps = [], 0, []
+    for seed in range(60):
+        order = np.random.default_rng(seed).permutation(392)
+        learned, others = cars.iloc[order[:196]], cars.iloc[order[196:]]
+        joint = bb.Density(features={names: bb.Joint()}, how="mle").fit(learned)
+        naive = bb.Density(how="mle").fit(learned)
+        totals.append(joint.score(learned))
+        held_out = joint.score(others)
+        infinite += held_out == -np.inf
+        if np.isfinite(held_out):
+            gaps.append((totals[-1] - held_out, naive.score(learned) - naive.score(others)))
+        smooth = bb.Density(features={names: bb.Joint()}).fit(learned)
+        assert np.isfinite(smooth.score(others))
+    assert np.mean(totals) == pytest.approx(-469, abs=3)
+    assert 4 < np.std(totals) < 12
+    assert infinite > 0
+    joint_gap, naive_gap = np.mean(gaps, axis=0)
+    assert naive_gap < joint_gap
+    figure(
+        24,
+        "auto-mpg, joint table of 196 random rows: log-likelihood of these rows",
+        "-466.19",
+        f"{np.mean(totals):.1f} ± {np.std(totals):.1f} over 60 halves; −∞ on the other half in {infinite} of them",
+        'bb.Density({("mpg", "year", "maker"): bb.Joint()}, how="mle").score(...)',
+    )
+
+
+# Row 21
+
+
+def test_densities_of_iris_are_compared_on_held_out_rows(figure):
+    names = ("sepal length", "sepal width", "petal length", "petal width")
+    frame = dict(zip(names, load_iris().data.T, strict=True))
+    table = bb.compare_densities(
+        frame,
+        {
+            "histogram": bb.Histogram(bins=10),
+            "gaussian": "gaussian",
+            "kernel density": "kernel_density",
+            "gaussian, full covariance": {names: bb.Gaussian(covariance="full")},
+        },
+        held_out=0.5,
+        seed=1,
+    )
+    best = dict(zip(table.names, table.held_out, strict=True))
+    assert table.best == "gaussian, full covariance"
+    assert best["kernel density"] > best["gaussian"]
+    figure(
+        21,
+        "iris: held-out log-likelihood per row of histogram, Gaussian, kernel density, and one block",
+        "none",
+        ", ".join(f"{name} {score:.2f}" for name, score in best.items()),
+        "bb.compare_densities(iris, {...})",
+    )
+
+
+# Row 26
+
+
+def test_a_tied_covariance_is_linear_discriminant_analysis(figure):
+    X, y = load_iris(return_X_y=True)
+    names = ("a", "b", "c", "d")
+    frame = dict(zip(names, X.T, strict=True))
+    tally = bb.count(frame, y, features={names: bb.Gaussian(covariance="tied")})
+    model = bb.estimate(tally, how="mle")
+    theirs = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y).predict_proba(X)
+    gap = float(np.abs(model.posterior(frame) - theirs).max())
+    assert gap < 1e-8
+    figure(
+        26,
+        "a Gaussian block with tied covariance beside LDA: largest difference of posteriors on iris",
+        "none",
+        "below 1e-8",
+        'bb.Gaussian(covariance="tied")',
+    )
+
+
+# Row 42
+
+
+def test_the_more_columns_the_more_cells_are_empty(archived, figure):
+    frame = adult(archived)
+    names = ["sex", "race", "workclass", "education", "marital_status", "occupation", "relationship", "native_country"]
+    shares = []
+    for n in range(2, len(names) + 1):
+        block = tuple(names[:n])
+        tally = bb.count(frame[[*block, "income"]], target="income", features={block: bb.Joint()})
+        (share,) = tally.empty_cells.values()
+        shares.append(share)
+    assert shares == sorted(shares)
+    assert shares[0] == 0.0
+    assert shares[-1] > 0.99
+    figure(
+        42,
+        "Adult: the share of empty cells of a joint table of 2, 3, … 8 columns",
+        "none",
+        ", ".join(f"{share:.1%}" for share in shares),
+        "tally.empty_cells",
+    )
+
+
+# Densities -----------------------------------------------------------------------------------------------------------
+
+FLAGS = st.lists(st.tuples(st.booleans(), st.sampled_from("xyz"), st.integers(0, 2)), min_size=1, max_size=25)
+
+
+@given(
+    rows=FLAGS,
+    how=st.sampled_from(["mean", "mle", "map", "predictive", "gibbs"]),
+    alpha=st.sampled_from([0.5, 1.0, 2.0]),
+)
+def test_the_cells_of_a_joint_table_sum_to_one(rows, how, alpha):
+    frame = {name: [row[j] for row in rows] for j, name in enumerate("abc")}
+    density = bb.Density(features={("a", "b", "c"): bb.Joint()}, how=how, alpha=alpha).fit(frame)
+    values = [sorted(set(column), key=str) for column in frame.values()]
+    cells = {name: [row[j] for row in product(*values)] for j, name in enumerate("abc")}
+    assert np.exp(density.score_samples(cells)).sum() == pytest.approx(1.0, abs=1e-9)
+    for name, seen in zip("abc", values, strict=True):
+        assert sum(density.probability({name: value}) for value in seen) == pytest.approx(1.0, abs=1e-9)
+
+
+@given(rows=FLAGS)
+def test_mle_of_a_joint_table_is_the_share_of_rows(rows):
+    frame = {name: [row[j] for row in rows] for j, name in enumerate("abc")}
+    density = bb.Density(features={("a", "b", "c"): bb.Joint()}, how="mle").fit(frame)
+    counts = [rows.count(row) / len(rows) for row in rows]
+    assert np.exp(density.score_samples(frame)) == pytest.approx(counts)
+
+
+def test_a_gaussian_block_has_scipys_density_and_its_marginals():
+    rng = np.random.default_rng(0)
+    mean, root = np.array([1.0, -2.0, 3.0]), rng.normal(size=(3, 3))
+    data = mean + rng.normal(size=(500, 3)) @ root
+    frame = dict(zip("abc", data.T, strict=True))
+    density = bb.Density(features={("a", "b", "c"): bb.Gaussian(covariance="full")}, how="mle").fit(frame)
+    centre, covariance = data.mean(axis=0), np.cov(data.T, bias=True)
+    assert density.score_samples(frame) == pytest.approx(
+        multivariate_normal(centre, covariance).logpdf(data), rel=1e-10
+    )
+    gaps = {"a": [0.5, np.nan], "b": [np.nan, -1.0], "c": [2.0, np.nan]}
+    two = multivariate_normal(centre[[0, 2]], covariance[np.ix_([0, 2], [0, 2])]).logpdf([0.5, 2.0])
+    one = norm(centre[1], covariance[1, 1] ** 0.5).logpdf(-1.0)
+    assert density.score_samples(gaps) == pytest.approx([two, one], rel=1e-10)
+    assert density.log_probability({"a": 0.5}, given={"c": 2.0}) == pytest.approx(
+        two - norm(centre[2], covariance[2, 2] ** 0.5).logpdf(2.0), rel=1e-10
+    )
+
+
+def test_unusual_rows_have_the_highest_anomaly_scores():
+    rng = np.random.default_rng(1)
+    frame = {"x": np.append(rng.normal(size=200), 9.0), "y": np.append(rng.normal(size=200), -9.0)}
+    density = bb.Density().fit(frame)
+    assert int(np.argmax(density.anomaly_scores(frame))) == 200
+    assert density.score(frame) == pytest.approx(-density.anomaly_scores(frame).sum())
+
+
+def test_samples_have_the_columns_and_their_shares():
+    names = ("theft", "alarm", "quake")
+    density = bb.Density(features={names: bb.Joint()}, how="mle").fit(rows_of(ALARM, names, 1000))
+    drawn = density.sample(20_000, seed=3)
+    assert set(drawn) == set(names)
+    assert np.mean(drawn["alarm"]) == pytest.approx(0.19, abs=0.01)
+    assert np.mean(drawn["theft"] & drawn["alarm"]) == pytest.approx(0.09, abs=0.01)
+    assert {name: column.tolist() for name, column in density.sample(5, seed=3).items()} == {
+        name: column.tolist() for name, column in density.sample(5, seed=3).items()
+    }
+
+
+def test_weights_count_rows_several_times():
+    frame = {"a": ["x", "y", "y"], "b": [1.0, 2.0, 4.0]}
+    twice = {name: [*column, column[1]] for name, column in frame.items()}
+    weighted = bb.Density().fit(frame, sample_weight=[1, 2, 1])
+    assert weighted.score_samples(frame) == pytest.approx(bb.Density().fit(twice).score_samples(frame), rel=1e-9)
+
+
+def test_a_density_is_cloned_and_says_when_it_is_not_fitted():
+    density = clone(bb.Density(how="mle", alpha=0.5))
+    assert density.get_params()["how"] == "mle"
+    with pytest.raises(NotFittedError, match="not fitted"):
+        density.score([[1.0]])
+
+
+def test_queries_that_cannot_be_answered_say_why():
+    names = ("theft", "alarm", "quake")
+    density = bb.Density(features={names: bb.Joint()}, how="mle").fit(rows_of(ALARM, names, 1000))
+    never = bb.Density(features={("a", "b", "c"): bb.Joint()}, how="mle").fit({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+    with pytest.raises(errors.ImpossibleEvidence, match="no row has a = 0, b = 1"):
+        never.probability({"c": 1}, given={"a": 0, "b": 1})
+    with pytest.raises(errors.UnknownColumn, match="smoke"):
+        density.probability({"smoke": True})
+    with pytest.raises(errors.BadSetting, match="'alarm' is in both"):
+        density.probability({"alarm": True}, given={"alarm": False})
+    with pytest.raises(errors.BadSetting, match="query"):
+        density.probability({})
+
+
+# Independence --------------------------------------------------------------------------------------------------------
+
+
+def test_the_g_test_is_scipys():
+    rng = np.random.default_rng(2)
+    a = rng.integers(0, 3, 400)
+    b = np.where(rng.random(400) < 0.3, a, rng.integers(0, 3, 400))
+    found = bb.independence({"a": a, "b": b}, "a", "b")
+    table = np.array([[np.sum((a == i) & (b == j)) for j in range(3)] for i in range(3)])
+    statistic, p, degrees, _ = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+    assert (found.statistic, found.p_value, found.degrees) == (pytest.approx(statistic), pytest.approx(p), degrees)
+
+
+def test_what_a_third_column_explains_is_independent_given_it():
+    rng = np.random.default_rng(5)
+    cause = rng.integers(0, 2, 4000)
+    a, b = (np.where(rng.random(4000) < 0.8, cause, 1 - cause) for _ in range(2))
+    frame = {"cause": cause, "a": a, "b": b}
+    assert bb.independence(frame, "a", "b").p_value < 1e-6
+    assert bb.independence(frame, "a", "b", given="cause").p_value > 0.01
+    assert "a and b given cause" in str(bb.independence(frame, "a", "b", given=["cause"]))
+    with pytest.raises(errors.BadSetting, match="each once"):
+        bb.independence(frame, "a", "b", given="a")
