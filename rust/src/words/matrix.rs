@@ -575,9 +575,10 @@ impl Task<'_, '_> {
         let jobs = self.jobs(&order, &starts);
         let real = self.is_real(seen)?;
         let most = seen.largest * (JOB + self.matrix.n_columns) as f64;
-        let narrow = !real && matches!(self.rows.weights, Weights::Ones) && most < 4e9;
+        let small = most.max(JOB as f64) < 4e9;
+        let narrow = !real && matches!(self.rows.weights, Weights::Ones) && small;
         let found = match (real, narrow) {
-            (true, _) if matches!(self.rows.weights, Weights::Ones) => {
+            (true, _) if small && matches!(self.rows.weights, Weights::Ones) => {
                 self.run::<RealOnes>(&jobs, &order)
             }
             (true, _) => self.run::<RealWeighted>(&jobs, &order),
@@ -837,8 +838,9 @@ struct RealCell {
 /// What a real number of occurrences counts beside its sum: itself if it is whole, else one.
 #[inline(always)]
 fn tokens(x: f64) -> u64 {
-    if x == x.trunc() && x < EXACT {
-        x as u64
+    let whole = x as u64;
+    if whole as f64 == x && x < EXACT {
+        whole
     } else {
         1
     }
@@ -881,15 +883,15 @@ impl Pair {
 #[derive(Clone, Copy, Default)]
 struct RealOnes {
     occurrences: Pair,
-    tokens: u64,
-    documents: u64,
+    tokens: u32,
+    documents: u32,
 }
 
 impl Adding for RealOnes {
     #[inline(always)]
     fn add(&mut self, x: f64, _: f64, _: u64) {
-        let there = u64::from(x != 0.0);
-        self.tokens += tokens(x) * there;
+        let there = u32::from(x != 0.0);
+        self.tokens += tokens(x) as u32 * there;
         self.documents += there;
         self.occurrences.add(x);
     }
@@ -906,10 +908,10 @@ impl Adding for RealOnes {
 
     fn found(class: usize, cells: impl Iterator<Item = (u32, Self)>, texts: Total) -> Found {
         let real = |cell: Self| RealCell {
-            counts: [cell.tokens, cell.documents],
+            counts: [cell.tokens, cell.documents].map(u64::from),
             sums: [
                 cell.occurrences.expansion(),
-                Expansion::from_whole(cell.documents),
+                Expansion::from_whole(u64::from(cell.documents)),
             ],
         };
         real_found(class, cells.map(|(id, cell)| (id, real(cell))), texts)
