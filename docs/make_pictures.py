@@ -167,7 +167,14 @@ def posterior() -> Display:
     return bb.plots.PosteriorDisplay.from_hypotheses(space, rows, virginica)
 
 
-ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior)
+def density() -> Display:
+    flowers = {name: column for name, column in iris().items() if name != "species"}
+    pair = ("petal length, cm", "petal width, cm")
+    fitted = bb.Density(features={pair: bb.Gaussian(covariance="full")}).fit(flowers)
+    return bb.plots.DensityDisplay.from_density(fitted, pair, flowers)
+
+
+ALWAYS = (density, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior)
 WITH_DATA = {
     counts: "adult",
     bars: "adult",
