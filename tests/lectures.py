@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "lectures.md"
-COMMAND = "python -m pytest tests/test_lectures.py tests/test_learning.py tests/test_plots.py tests/test_density.py --write-lectures"
+COMMAND = "python -m pytest tests/test_l*.py tests/test_plots.py tests/test_density.py --write-lectures"
 
 
 def line(row: int, what: str, said: str, found: str, call: str) -> str:
