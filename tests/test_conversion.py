@@ -1,4 +1,4 @@
-"""What scikit-learn learned becomes a model here, which is explained, saved, merged and updated; cross-validation of an estimator."""
+"""What scikit-learn learned becomes a model here, to be explained, saved, merged and updated; estimators cross-validated."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_cross_validation_of_an_estimator_is_cross_val_predict(estimator, X, cv)
 
 def test_an_estimator_says_all_there_is_to_say():
     y = np.arange(60) % 3
-    with pytest.raises(errors.BadSetting, match="alpha.*left out when an estimator is given"):
+    with pytest.raises(errors.BadSetting, match=r"alpha.*left out when an estimator is given"):
         bb.cross_validate(COUNTS, y, estimator=bb.MultinomialNB(), alpha=0.5)
     with pytest.raises(errors.BadSetting, match="one of Banbury's"):
         bb.cross_validate(COUNTS, y, estimator=theirs.MultinomialNB())

@@ -47,11 +47,11 @@ def from_sklearn(fitted: Any) -> Model:
     >>> mail, kinds = ["cheap pills now", "lunch at noon", "cheap watches"], ["spam", "ham", "spam"]
     >>> model = bb.from_sklearn(make_pipeline(CountVectorizer(), MultinomialNB()).fit(mail, kinds))
     >>> model.explain("cheap lunch")
-    'spam' 58.8% against 'ham' 41.2%, in decibans:
-      prior             +3.01  +++
-      text   = cheap    +4.28  ++++
-      text   = lunch    -3.50  ---
-      (1 word of the text ...
+    'spam' 67.6% against 'ham' 32.4%, in decibans:
+      prior              +3.01  +++
+      text   = cheap     +3.98  ++++
+      text   = lunch     -3.80  ----
+      sum                +3.19
     """
     if isinstance(fitted, _DropIn):
         return fitted.model_
