@@ -316,12 +316,15 @@ class _DropIn:
             assert_all_finite(given, input_name="y", estimator_name=type(self).__name__)
             check_classification_targets(given)
         if given.dtype.kind in "iu" and len(given) > FEW:
-            low, high = int(given.min()), int(given.max())
+            threads = n_threads(None)
+            low, high = (int(end[0]) for end in _core.span([np.ascontiguousarray(given)], threads))
             if high - low < len(given) // 4:
-                counts = np.bincount(given - low, minlength=high - low + 1)
+                codes = np.empty(len(given), dtype=np.int32)
+                np.subtract(given, low, out=codes, dtype=np.int64, casting="unsafe")
+                counts, _ = _core.count_classes(codes, high - low + 1, None, True, threads)
                 used = np.flatnonzero(counts)
-                lookup = np.cumsum(counts > 0, dtype=np.int32) - np.int32(1)
-                codes = (given - low).astype(np.int32) if len(used) == len(counts) else lookup[given - low]
+                if len(used) < len(counts):
+                    codes = (np.cumsum(counts > 0, dtype=np.int32) - np.int32(1))[codes]
                 return codes, (used + low).astype(given.dtype)
         classes, numbers = np.unique(given, return_inverse=True)
         return numbers.reshape(-1).astype(np.int32), classes
