@@ -339,6 +339,13 @@ def test_queries_that_cannot_be_answered_say_why():
         density.probability({})
 
 
+@pytest.mark.parametrize("features", ["auto", {("a", "b"): bb.Joint()}])
+def test_a_value_never_seen_is_impossible_without_smoothing(features):
+    frame, new = {"a": ["x", "y", "x"], "b": ["u", "u", "v"]}, {"a": ["z", "x", None], "b": ["u", "u", "u"]}
+    assert np.isneginf(bb.Density(features, how="mle").fit(frame).score_samples(new)).tolist() == [True, False, False]
+    assert np.isfinite(bb.Density(features).fit(frame).score_samples(new)).all()
+
+
 # Independence --------------------------------------------------------------------------------------------------------
 
 

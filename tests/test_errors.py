@@ -478,6 +478,27 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         TypeError,
         ["complex128", "float64"],
     ),
+    ("cannot_convert", lambda _: bb.from_sklearn(7), TypeError, ["this int", "CountVectorizer"]),
+    (
+        "impossible_condition",
+        lambda _: (
+            bb.Density(features={("a", "b"): bb.Joint()}, how="mle")
+            .fit({"a": [0, 1], "b": [0, 1]})
+            .probability({"b": 1}, given={"a": 7})
+        ),
+        errors.BanburyError,
+        [],
+    ),
+    (
+        "too_many_combinations",
+        lambda _: bb.count(
+            {f"x{j}": list(range(200)) for j in range(9)},
+            [0, 1] * 100,
+            features={tuple(f"x{j}" for j in range(9)): bb.Joint()},
+        ),
+        errors.BanburyError,
+        ["x0 … x8", "9 columns", "fewer columns"],
+    ),
     ("unreadable_data", lambda _: bb.count(5, ["a"]), TypeError, ["from int", "a frame, a mapping of columns"]),
     (
         "not_one_column",
@@ -718,6 +739,15 @@ def test_errors_name_the_value_the_place_and_the_next_step(
 
 TWO_WORDS = {"x": ["u", "v", "u"], "z": ["s", "t", "t"], "y": ["a", "b", "b"]}
 WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
+    (
+        "loose_covariance",
+        lambda _: bb.estimate(
+            bb.count(
+                {"a": [1.0, 2, 4], "b": [2.0, 4, 8]}, [0, 0, 0], features={("a", "b"): bb.Gaussian(covariance="full")}
+            )
+        ),
+        ["a + b", "3 rows", "tied"],
+    ),
     (
         "tested_what_it_learned",
         lambda _: bb.cross_validate(XY, "y", folds=[([0, 1], [1, 2])]),

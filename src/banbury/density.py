@@ -13,6 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 from banbury import errors
 from banbury.distributions import Joint
+from banbury.distributions.categorical import Tables, values_of
+from banbury.distributions.joint import JointTables, combinations
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, is_texts, read
 from banbury.readers.batches import Source
@@ -68,7 +70,18 @@ class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Real:
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        return np.asarray(self._model().log_joint(X)[:, 0])
+        model = self._model()
+        return np.concatenate([self._scores(model, batch) for batch in model._read(X, {})])
+
+    def _scores(self, model: Model, batch: Batch) -> Real:
+        """log P of each row; without smoothing a value that was never seen is impossible, and no gap in what is known."""
+        batch, parameters = model._fitting(batch, {"extra"})
+        scores = model._kernel(batch, parameters, "log_joint")[0][:, 0]
+        if model.choice.how in ("mle", "map"):
+            for group in parameters:
+                if isinstance(group, (Tables, JointTables)):
+                    scores = np.where(_new_values(group, batch), -np.inf, scores)
+        return scores
 
     def score(self, X: Any, y: Any = None) -> float:
         """The log-likelihood of all rows together."""
@@ -115,8 +128,7 @@ class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """log P of some columns' values: the others are missing, and so summed out."""
         names = [name for feature in model.schema.features for name in feature.inputs]
         batch = model._one_row({name: row.get(name) for name in names})
-        found, _ = model._kernel(batch, model.parameters, "log_joint")
-        return float(found[0, 0])
+        return float(self._scores(model, batch)[0])
 
     def _model(self) -> Model:
         if not self.__sklearn_is_fitted__():
@@ -135,6 +147,23 @@ class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _new_values(group: Tables | JointTables, batch: Batch) -> NDArray[np.bool_]:
+    """The rows that have a value which no row counted had."""
+    new = np.zeros(batch.n_rows, dtype=np.bool_)
+    for f, feature in enumerate(group.features):
+        if isinstance(group, JointTables):
+            numbers, found = combinations(batch, feature)
+            known = group.tables[f].values
+            unseen = [any(part is not None and part not in known[j] for j, part in enumerate(value)) for value in found]
+        else:
+            column = values_of(batch, feature)
+            numbers = np.asarray(column.codes).astype(np.int64) - column.low
+            unseen = [value not in group.keys[f] for value in column.values]
+            numbers = np.where((numbers < 0) | (numbers >= len(unseen)), len(unseen), numbers)
+        new |= np.array([*unseen, False], dtype=np.bool_)[numbers]
+    return new
 
 
 def counted(

@@ -37,7 +37,13 @@ class DensityDisplay(Display):
     """
 
     def __init__(
-        self, features: tuple[str, str], xx0: Real, xx1: Real, log_density: Real, points: tuple[Real, Real], levels: Real
+        self,
+        features: tuple[str, str],
+        xx0: Real,
+        xx1: Real,
+        log_density: Real,
+        points: tuple[Real, Real],
+        levels: Real,
     ) -> None:
         self.features, self.xx0, self.xx1, self.log_density = features, xx0, xx1, log_density
         self.points, self.levels = points, levels
