@@ -486,8 +486,8 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
             .fit({"a": [0, 1], "b": [0, 1]})
             .probability({"b": 1}, given={"a": 7})
         ),
-        errors.BanburyError,
-        [],
+        errors.ImpossibleEvidence,
+        ["a = 7", "how='mean'"],
     ),
     (
         "too_many_combinations",
