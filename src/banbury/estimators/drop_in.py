@@ -327,6 +327,8 @@ class _DropIn:
                     codes = (np.cumsum(counts > 0, dtype=np.int32) - np.int32(1))[codes]
                 return codes, (used + low).astype(given.dtype)
         classes, numbers = np.unique(given, return_inverse=True)
+        if classes.dtype.kind in "OU":
+            classes = np.array(classes.tolist())  # texts as wide as the longest
         return numbers.reshape(-1).astype(np.int32), classes
 
     def _named_classes(self, classes: Any, known: Labels | None) -> Labels:
@@ -1045,7 +1047,7 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
             (group,) = model.tally.groups
             given, features, sums = group
             assert isinstance(given, Gaussian)
-            return given.added(features, sums)  # type: ignore[arg-type]
+            return self._state.float_dtype(given.added(features, sums))  # type: ignore[no-any-return, arg-type]
 
         return self._off("epsilon_", added)
 
