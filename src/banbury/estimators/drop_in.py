@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -15,7 +16,7 @@ from sklearn import get_config
 from sklearn import naive_bayes as theirs
 from sklearn.base import _fit_context, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils._array_api import get_namespace_and_device, move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
@@ -48,7 +49,9 @@ T = TypeVar("T")
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
 GROW = "grow"
 MOST_NOTED = 256  # batches whose columns are noted one by one, until the model is asked for
+NOTED = ("n_features_in_", "feature_names_in_")
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
+SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
 
 
 @dataclass(frozen=True)
@@ -140,25 +143,39 @@ class _DropIn:
         assert isinstance(settings.family, Family)
         return Schema((block(batch.names, settings.family),), None, batch.names, batch.named)
 
-    def _refuse(self, X: Any) -> None:
-        """Raises for numbers that cannot be learned, in scikit-learn's words."""
-        assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+    def _refuse(self, X: Any) -> Any:
+        """Raises for numbers that cannot be learned, in scikit-learn's words; else rows as it checks them."""
+        finite = "allow-nan" if self.missing == "skip" else True
+        return check_array(X, accept_sparse=True, ensure_all_finite=finite, estimator=self, input_name="X")
 
     # Learning
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns from rows, and forgets all that was learned before."""
-        batch = self._rows(X, y, reset=True)
-        labels, classes = self._labels(y, batch.n_rows)
-        weights = self._weights(sample_weight, batch)
-        settings = self._settings(len(classes))
-        growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
-        self._add(growing, growing.add, X, batch, Codes(labels, 0, classes.tolist()), weights)
-        state = _State(growing, settings, settings, self._float_dtype(batch))
-        state.current()
+        with self._names_kept():
+            batch = self._rows(X, y, reset=True)
+            labels, classes = self._labels(y, batch.n_rows)
+            weights = self._weights(sample_weight, batch)
+            settings = self._settings(len(classes))
+            growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
+            self._add(growing, growing.add, X, batch, Codes(labels, 0, classes.tolist()), weights)
+            state = _State(growing, settings, settings, self._float_dtype(batch))
+            state.current()
         self.classes_, self._state = classes, state
         return self
+
+    @contextmanager
+    def _names_kept(self) -> Iterator[None]:
+        """What was noted of the columns stays as it was where rows are refused."""
+        before = {name: self.__dict__[name] for name in NOTED if name in self.__dict__}
+        try:
+            yield
+        except BaseException:
+            for name in NOTED:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -285,7 +302,7 @@ class _DropIn:
             self,
             X,
             reset=reset,
-            accept_sparse=("csr", "csc", "coo") if self._sparse else False,
+            accept_sparse=SPARSE if self._sparse else False,
             ensure_all_finite=False,
             dtype=self._dtype,
         )
@@ -378,7 +395,9 @@ class _DropIn:
         return self._scored(X, "log_joint")
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
-        _, model, batch = self._ready(X)
+        return self._score(*self._ready(X), X, want)
+
+    def _score(self, state: _State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         try:
             parts = [part for group in model.parameters for part in group.parts(batch)]
             found, impossible = _core.score(batch.n_rows, model.log_prior, parts, want, n_threads(None))
@@ -386,7 +405,7 @@ class _DropIn:
             self._refuse(X)
             raise
         if impossible and want != "log_joint":
-            warnings.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"), stacklevel=3)
+            warnings.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"), stacklevel=4)
         return found
 
     # What was learned
@@ -493,9 +512,10 @@ class _Discrete(_DropIn):
         alpha: Any = self._check_alpha()  # type: ignore[attr-defined]
         return float(alpha) if np.ndim(alpha) == 0 else tuple(np.asarray(alpha, dtype=np.float64).tolist())
 
-    def _refuse(self, X: Any) -> None:
-        super()._refuse(X)
-        check_non_negative(X if hasattr(X, "nnz") else np.asarray(X), f"{type(self).__name__} (input X)")
+    def _refuse(self, X: Any) -> Any:
+        checked = super()._refuse(X)
+        check_non_negative(checked, f"{type(self).__name__} (input X)")
+        return checked
 
     @property
     def class_log_prior_(self) -> Real:
@@ -669,8 +689,8 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
                 )
         return batch
 
-    def _refuse(self, X: Any) -> None:
-        assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+    def _refuse(self, X: Any) -> Any:
+        return _DropIn._refuse(self, X)  # what is below 0 is no error here
 
     @property
     def feature_count_(self) -> Real:
@@ -788,11 +808,11 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
         if self.categories == "any":
             return self._any_rows(X, y, reset)
-        if self.missing == "error" and not self._plain(X):
-            validate_data(
-                self, X, dtype="int", accept_sparse=self._sparse, ensure_all_finite=True, reset=reset
-            )  # before numbers become whole
-        batch = super()._rows(X, y, reset)
+        if y is None or self.missing == "skip" or self._plain(X):
+            batch = super()._rows(X, y, reset)
+        else:  # numbers are checked before they become whole
+            formats = SPARSE if self._sparse else False
+            batch = self._batch(validate_data(self, X, dtype="int", accept_sparse=formats, reset=reset))
         if isinstance(batch, Sparse):
             batch = Matrix(batch._dense(batch.names), batch.names, batch.named)
         if isinstance(batch, Matrix) and batch.lowest < 0:
@@ -1022,13 +1042,13 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
         if home is not None:
             found = self._scored(_brought(X)[0], want)
             return home[0].asarray(found, device=home[1])  # type: ignore[no-any-return]
-        state, _, batch = self._ready(X)
+        state, model, batch = self._ready(X)
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
                 fine = np.isfinite(batch.numbers(batch.names)[0].sum())
             if not fine:
                 self._refuse(X)
-        found = super()._scored(X, want)
+        found = self._score(state, model, batch, X, want)
         both = np.result_type(state.float_dtype, self._float_dtype(batch))
         return found if want == "class" else found.astype(both, copy=False)
 
