@@ -152,9 +152,8 @@ impl<'a> Matrix<'a> {
                     x
                 }
             }
-            Some(limit) if x < f64::INFINITY => f64::from(u8::from(x > limit)),
-            Some(_) => f64::NAN,
-            None if x.is_infinite() => f64::NAN,
+            _ if x.is_infinite() => f64::NAN,
+            Some(limit) => f64::from(u8::from(x > limit)),
             None => x,
         }
     }
