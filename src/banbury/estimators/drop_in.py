@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -503,6 +504,11 @@ class _Discrete(_DropIn):
         # Without pseudo-counts a zero stays zero.
         return _Settings(self._family(alpha), "mle" if alpha == 0 else "mean", prior)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = self.missing == "skip"
+        return tags
+
     def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
         """How columns are counted, and how that is turned into probabilities."""
         raise NotImplementedError
@@ -772,7 +778,6 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self.accept_sparse)
         tags.input_tags.string = self.categories == "any"
-        tags.input_tags.allow_nan = self.missing == "skip"
         tags.input_tags.positive_only = self.categories != "any"
         return tags
 
@@ -824,8 +829,14 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     def _any_rows(self, X: Any, y: Any, reset: bool) -> Batch:
         if y is None:
             validate_data(self, X, y, reset=reset)
-        [batch] = list(read(X.toarray() if hasattr(X, "nnz") and self.accept_sparse else X))
+        if hasattr(X, "nnz"):
+            X = check_array(X, accept_sparse=self._sparse, ensure_all_finite=False, estimator=self).toarray()
+        [batch] = list(read(X))
+        if not batch.n_rows or not batch.names:
+            check_array(np.empty((batch.n_rows, len(batch.names))), estimator=self)  # it says what there must be
         validate_data(self, X, reset=reset, skip_check_array=True)
+        if any(_is_infinite(value) for name in batch.names for value in batch.codes(name).values):
+            raise ValueError("Input X contains infinity, which is no category.")
         if self.missing == "error" and any(_gaps(batch, name) for name in batch.names):
             raise ValueError(
                 "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively unless "
@@ -881,6 +892,10 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
     def categories_(self) -> list[NDArray[Any]]:
         """Per column its categories, in the order of ``category_count_``."""
         return self._off("categories_", lambda model: [np.array(keys) for keys in self._counts(model).keys])
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)
 
 
 def _gaps(batch: Batch, name: str) -> bool:
