@@ -520,7 +520,8 @@ class _Discrete(_DropIn):
 
     def _refuse(self, X: Any) -> Any:
         checked = super()._refuse(X)
-        check_non_negative(checked, f"{type(self).__name__} (input X)")
+        values = checked.data if hasattr(checked, "nnz") else checked
+        check_non_negative(np.nan_to_num(values, nan=0.0), f"{type(self).__name__} (input X)")
         return checked
 
     @property
@@ -688,7 +689,7 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
             values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
             if values.size and not (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
                 self._refuse(X)
-                value = float(values[~((values >= 0) & (values <= 1))].flat[0])
+                value = float(values[(values < 0) | (values > 1)].flat[0])
                 raise ValueError(
                     f"BernoulliNB(binarize=None) takes numbers from 0 to 1, and X has {value:g}. Give binarize=0.0 to count "
                     "what is above 0 as present."
@@ -797,11 +798,13 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         return Categorical(alpha=alpha, codes=max(int(least), 0))
 
     def _schema(self, batch: Batch, settings: _Settings) -> Schema:
-        if not isinstance(settings.family, tuple):
-            return of_one_family(batch, settings.family)
-        schema = of_one_family(batch, settings.family[0])
-        pairs = zip(schema.features, settings.family, strict=True)
-        return replace(schema, features=tuple(feature._replace(family=family) for feature, family in pairs))
+        families = settings.families(len(batch.names))
+        schema = of_one_family(batch, families[0])
+        plain = all(feature.kind == "integer" for feature in schema.features)
+        if self.categories == "any" or (plain and not isinstance(settings.family, tuple)):
+            return schema
+        pairs = zip(schema.features, families, strict=True)  # codes are whole numbers even before any came
+        return replace(schema, features=tuple(f._replace(family=family, kind="integer") for f, family in pairs))
 
     def _plain(self, X: Any) -> bool:
         return super()._plain(X) and X.dtype.kind in "iu" and self.categories == "codes"
