@@ -33,6 +33,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import banbury as bb
+from banbury import errors
 
 NAMES = ("BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB")
 every_class = pytest.mark.parametrize("name", NAMES)
@@ -244,3 +245,359 @@ def test_scikit_learns_array_api_test_of_the_gaussian() -> None:
     )
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
+
+
+# Categories as they come ---------------------------------------------------------------------------------------------
+
+WORDS = ("a", "b", "ü", "")
+COLUMNS = {"kind": st.sampled_from(WORDS), "size": st.integers(-2, 3), "flag": st.booleans(), "dose": st.sampled_from([0.5, 1.5])}
+
+
+@st.composite
+def mixed(draw: st.DrawFn, missing: bool) -> tuple[pd.DataFrame, Any, Any]:
+    """Rows of words, numbers and booleans; their classes and weights."""
+    n = draw(st.integers(2, 8))
+    cells = {name: values | st.none() if missing else values for name, values in COLUMNS.items()}
+    columns = {name: draw(st.lists(values, min_size=n, max_size=n)) for name, values in cells.items()}
+    frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in columns.items()})
+    labels = draw(arrays.arrays(np.int64, n, elements=st.integers(0, 2)))
+    weights = draw(st.none() | arrays.arrays(np.float64, n, elements=st.sampled_from([0.5, 1.0, 2.0])))
+    return frame, labels, weights
+
+
+def seen(column: Any) -> list[Any]:
+    return list(dict.fromkeys(value for value in column if value is not None))
+
+
+def naive_shares(frame: pd.DataFrame, y: Any, w: Any, rows: pd.DataFrame, alpha: float) -> np.ndarray:
+    """log P(class) + the sum of log (n + α) / (N + αK) over the values of a row that are not missing."""
+    w = np.ones(len(y)) if w is None else w
+    classes = np.unique(y)
+    joint = np.array([[np.log(w[y == c].sum() / w.sum()) for c in classes] for _ in range(len(rows))])
+    for name in frame:
+        values = list(frame[name])
+        K = len(seen(values))
+        for i, value in enumerate(rows[name]):
+            if value is None:
+                continue
+            for k, c in enumerate(classes):
+                here = [(v, weight) for v, weight, label in zip(values, w, y, strict=True) if label == c and v is not None]
+                n = sum(weight for v, weight in here if v == value)
+                joint[i, k] += np.log((n + alpha) / (sum(weight for _, weight in here) + alpha * K)) if K else 0.0
+    return joint
+
+
+@law
+@given(data=st.data())
+def test_categories_are_words_numbers_and_booleans(data: st.DataObject) -> None:
+    missing = data.draw(st.booleans())
+    frame, y, weights = data.draw(mixed(missing))
+    alpha = data.draw(st.sampled_from([0.5, 1.0]))
+    clf = bb.CategoricalNB(alpha=alpha, categories="any", missing="skip" if missing else "error").fit(frame, y, weights)
+    strange = pd.DataFrame({name: pd.Series([v], dtype=object) for name, v in zip(COLUMNS, ["new", 99, None, 7.5], strict=True)})
+    rows = pd.concat([frame, strange if missing else strange.assign(flag=pd.Series([True], dtype=object))])
+    expected = naive_shares(frame, y, weights, rows, alpha)
+    np.testing.assert_allclose(clf.predict_joint_log_proba(rows), expected, rtol=1e-10, atol=1e-10)
+    for name, categories, counts in zip(frame, clf.categories_, clf.category_count_, strict=True):
+        assert sorted(categories.tolist(), key=str) == sorted(seen(frame[name]), key=str)
+        assert counts.shape == (len(clf.classes_), len(categories))
+    assert clf.n_categories_.tolist() == [len(seen(frame[name])) for name in frame]
+    assert clf.feature_names_in_.tolist() == list(COLUMNS)
+
+
+@law
+@given(data=st.data())
+def test_whole_numbers_are_categories_however_they_are_named(data: st.DataObject) -> None:
+    """"any" is what theirs answers once every number from 0 up was seen."""
+    n = data.draw(st.integers(4, 9))
+    codes = data.draw(arrays.arrays(np.int64, (n, 2), elements=st.integers(0, 3)))
+    codes[:4] = np.arange(4)[:, None]
+    y = np.arange(n) % 2
+    other = theirs.CategoricalNB().fit(codes, y)
+    words = np.array(["nought", "one", "two", "three"], dtype=object)[codes]
+    for rows in (codes, words, words.tolist(), pd.DataFrame(words), words.astype(str)):
+        clf = bb.CategoricalNB(categories="any").fit(rows, y)
+        np.testing.assert_allclose(clf.predict_joint_log_proba(rows), other.predict_joint_log_proba(codes), rtol=1e-10)
+
+
+def test_a_missing_category_is_refused_unless_it_is_skipped() -> None:
+    rows = pd.DataFrame({"kind": ["a", None, "b"], "flag": [True, False, True]})
+    with pytest.raises(ValueError, match="missing='skip'"):
+        bb.CategoricalNB(categories="any").fit(rows, [0, 1, 1])
+    clf = bb.CategoricalNB(categories="any").fit(rows.iloc[[0, 2]], [0, 1])
+    before = clf.predict_proba(rows.iloc[[0, 2]])
+    for call in (clf.predict, lambda rows: clf.partial_fit(rows, [0, 1, 1])):
+        with pytest.raises(ValueError, match="missing='skip'"):
+            call(rows)
+    np.testing.assert_array_equal(clf.predict_proba(rows.iloc[[0, 2]]), before)
+
+
+# Sparse rows for all -------------------------------------------------------------------------------------------------
+
+FORMATS = ("csr_matrix", "csr_array", "csc_matrix", "coo_array")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("name", ["CategoricalNB", "GaussianNB"])
+@law
+@given(data=st.data())
+def test_sparse_rows_are_dense_rows(name: str, kind: str, data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from(["int64", "float64"]))
+    dense = data.draw(arrays.arrays(dtype, (6, 3), elements=st.integers(0, 3).map(np.dtype(dtype).type)))
+    sparse, y = getattr(sp, kind)(dense), np.array([0, 1, 1, 0, 2, 2])
+    weights = data.draw(st.none() | st.just(np.array([0.5, 1, 1, 2, 1, 0.25])))
+    mine = ours(name, accept_sparse=True).fit(sparse, y, weights)
+    other = ours(name).fit(dense, y, weights)
+    np.testing.assert_array_equal(mine.predict_joint_log_proba(sparse), other.predict_joint_log_proba(dense))
+    np.testing.assert_array_equal(mine.predict(sparse), other.predict(dense))
+    grown = ours(name, accept_sparse=True)
+    for part in (slice(0, 2), slice(2, 6)):
+        grown.partial_fit(sparse.tocsr()[part], y[part], [0, 1, 2], None if weights is None else weights[part])
+    assert grown.tally_.to(mine.tally_.schema) == mine.tally_
+    np.testing.assert_allclose(grown.predict_joint_log_proba(dense), mine.predict_joint_log_proba(dense), rtol=1e-10, atol=1e-10)
+    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
+        ours(name).fit(sparse, y)
+
+
+# Missing values ------------------------------------------------------------------------------------------------------
+
+
+def naive_joint(name: str, X: Any, y: Any, w: Any, rows: Any) -> np.ndarray:
+    """What each class says of each row, column by column and cell by cell, gaps left out; α is 1."""
+    classes, w = np.unique(y), np.ones(len(y)) if w is None else w
+    there = ~np.isnan(X)
+    joint = np.tile(np.log([w[y == c].sum() / w.sum() for c in classes]), (len(rows), 1))
+    zeros = np.where(there, X, 0.0)
+    spread = max(variance(X[there[:, j], j], w[there[:, j]]) for j in range(X.shape[1]))
+    total = (w[:, None] * zeros).sum(axis=0)
+    for i, row in enumerate(rows):
+        for k, c in enumerate(classes):
+            counts = (w[y == c, None] * zeros[y == c]).sum(axis=0)
+            others = total - counts + 1
+            for j, x in enumerate(row):
+                if np.isnan(x):
+                    continue
+                own = there[:, j] & (y == c)
+                n, values = w[own].sum(), X[own, j]
+                if name == "MultinomialNB":
+                    joint[i, k] += x * np.log((counts[j] + 1) / (counts + 1).sum())
+                elif name == "ComplementNB":
+                    joint[i, k] -= x * np.log(others[j] / others.sum())
+                elif name == "BernoulliNB":
+                    share = (w[own] @ (values > 0) + 1) / (n + 2)
+                    joint[i, k] += np.log(share if x > 0 else 1 - share)
+                elif name == "CategoricalNB":
+                    K = np.nanmax(X[:, j]) + 1
+                    joint[i, k] += np.log((w[own] @ (values == x) + 1) / (n + K))
+                else:
+                    mean, var = w[own] @ values / n, variance(values, w[own]) + 1e-9 * spread
+                    joint[i, k] += -0.5 * np.log(2 * np.pi * var) - (x - mean) ** 2 / (2 * var)
+    return joint
+
+
+def variance(values: Any, w: Any) -> float:
+    mean = w @ values / w.sum()
+    return float(w @ (values - mean) ** 2 / w.sum())
+
+
+@every_class
+@law
+@given(data=st.data())
+def test_missing_values_are_skipped_as_the_naive_twin_skips_them(name: str, data: st.DataObject) -> None:
+    n, k = data.draw(st.integers(4, 8)), data.draw(st.integers(1, 3))
+    rows = data.draw(arrays.arrays(np.float64, (n, k), elements=st.integers(0, 3).map(float)))
+    gaps = data.draw(arrays.arrays(bool, (n, k)))
+    gaps[:4] = False  # every class has a number in every column, and no column is all of one number
+    rows[:4, :] = np.array([[0.0], [1.0], [2.0], [2.0]])
+    y = np.r_[[0, 0, 1, 1], data.draw(arrays.arrays(np.int64, n - 4, elements=st.integers(0, 1)))]
+    w = data.draw(st.none() | arrays.arrays(np.float64, n, elements=st.sampled_from([0.5, 1.0, 2.0])))
+    rows = np.where(gaps, np.nan, rows)
+    expected = naive_joint(name, rows, y, w, rows)
+    for dtype in ("float64", "float32"):
+        given_rows = rows.astype(dtype)
+        clf = ours(name, missing="skip").fit(given_rows, y, w)
+        rtol = 1e-10 if dtype == "float64" or name != "GaussianNB" else 1e-4
+        np.testing.assert_allclose(clf.predict_joint_log_proba(given_rows), expected, rtol=rtol, atol=rtol)
+    parts = ours(name, missing="skip")
+    for cut in (slice(0, 3), slice(3, None)):
+        parts.partial_fit(rows[cut], y[cut], [0, 1], None if w is None else w[cut])
+    np.testing.assert_allclose(parts.predict_joint_log_proba(rows), expected, rtol=1e-10, atol=1e-10)
+    if name not in ("CategoricalNB", "GaussianNB"):
+        clf = ours(name, missing="skip").fit(sp.csr_matrix(rows), y, w)
+        np.testing.assert_allclose(clf.predict_joint_log_proba(sp.csc_array(rows)), expected, rtol=1e-10, atol=1e-10)
+
+
+@every_class
+def test_a_row_of_nothing_but_gaps_has_the_prior(name: str) -> None:
+    clf = ours(name, missing="skip").fit(X.astype(float), Y)
+    found = clf.predict_proba(np.full((1, 4), np.nan))
+    np.testing.assert_allclose(found, [np.bincount(Y) / len(Y)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["BernoulliNB", "ComplementNB", "MultinomialNB"])
+def test_what_is_refused_is_named_though_gaps_are_skipped(name: str) -> None:
+    bad = np.array([[np.nan, -1.0], [1.0, 0.0]])
+    chosen = {"binarize": None} if name == "BernoulliNB" else {}
+    with pytest.raises(ValueError, match=r"Negative values|takes numbers from 0 to 1, and X has -1"):
+        ours(name, missing="skip", **chosen).fit(bad, [0, 1])
+    with pytest.raises(ValueError, match="infinity"):
+        ours(name, missing="skip", **chosen).fit(np.array([[np.nan, np.inf], [1.0, 0.0]]), [0, 1])
+
+
+# Learning and forgetting ---------------------------------------------------------------------------------------------
+
+
+@st.composite
+def learned(draw: st.DrawFn, name: str) -> tuple[dict[str, Any], Any, Any, Any]:
+    """Settings, rows, classes and weights."""
+    n = draw(st.integers(3, 9))
+    chosen: dict[str, Any] = draw(st.sampled_from([{}, {"missing": "skip"}]))
+    if name == "CategoricalNB":
+        chosen = draw(st.sampled_from([chosen, {**chosen, "min_categories": 3}, {"categories": "any"}]))
+    missing, cell = "missing" in chosen, st.integers(0, 3).map(float)
+    rows = draw(arrays.arrays(np.float64, (n, 3), elements=cell | st.just(np.nan) if missing else cell))
+    weights = draw(st.none() | arrays.arrays(np.float64, n, elements=st.sampled_from([0.5, 1.0, 2.0, 0.1])))
+    return chosen, rows, draw(arrays.arrays(np.int64, n, elements=st.integers(0, 2))), weights
+
+
+def attributes(clf: Any) -> dict[str, Any]:
+    names = """class_count_ class_log_prior_ class_prior_ feature_count_ feature_log_prob_ feature_all_ theta_ var_ epsilon_
+        category_count_ n_categories_""".split()
+    return {name: getattr(clf, name) for name in names if hasattr(clf, name)}
+
+
+def assert_same(a: Any, b: Any) -> None:
+    assert a.tally_ == b.tally_
+    for name, found in attributes(a).items():
+        for one, two in zip(found, getattr(b, name), strict=True) if isinstance(found, list) else [(found, getattr(b, name))]:
+            np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@every_class
+@law
+@given(data=st.data())
+def test_forgetting_undoes_learning(name: str, data: st.DataObject) -> None:
+    chosen, rows, y, weights = data.draw(learned(name))
+    cut = data.draw(st.integers(1, len(y) - 1))
+    first, then = ((rows[s], y[s], None if weights is None else weights[s]) for s in (slice(0, cut), slice(cut, None)))
+    clf = ours(name, **chosen).partial_fit(*first[:2], [0, 1, 2], first[2])
+    before = copy.deepcopy(clf)
+    if data.draw(st.booleans()):
+        clf.predict_proba(rows)
+    clf.partial_fit(*then[:2], sample_weight=then[2])
+    if data.draw(st.booleans()):
+        clf.predict_proba(rows)
+    assert clf.forget(*then) is clf
+    assert_same(clf, before)
+    np.testing.assert_allclose(clf.predict_proba(first[0]), before.predict_proba(first[0]), rtol=1e-8, atol=1e-8)
+    clf.partial_fit(*then[:2], sample_weight=then[2]).forget(*first)  # and the other way round
+    alone = ours(name, **chosen).partial_fit(*then[:2], [0, 1, 2], then[2])
+    assert clf.tally_.to(alone.tally_.schema) == alone.tally_
+
+
+@every_class
+@pytest.mark.parametrize(
+    "rows, labels, weights",
+    [
+        ([[9, 99, 999, 9999]], [0], None),
+        ([[0, 0, 0, 0]] * 99, [0] * 99, None),
+        (X[:3], Y[:3], [1e6] * 3),
+        (X[:3], (Y[:3] + 1) % 3, [40.0] * 3),
+    ],
+    ids=["a row of its own", "too many rows", "too heavy", "other classes"],
+)
+def test_rows_that_were_never_learned_raise_and_change_nothing(name: str, rows: Any, labels: Any, weights: Any) -> None:
+    if name == "BernoulliNB" and len(rows) == 1:
+        weights = [91.0]  # a row of yeses is like any other
+    clf = ours(name).fit(X, Y)
+    before, tally = clf.predict_joint_log_proba(X), clf.tally_
+    with pytest.raises(errors.NegativeCount, match="nothing was changed"):
+        clf.forget(rows, labels, sample_weight=weights)
+    assert clf.tally_ == tally
+    np.testing.assert_array_equal(clf.predict_joint_log_proba(X), before)
+    with pytest.raises(ValueError, match=r"The target label\(s\) \[8\] in y do not exist in the initial classes \[0 1 2\]"):
+        clf.forget(X[:1], [8])
+    left = ours(name).fit(X[10:], Y[10:])
+    np.testing.assert_allclose(clf.forget(X[:10], Y[:10]).predict_proba(X[10:]), left.predict_proba(X[10:]), rtol=1e-9)
+
+
+@every_class
+@law
+@given(data=st.data())
+def test_classes_grow_as_they_come(name: str, data: st.DataObject) -> None:
+    chosen, rows, y, weights = data.draw(learned(name))
+    labels = np.array(["ham", "maybe later", "spam"])[y]
+    clf, met = ours(name, **chosen), set()
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(y) - 1), max_size=3)) | {0, len(y)})
+    for a, b in pairwise(cuts):
+        clf.partial_fit(rows[a:b], labels[a:b], "grow", None if weights is None else weights[a:b])
+        met |= set(labels[a:b])
+        assert clf.classes_.tolist() == sorted(met)
+        assert clf.predict_proba(rows).shape == (len(y), len(met))
+    whole = ours(name, **chosen).fit(rows, labels, weights)
+    assert clf.classes_.dtype == whole.classes_.dtype
+    assert clf.tally_.to(whole.tally_.schema) == whole.tally_
+    np.testing.assert_allclose(clf.predict_proba(rows), whole.predict_proba(rows), rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match=r"The target label\(s\) \['new'\] in y do not exist"):
+        clf.partial_fit(rows[:1], ["new"])
+    before = clf.predict_proba(rows)
+    with pytest.raises(ValueError):
+        clf.partial_fit(rows[:1], ["new"], "grow", [-1.0])
+    assert "new" not in clf.classes_
+    np.testing.assert_array_equal(clf.predict_proba(rows), before)
+
+
+# What stands behind it -----------------------------------------------------------------------------------------------
+
+SETTINGS = [
+    *[(name, {}) for name in NAMES],
+    *[(name, {"missing": "skip"}) for name in NAMES],
+    ("BernoulliNB", {"alpha": [0.5, 1.0, 2.0, 3.0], "binarize": 1.0}),
+    ("MultinomialNB", {"alpha": [0.5, 1.0, 2.0, 3.0], "class_prior": [0.2, 0.3, 0.5]}),
+    ("MultinomialNB", {"alpha": 0.0}),
+    ("ComplementNB", {"norm": True}),
+    ("ComplementNB", {"fit_prior": False}),
+    ("CategoricalNB", {"min_categories": 30}),
+    ("CategoricalNB", {"categories": "any"}),
+    ("GaussianNB", {"priors": [0.2, 0.3, 0.5], "var_smoothing": 0.5}),
+]
+
+
+@pytest.mark.parametrize("name, chosen", SETTINGS, ids=str)
+def test_its_model_answers_as_it_does_and_outlives_a_file(name: str, chosen: dict[str, Any], tmp_path: Path) -> None:
+    clf = ours(name, **chosen).fit(X[:60], Y[:60]).partial_fit(X[60:], Y[60:], sample_weight=WEIGHTS[60:])
+    bb.save(clf.model_, tmp_path / "model.banbury")
+    bb.save(clf.tally_, tmp_path / "tally.banbury")
+    loaded = bb.load(tmp_path / "model.banbury")
+    assert isinstance(loaded, bb.Model)
+    for model in (clf.model_, loaded):
+        np.testing.assert_allclose(model.posterior(X), clf.predict_proba(X), rtol=1e-10, atol=1e-12)
+        np.testing.assert_array_equal(model.predict(X), clf.predict(X))
+    assert bb.load(tmp_path / "tally.banbury") == clf.tally_
+    before, n = clf.tally_, 60 + WEIGHTS[60:].sum()
+    clf.partial_fit(X[:1], Y[:1])
+    assert (before.n_rows, clf.tally_.n_rows) == (n, n + 1)
+
+
+@pytest.mark.parametrize("name, chosen", SETTINGS, ids=str)
+def test_it_explains_its_own_answers(name: str, chosen: dict[str, Any]) -> None:
+    clf = ours(name, **chosen).fit(X, Y)
+    joint = clf.predict_joint_log_proba(X)
+    for row, scores, label in zip(X[:8], joint, clf.predict(X), strict=False):
+        told = clf.explain(row)
+        best, against = (int(np.flatnonzero(clf.classes_ == c)[0]) for c in (told.winner, told.against))
+        assert told.winner == label
+        if np.isfinite(scores[[best, against]]).all():
+            assert told.log_odds == pytest.approx(scores[best] - scores[against], rel=1e-9, abs=1e-9)
+    found = clf.informative(2)
+    assert list(found.ratios) == [0, 1, 2]
+    assert all(ratio.ratio > 1 for rows in found.ratios.values() for ratio in rows)
+    assert list(clf.informative(1, classes=[0, 2]).ratios) == [0, 2]
+
+
+def test_columns_keep_their_names_in_what_is_explained() -> None:
+    rows = pd.DataFrame({"free": [2, 1, 0, 0], "noon": [0, 0, 3, 1]})
+    clf = bb.MultinomialNB().fit(rows, ["spam", "spam", "ham", "ham"])
+    told = clf.explain({"free": 1, "noon": 0})
+    assert (told.winner, [e.feature for e in told.evidence]) == ("spam", ["free"])
+    assert {ratio.feature for rows in clf.informative(1).ratios.values() for ratio in rows} <= {"free", "noon"}
