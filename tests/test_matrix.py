@@ -1,0 +1,405 @@
+"""Matrices of occurrences in the Rust core, counted and scored, against their slow twins in naive_matrix.py."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_matrix as naive
+from banbury import _core
+from banbury._core import BadValue, NotThere, Tokeniser, Weights, Words
+from naive_core import exact
+from naive_words import NotThere as NotThereSlowly
+
+N_CLASSES = 3
+UNREAD = Tokeniser("word", True, False, 1, 1, [], False, False)
+LAYOUTS = ("C", "F", "strided", "backwards", "sparse", "sparse, strided", "sparse, shuffled", "sparse, apart")
+DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
+
+
+def lay(rows, layout):
+    """The matrix as the core takes it: an array, or offsets, columns and values."""
+    if layout == "C":
+        return np.ascontiguousarray(rows)
+    if layout == "F":
+        return np.asfortranarray(rows)
+    if layout == "strided":
+        wide = np.zeros((2 * rows.shape[0], 3 * rows.shape[1]), rows.dtype)
+        wide[::2, ::3] = rows
+        return wide[::2, ::3]
+    if layout == "backwards":
+        return rows[::-1, ::-1].copy()[::-1, ::-1]
+    matrix = sp.csr_array(np.ones(rows.shape))  # zeros that are written down, too
+    matrix.data = rows[matrix.nonzero()] if rows.size else matrix.data.astype(rows.dtype)
+    if layout != "sparse, strided":
+        matrix.eliminate_zeros()
+    offsets, columns, values = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
+    if layout == "sparse, strided":
+        values = np.repeat(values, 2)[::2]
+    elif layout == "sparse, shuffled":
+        for a, b in zip(offsets, offsets[1:], strict=False):
+            columns[a:b], values[a:b] = columns[a:b][::-1].copy(), values[a:b][::-1].copy()
+    elif layout == "sparse, apart":  # cells before the first row and after the last
+        offsets, pad = offsets + 2, np.zeros(2, np.int32)
+        columns, values = np.r_[pad, columns, pad], np.r_[pad.astype(rows.dtype), values, pad.astype(rows.dtype)]
+    return offsets, np.ascontiguousarray(columns, dtype=np.int32), values
+
+
+def given_rows(rows, layout="C", threshold=None, skip=True):
+    return "matrix", lay(rows, layout), rows.shape[1], threshold, skip
+
+
+def store(n_columns, n_classes=N_CLASSES):
+    return Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
+
+
+def codes(classes):
+    return np.array(classes, np.int32)
+
+
+def real(weights):
+    return None if weights is None else np.array(weights, float)
+
+
+def counted(rows, classes, weights=None, whole=True, threshold=None, skip=True, layout="C", into=None, threads=1):
+    words = store(rows.shape[1]) if into is None else into
+    words.count(UNREAD, given_rows(rows, layout, threshold, skip), codes(classes), real(weights), whole, threads)
+    return words
+
+
+def same_bits(a, b):
+    a, b = a.state(), b.state()
+    return a.keys() == b.keys() and all((a[k].dtype, a[k].tobytes()) == (b[k].dtype, b[k].tobytes()) for k in a)
+
+
+def assert_sums(found, expected, is_real):
+    """Numbers of rows are equal; expansions are the exact sums to 30 digits."""
+    rows, weights = found
+    assert rows.tolist() == [total.rows for total in expected]
+    assert (weights is not None) == is_real
+    if is_real:
+        for parts, total in zip(weights, expected, strict=True):
+            assert abs(exact(parts) - total.weight) <= total.weight / 10**30
+
+
+def assert_equal(words, expected):
+    ids, names = words.in_order(), expected.words()
+    assert words.words(ids) == names
+    starts, classes, occurrences, documents, weights = words.pairs(ids)
+    keys = [(name, c) for name in names for c in range(N_CLASSES) if (name, c) in expected.cells]
+    assert classes.tolist() == [c for _, c in keys]
+    assert starts[-1] == len(keys)
+    for which, rows in enumerate([occurrences, documents]):
+        sums = None if weights is None else weights[:, which]
+        assert_sums((rows, sums), [expected.cells[key][which] for key in keys], expected.real)
+    assert_sums(words.texts(), expected.texts, expected.real)
+    assert_sums(words.occurrences(), expected.total(0), expected.real)
+    assert_sums(words.documents(), expected.total(1), expected.real)
+
+
+@st.composite
+def matrices(draw, dtypes=DTYPES, min_rows=0, missing=True):
+    """Cells that can be counted; those of floats may be missing."""
+    dtype = np.dtype(draw(st.sampled_from(dtypes)))
+    n, k = draw(st.integers(min_rows, 7)), draw(st.integers(1, 19))
+    if dtype.kind == "f":
+        values = st.sampled_from([0.0, 0.0, 0.0, 1.0, 2.0, 0.25, 0.1, 1e-30, 1e13])
+        values = values | st.just(math.nan) if missing else values
+    else:
+        values = st.sampled_from([0, 0, 1, 100])
+    cells = draw(st.lists(values, min_size=n * k, max_size=n * k))
+    return np.array(cells, dtype).reshape(n, k)
+
+
+@st.composite
+def batches(draw, **more):
+    """Rows, classes, weights, whole."""
+    rows = draw(matrices(**more))
+    n = len(rows)
+    classes = draw(st.lists(st.integers(-1, N_CLASSES - 1), min_size=n, max_size=n))
+    kind = draw(st.sampled_from(["ones", "whole", "real"]))
+    if kind == "ones":
+        return rows, classes, None, True
+    values = st.integers(1, 1000) if kind == "whole" else st.sampled_from([0.1, 1 / 3, 0.75, 20.3, 1e-30])
+    return rows, classes, draw(st.lists(values, min_size=n, max_size=n)), kind == "whole"
+
+
+layouts = st.sampled_from(LAYOUTS)
+thresholds = st.sampled_from([None, None, 0.0, 0.5, 1.0])
+
+
+# ---- counting
+
+
+@given(batches(), thresholds, layouts)
+def test_counts_are_those_of_the_twin(batch, threshold, layout):
+    rows, classes, weights, whole = batch
+    expected = naive.counted(rows, classes, N_CLASSES, weights, whole, threshold)
+    assert_equal(counted(*batch, threshold, layout=layout), expected)
+
+
+@given(batches(min_rows=1), thresholds, st.data())
+def test_whatever_the_cut_the_order_and_the_layout(batch, threshold, data):
+    rows, classes, weights, whole = batch
+    n = len(rows)
+    order = np.array(data.draw(st.permutations(range(n))))
+    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=3)))
+    words = store(rows.shape[1])
+    for a, b in zip([0, *cuts], [*cuts, n], strict=True):
+        at, layout = order[a:b], data.draw(layouts)
+        part = None if weights is None else [weights[i] for i in at]
+        counted(rows[at], [classes[i] for i in at], part, whole, threshold, layout=layout, into=words)
+    together = counted(*batch, threshold)
+    assert words.same(together)
+    if together.texts()[1] is None:
+        assert same_bits(words, together)
+
+
+@given(batches(min_rows=1), thresholds, layouts)
+def test_count_and_forget_return_the_columns_that_occur(batch, threshold, layout):
+    rows, classes, weights, whole = batch
+    words = store(rows.shape[1])
+    arguments = UNREAD, given_rows(rows, layout, threshold), codes(classes), real(weights), whole, 1
+    cells = naive.read(rows, threshold, True)
+    occurring = {f"#{j}" for row, c in zip(cells, classes, strict=True) if c >= 0 for j, x in enumerate(row) if x}
+    for ids in (words.count(*arguments), words.forget(*arguments)):
+        assert ids.dtype == np.uint32
+        assert sorted(words.words(ids)) == sorted(occurring)
+    assert words.n_words == 0
+    assert not words.texts()[0].any()
+
+
+@given(batches(), batches(), thresholds, layouts)
+def test_forgetting_undoes_counting(first, second, threshold, layout):
+    k = min(first[0].shape[1], second[0].shape[1])
+    first, second = (first[0][:, :k], *first[1:]), (second[0][:, :k], *second[1:])
+    words = counted(*second, threshold, layout=layout, into=counted(*first, threshold, layout=layout))
+    rows, classes, weights, whole = second
+    words.forget(UNREAD, given_rows(rows, layout, threshold), codes(classes), real(weights), whole, 1)
+    assert words.same(counted(*first, threshold))
+
+
+@given(batches(missing=False), batches(missing=False), layouts)
+def test_rows_that_are_not_there_change_nothing(first, second, layout):
+    k = min(first[0].shape[1], second[0].shape[1])
+    first, second = (first[0][:, :k], *first[1:]), (second[0][:, :k], *second[1:])
+    slow, gone = (naive.counted(*batch[:2], N_CLASSES, *batch[2:]) for batch in (first, second))
+    words = counted(*first)
+    before = words.copy()
+    rows, classes, weights, whole = second
+    arguments = UNREAD, given_rows(rows, layout), codes(classes), real(weights), whole, 1
+    try:
+        left = slow.minus(gone)
+    except NotThereSlowly:
+        with pytest.raises(NotThere):
+            words.forget(*arguments)
+        assert same_bits(words, before)
+    else:
+        words.forget(*arguments)
+        assert words.n_words == len(left.words())
+
+
+REFUSED = [
+    (math.nan, None, False, "missing"),
+    (math.nan, 0.5, False, "missing"),
+    (math.inf, None, True, "infinite"),
+    (math.inf, 0.5, True, "infinite"),
+    (-math.inf, None, True, "infinite"),
+    (-math.inf, 0.5, True, "infinite"),
+    (-math.inf, 0.0, False, "infinite"),
+    (-1.0, None, True, "negative"),
+    (-1e-300, None, False, "negative"),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("value, threshold, skip, fault", REFUSED)
+@pytest.mark.parametrize("n_columns", [3, 17])
+def test_a_cell_that_cannot_be_counted_is_named(n_columns, value, threshold, skip, fault, layout):
+    rows = np.ones((6, n_columns))
+    words = counted(rows, [0, 1, 2, 0, 1, 2])
+    before = words.copy()
+    rows[4, 2] = value
+    with pytest.raises(naive.Refused) as told:
+        naive.read(rows, threshold, skip)
+    for change in (words.count, words.forget):
+        with pytest.raises(BadValue) as said:
+            change(UNREAD, given_rows(rows, layout, threshold, skip), codes([0, 1, 2, 0, 1, 2]), None, True, 2)
+        assert (*said.value.args[:3],) == told.value.args == (fault, 2, 4)
+    assert same_bits(words, before)
+    counted(rows[:4], [0, 1, 2, 0], threshold=threshold, skip=skip, layout=layout)
+
+
+def test_a_negative_number_below_a_threshold_counts_nothing():
+    for layout in LAYOUTS:
+        words = counted(np.array([[-1.0, 2.0], [-0.5, 0.0]]), [0, 1], threshold=0.0, layout=layout)
+        assert words.occurrences()[0].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "matrix, said",
+    [
+        (("matrix", np.ones((2, 3)), 2, None, True), "n_columns"),
+        (("matrix", np.ones((2, 3)), 3, -1.0, True), "threshold must be finite and not negative"),
+        (("matrix", np.ones((2, 3)), 3, math.inf, True), "threshold must be finite and not negative"),
+        (("matrix", np.ones((3, 3)), 3, None, True), "as many classes as rows"),
+        (("matrix", np.ones((2, 9)), 9, None, True), "a bucket for every column"),
+        (("matrix", np.ones((2, 3)), 3, None), "a matrix is"),
+        (("matrix", (np.array([0, 1]), codes([0]), np.ones(1)), 3, None, True), "as many classes as rows"),
+        (("matrix", (np.array([0, 1, 3]), codes([0, 1]), np.ones(2)), 3, None, True), "offsets must ascend"),
+        (("matrix", (np.array([0, 2, 1]), codes([0, 1]), np.ones(2)), 3, None, True), "offsets must ascend"),
+        (("matrix", (np.array([-1, 1, 2]), codes([0, 1]), np.ones(2)), 3, None, True), "offsets must ascend"),
+        (("matrix", (np.array([], int), codes([]), np.ones(0)), 3, None, True), "offsets must ascend"),
+        (
+            ("matrix", (np.array([0, 1, 2]), codes([0, 3]), np.ones(2)), 3, None, True),
+            "columns must lie between 0 and 2, got 3",
+        ),
+        (("matrix", (np.array([0, 1, 2]), codes([0, -1]), np.ones(2)), 3, None, True), "columns must lie between"),
+        (("matrix", (np.array([0, 1, 2]), codes([0, 1]), np.ones(3)), 3, None, True), "as many values as columns"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(matrix, said):
+    words = store(3)
+    with pytest.raises(ValueError, match=said):
+        words.count(UNREAD, matrix, codes([0, 1]), None, True, 1)
+    assert words.n_words == 0
+
+
+# ---- scoring
+
+
+def set_weights(n_columns, rows):
+    """The rows of all columns' words, as the core has them."""
+    table = store(n_columns, rows.shape[1])
+    weights, ids = Weights(rows.shape[1], np.zeros(rows.shape[1])), table.columns()[:n_columns].astype(np.uint32)
+    classes = np.tile(np.arange(rows.shape[1], dtype=np.int32), n_columns)
+    starts = np.arange(n_columns + 1) * rows.shape[1]
+    weights.set(ids, np.zeros(n_columns), None, starts, classes, rows.ravel())
+    return table, weights
+
+
+def parts(rows, weights, constant, layout, threshold=None, skip=True):
+    """The same as a product of matrices and as texts of words."""
+    given_matrix, n_classes = given_rows(rows, layout, threshold, skip), len(constant)
+    table, by_word = set_weights(rows.shape[1], weights)
+    words = ("words", given_matrix, UNREAD, table, by_word, np.zeros(n_classes), constant, False, None)
+    return [("linear", *given_matrix[1:], weights, constant), words]
+
+
+@given(matrices(), thresholds, layouts, st.sampled_from([1, 2, 3, 4, 5, 20]), st.integers(0, 2**32 - 1))
+def test_scores_are_those_of_the_twin(rows, threshold, layout, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    weights, constant = rng.normal(size=(rows.shape[1], n_classes)), rng.normal(size=n_classes)
+    prior = np.log(rng.dirichlet(np.ones(n_classes)))
+    expected = np.array(naive.scored(rows, weights, constant, threshold)).reshape(len(rows), n_classes)
+    size = 1.0 + np.nansum(np.where(rows > 0, rows, 0), axis=1, keepdims=True) * np.abs(weights).max(initial=1.0)
+    for part in parts(rows, weights, constant, layout, threshold):
+        found, impossible = _core.score(len(rows), prior, [part], "log_joint", 1)
+        assert (np.abs(found - expected - prior) <= 1e-13 * size).all()
+        assert impossible == 0
+        alone = _core.score(len(rows), prior, [part], "parts", 1)[0]
+        assert (np.abs(alone[:, 0] - expected) <= 1e-13 * size).all()
+        best = _core.score(len(rows), prior, [part], "class", 1)[0]
+        assert best.tolist() == found.argmax(axis=1).tolist()
+        twice = _core.score(len(rows), prior, [part, part], "log_joint", 1)[0]
+        assert (np.abs(twice - 2 * expected - prior) <= 1e-12 * size).all()
+
+
+@given(matrices(min_rows=1), thresholds, layouts)
+def test_weights_of_minus_infinity_are_met_only_where_a_column_occurs(rows, threshold, layout):
+    weights = np.zeros((rows.shape[1], 2))
+    weights[0, 0] = -math.inf
+    _, part = parts(rows, weights, np.array([-1.0, -2.0]), layout, threshold)
+    found = _core.score(len(rows), np.zeros(2), [part], "log_joint", 1)[0]
+    occurs = [row[0] != 0 for row in naive.read(rows, threshold, True)]
+    assert found.tolist() == [[-math.inf if there else -1.0, -2.0] for there in occurs]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_cell_that_cannot_be_scored_is_named(which, layout):
+    for value, threshold, skip, fault in REFUSED:
+        if fault == "negative":
+            continue
+        rows = np.ones((6, 5))
+        rows[4, 2] = value
+        part = parts(rows, np.ones((5, 2)), np.zeros(2), layout, threshold, skip)[which]
+        with pytest.raises(BadValue) as said:
+            _core.score(6, np.zeros(2), [part], "log_joint", 2)
+        assert (*said.value.args[:3],) == (fault, 2, 4)
+
+
+@pytest.mark.parametrize(
+    "weights, constant, said",
+    [
+        (np.ones((2, 2)), np.zeros(2), "weights must be"),
+        (np.ones((3, 1)), np.zeros(2), "weights"),
+        (np.ones((3, 2)), np.zeros(3), "weights must be"),
+        (np.full((3, 2), -np.inf), np.zeros(2), "must be finite"),
+        (np.ones((3, 2)), np.array([np.nan, 0.0]), "must be finite"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(weights, constant, said):
+    with pytest.raises(ValueError, match=said):
+        _core.score(4, np.zeros(2), [("linear", np.ones((4, 3)), 3, None, True, weights, constant)], "log_joint", 1)
+
+
+# ---- threads
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Rows that keep several threads busy: those of few columns, and those of many."""
+    rng = np.random.default_rng(0)
+    few = rng.poisson(0.6, (60_000, 40)).astype(np.float64)
+    many = sp.random(4_000, 90_000, density=0.004, format="csr", random_state=0)
+    many.data = np.ceil(many.data * 5)
+    return {"few": few, "many": (many.indptr.astype(np.int64), many.indices.astype(np.int32), many.data)}
+
+
+@pytest.mark.parametrize("kind", ["whole", "whole weights", "parts", "real weights"])
+@pytest.mark.parametrize("which", ["few", "few, columns first", "many"])
+def test_one_thread_equals_eight_bit_for_bit(large, which, kind):
+    rng = np.random.default_rng(1)
+    cells = large[which.partition(",")[0]]
+    n, k = (len(cells[0]) - 1, 90_000) if isinstance(cells, tuple) else cells.shape
+    if kind == "parts":
+        cells = (*cells[:2], cells[2] / 3) if isinstance(cells, tuple) else cells / 3
+    if which == "few, columns first":
+        cells = np.asfortranarray(cells)
+    classes = rng.integers(-1, N_CLASSES, n).astype(np.int32)
+    weights = {"whole weights": rng.integers(1, 9, n) * 1.0, "real weights": rng.random(n) + 0.1}.get(kind)
+    found = []
+    for threads in (1, 8):
+        words = store(k)
+        arguments = UNREAD, ("matrix", cells, k, None, False), classes, weights, kind != "real weights", threads
+        ids = words.count(*arguments)
+        left = words.copy()
+        left.forget(*arguments)
+        assert left.n_words == 0
+        found.append((words, ids))
+    assert same_bits(found[0][0], found[1][0])
+    assert found[0][1].tolist() == found[1][1].tolist()
+    values, constant = rng.normal(size=(k, 4)), rng.normal(size=4)
+    part = ("linear", cells, k, None, False, values, constant)
+    answers = [_core.score(n, np.zeros(4), [part], "log_joint", threads)[0] for threads in (1, 8)]
+    assert answers[0].tobytes() == answers[1].tobytes()
+    if isinstance(cells, tuple):
+        matrix = sp.csr_array((cells[2], cells[1], cells[0]), shape=(n, k))
+    else:
+        matrix = cells
+    np.testing.assert_allclose(answers[0], matrix @ values + constant, rtol=1e-11, atol=1e-9)
+    there = classes >= 0
+    sums = [
+        float(
+            (
+                matrix[there & (classes == c)].sum(axis=1) * (1 if weights is None else weights[there & (classes == c)])
+            ).sum()
+        )
+        for c in range(N_CLASSES)
+    ]
+    rows, parts_of = found[0][0].occurrences()
+    np.testing.assert_allclose(rows if parts_of is None else parts_of.sum(axis=1), sums, rtol=1e-11)
