@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import naive_matrix
 import naive_text
 
 Row = Mapping[str, Any]
@@ -52,8 +53,13 @@ def count(schema: Any, rows: Sequence[Row], target: str, weights: Iterable[float
             continue
         tally.rows[label] = tally.rows.get(label, ZERO) + w
         for feature in schema.features:
-            _count_value(tally, feature, row[feature.name], label, w)
+            _count_value(tally, feature, value_of(feature, row), label, w)
     return tally
+
+
+def value_of(feature: Any, row: Row) -> Any:
+    """What a row has in a feature's column; of a block in each of its columns."""
+    return [row[name] for name in feature.columns] if feature.columns else row[feature.name]
 
 
 def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction) -> None:
@@ -66,9 +72,10 @@ def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction
     elif feature.family.shape == "words":
         texts, words = tally.texts[feature.name], tally.words[feature.name]
         texts[label] = texts.get(label, ZERO) + w
-        for word, x in weighed(feature.family, value).items():
-            occurrences, documents = words.get((word, label), (ZERO, ZERO))
-            words[word, label] = occurrences + w * Fraction(x), documents + w
+        amounts = occurrences if feature.family.name == "occurrences" else weighed
+        for word, x in amounts(feature.family, value).items():
+            n, documents = words.get((word, label), (ZERO, ZERO))
+            words[word, label] = n + w * Fraction(x), documents + w
     else:
         cells, cell = tally.keys[feature.name], (key_of(feature, value), label)
         cells[cell] = cells.get(cell, ZERO) + w
@@ -126,6 +133,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
         "histogram": _histogram,
         "kernel_density": _kernel_density,
         "text": _text,
+        "occurrences": _occurrences,
     }[feature.family.name]
     return {c: score(tally, feature, value, c, how, alpha) for c in tally.classes()}
 
@@ -135,7 +143,7 @@ def log_joint(
 ) -> dict[Any, float]:
     joint = log_prior(tally, class_prior)
     for feature in schema.features:
-        each = likelihoods(tally, feature, row[feature.name], how, alpha)
+        each = likelihoods(tally, feature, value_of(feature, row), how, alpha)
         joint = {c: joint[c] + each[c] for c in joint}
     return joint
 
@@ -528,3 +536,31 @@ def _urn(found: Sequence[str], weights: Mapping[str, Fraction], once: bool) -> f
         total += log(drawn[word] / sum(drawn.values()))
         drawn[word] += 1
     return total
+
+
+# Occurrences
+
+
+def occurrences(family: Any, values: Sequence[Any]) -> dict[str, float]:
+    """How often each column occurs; those that do not are left out."""
+    found = [0.0 if missing(x) else naive_matrix.counts(x, family.threshold, True) for x in values]
+    return {f"#{j}": x for j, x in enumerate(found) if x != 0}
+
+
+def _occurrences(tally: Tally, feature: Any, value: Sequence[Any], label: Any, how: str, alpha: float) -> float:
+    family, cells = feature.family, tally.words[feature.name]
+    words, x = [f"#{j}" for j in range(len(feature.columns))], occurrences(feature.family, value)
+    prior = Fraction(alpha if family.alpha is None else family.alpha)
+    counts = {(word, c): cells.get((word, c), (ZERO, ZERO))[0] for word in words for c in tally.rows}
+    if family.model == "bernoulli":
+        n, total = tally.texts[feature.name].get(label, ZERO), 0.0
+        for word in words:
+            yes, no = weight(counts[word, label], prior, how), weight(n - counts[word, label], prior, how)
+            total += log(share(yes if word in x else no, yes + no, 2))
+        return total
+    if family.model == "complement":
+        own = _complement(words, counts, label, how, prior, family.norm)
+    else:
+        weights = {word: weight(counts[word, label], prior, how) for word in words}
+        own = {word: log(share(weights[word], sum(weights.values()), len(words))) for word in words}
+    return sum(n * own[word] for word, n in x.items())

@@ -1,5 +1,6 @@
 """Matrices of occurrences in the Rust core, counted and scored, against their slow twins in naive_matrix.py."""
 
+import itertools
 import math
 
 import numpy as np
@@ -40,7 +41,7 @@ def lay(rows, layout):
     if layout == "sparse, strided":
         values = np.repeat(values, 2)[::2]
     elif layout == "sparse, shuffled":
-        for a, b in zip(offsets, offsets[1:], strict=False):
+        for a, b in itertools.pairwise(offsets):
             columns[a:b], values[a:b] = columns[a:b][::-1].copy(), values[a:b][::-1].copy()
     elif layout == "sparse, apart":  # cells before the first row and after the last
         offsets, pad = offsets + 2, np.zeros(2, np.int32)
@@ -120,6 +121,7 @@ def batches(draw, **more):
     rows = draw(matrices(**more))
     n = len(rows)
     classes = draw(st.lists(st.integers(-1, N_CLASSES - 1), min_size=n, max_size=n))
+    rows[np.array(classes, int) < 0] = 1  # left out; whole, since some layouts look at them nevertheless
     kind = draw(st.sampled_from(["ones", "whole", "real"]))
     if kind == "ones":
         return rows, classes, None, True
@@ -192,14 +194,23 @@ def test_rows_that_are_not_there_change_nothing(first, second, layout):
     rows, classes, weights, whole = second
     arguments = UNREAD, given_rows(rows, layout), codes(classes), real(weights), whole, 1
     try:
-        left = slow.minus(gone)
-    except NotThereSlowly:
-        with pytest.raises(NotThere):
-            words.forget(*arguments)
-        assert same_bits(words, before)
-    else:
         words.forget(*arguments)
-        assert words.n_words == len(left.words())
+    except NotThere:
+        assert same_bits(words, before)
+        with pytest.raises(NotThereSlowly):
+            slow.minus(gone)
+    else:
+        missing = [
+            which for key, cell in gone.cells.items() if key not in slow.cells for which in cell if which.weight > 0
+        ]
+        assert not missing
+        here, there = exact_rows(words.texts()), [total.weight for total in slow.texts]
+        assert all(0 <= a <= b for a, b in zip(here, there, strict=True))
+
+
+def exact_rows(found):
+    rows, weights = found
+    return rows.tolist() if weights is None else [exact(parts) for parts in weights]
 
 
 REFUSED = [

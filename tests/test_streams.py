@@ -51,7 +51,7 @@ class Stream:
         self.handed_out: list[HandedOut] = []
         self.held = self.drawn()
         self.held = replace(self.held, weights=(1.0, *self.held.weights[1:]))
-        clf = bb.NaiveBayesClassifier(features=dict.fromkeys(self.held.names, case.family), **self.choice)
+        clf = bb.NaiveBayesClassifier(features=case.features(self.held.names), **self.choice)
         self.clf = self.learned(clf, self.held, classes=list(self.declared) or None)
         self.schema = self.learned(clone(clf), self.held).tally_.schema  # not of clf, whose sums stay its own
         self.exact = self.kind != "fractional" and exactly(self.held, self.schema)
