@@ -299,7 +299,7 @@ class Occurring:
                     share = 1.0 / (1.0 + np.exp(-rows))
             elif family.model == "complement":
                 counts = pairs.cells(pairs.occurrences, len(texts)) + SMALLEST
-                share = counts / np.maximum(Rows(*self.table.occurrences()).value, SMALLEST)
+                share = counts / (Rows(*self.table.occurrences()).value + SMALLEST * len(names))
             else:
                 share = np.exp(rows)
             yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
