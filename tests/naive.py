@@ -161,7 +161,7 @@ def evidence(tally: Tally, schema: Any, row: Row, winner: Any, other: Any, how: 
     """Decibans of every feature for one class against another."""
     found = {}
     for feature in schema.features:
-        each = likelihoods(tally, feature, row[feature.name], how, alpha)
+        each = likelihoods(tally, feature, value_of(feature, row), how, alpha)
         found[feature.name] = 0.0 if each[winner] == each[other] else 10 / math.log(10) * (each[winner] - each[other])
     return found
 

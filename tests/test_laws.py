@@ -234,9 +234,15 @@ def quietly() -> Iterator[None]:
 def assert_same(a: bb.Tally, b: bb.Tally) -> None:
     assert a.classes == b.classes
     assert a.counts.keys == b.counts.keys
-    assert [set(words.table.words(None)) for words in a.words] == [set(words.table.words(None)) for words in b.words]
+    assert words_of(a) == words_of(b)
     assert a == b
     assert b == a
+
+
+def words_of(tally: bb.Tally) -> list[set[str]]:
+    """The words that are there; of columns, which always are, those that occur."""
+    tables = [(words.table, feature.columns) for words, feature in zip(tally.words, tally.schema.texts, strict=True)]
+    return [set(table.words(table.in_order() if columns else None)) for table, columns in tables]
 
 
 def bits(tally: bb.Tally) -> tuple[Any, ...]:
