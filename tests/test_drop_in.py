@@ -33,7 +33,10 @@ every_discrete = pytest.mark.parametrize("name", DISCRETE)
 
 # As many examples as the profile says, shared out among the classes.
 law = settings(max_examples=max(10, settings.default.max_examples // 3))
-import os; from hypothesis import Phase
+import os
+
+from hypothesis import Phase
+
 if os.environ.get("DEV"): law = settings(law, phases=[Phase.generate], max_examples=int(os.environ["DEV"]))
 
 
@@ -880,7 +883,7 @@ def test_bad_parameters_are_refused_in_their_words(name: str, given_parameters: 
         for make in (ours, original)
     )
     if given_parameters == {"min_categories": [2, 2]}:  # theirs adds arrays of different sizes before it looks
-        assert "'min_categories' should have shape (3,) when an array-like is provided. Got (2,) instead." == said[1]
+        assert said[1] == "'min_categories' should have shape (3,) when an array-like is provided. Got (2,) instead."
     else:
         assert said == told
     clf = ours(name).fit(GOOD, Y)

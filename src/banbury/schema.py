@@ -35,6 +35,7 @@ Features = Any  # "auto", a family for all columns, or a mapping from column to 
 Missing = Literal["skip", "category"]
 
 SAMPLE = 1000  # rows that settle origins, units and types
+STEADY = 2.0**-26  # of a column that has shown one value: it may vary by little, and sums of far values are exact
 FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
@@ -556,7 +557,7 @@ def _scales(sample: Real) -> tuple[Real, Real]:
         spread = high - low
         if not (spread > 0).all() or not np.isfinite(spread).all():
             deviations = np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1)
-            for fallback in (deviations, np.abs(middle), 1.0):
+            for fallback in (deviations, np.abs(middle) * STEADY, 1.0):
                 spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
         unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spread)[1] - 1, -1014), 1000))
         steps = np.rint(middle / unit)

@@ -17,6 +17,7 @@ from banbury.sums import Counts, Moments, Products
 Real = NDArray[np.float64]
 
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
+WIDEST = 2.0**900  # no variance of z is larger
 FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
 
 
@@ -147,17 +148,27 @@ class Gaussian(Family):
             variance = np.where(n > 0, spread / np.where(n > 0, n, 1.0), all_variance)
         least = FLOOR * all_variance
         if self.smoothing is not None:
-            variance = variance + self.added(features, sums) / np.square(_scales(features)[1])[:, None]
+            with np.errstate(over="ignore"):
+                variance = np.minimum(variance + self._added(features, sums), WIDEST)
             least = np.where(variance > 0, 0.0, least)
         return np.where(n > 0, mean, all_mean), np.maximum(variance, least)
 
     def added(self, features: tuple[Feature, ...], sums: Moments) -> float:
         """What smoothing adds to every variance: its share of the widest column's."""
-        n, _, spread = sums.pooled()
         with np.errstate(over="ignore", under="ignore"):
-            variance = np.square(_scales(features)[1])[:, None] * (spread / np.where(n > 0, n, 1.0))
-            largest = float(variance.max(initial=0.0))
-            return (self.smoothing or 0.0) * min(largest, float(np.finfo(float).max))
+            return float(np.square(np.sqrt(self.smoothing or 0.0) * self._widest(features, sums)))
+
+    def _widest(self, features: tuple[Feature, ...], sums: Moments) -> float:
+        """The deviation of the column that varies most."""
+        n, _, spread = sums.pooled()
+        deviation = np.sqrt(spread / np.where(n > 0, n, 1.0))[:, 0]
+        with np.errstate(over="ignore", under="ignore"):
+            return min(float((_scales(features)[1] * deviation).max(initial=0.0)), float(np.finfo(float).max))
+
+    def _added(self, features: tuple[Feature, ...], sums: Moments) -> Real:
+        """The same in units of z, (features, 1): deviations are divided before they are squared, so that none vanishes."""
+        each = np.sqrt(self.smoothing or 0.0) * self._widest(features, sums) / _scales(features)[1]
+        return np.asarray(np.square(each)[:, None])
 
     def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
         prior = self.prior or NormalInverseGamma()

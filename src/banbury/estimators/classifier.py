@@ -165,6 +165,8 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
+        if self.calibrate is not None:
+            raise errors.bad_setting("calibrate", self.calibrate, "None in an estimator to validate; see bb.calibrate")
         names = ("features", "how", "alpha", "class_prior", "missing", "seed", "threads")
         return _batch(X), {name: getattr(self, name) for name in names}
 

@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import _core, errors
 from banbury.distributions import Categorical, Gaussian, Occurrences, Text
+from banbury.distributions.categorical import Tables
 from banbury.distributions.family import Feature
+from banbury.distributions.occurrences import Occurring
 from banbury.estimators.drop_in import _DropIn
 from banbury.naive_bayes import Model, estimate
 from banbury.readers.batches import positions
@@ -24,7 +26,11 @@ from banbury.tally import Tally
 
 Real = NDArray[np.float64]
 
+MOST_ROWS = 2.0**40  # that sums of weights are said to be of
 WORD = r"(?u)\b\w\w+\b"
+CHANGED = (
+    "What it answers by does not follow from its counts and parameters: something was changed since it was fitted."
+)
 PATTERNS = {WORD: "word", r"(?u)\b\w+\b": "word1", r"\b\w\w+\b": "word", r"\b\w+\b": "word1"}
 DISCRETE: dict[type, str] = {
     theirs.MultinomialNB: "multinomial",
@@ -54,25 +60,66 @@ def from_sklearn(fitted: Any) -> Model:
       sum                +3.19
     """
     if isinstance(fitted, _DropIn):
+        fitted._fitted()
         return fitted.model_
     if isinstance(fitted, Pipeline):
         return _of_pipeline(fitted)
     if not isinstance(fitted, (*DISCRETE, theirs.GaussianNB, theirs.CategoricalNB)):
         raise errors.cannot_convert(fitted, "It is none of scikit-learn's naive Bayes classes.")
     check_is_fitted(fitted)
+    _check_plain(fitted)
     if isinstance(fitted, theirs.GaussianNB):
         return _of_gaussian(fitted)
     if isinstance(fitted, theirs.CategoricalNB):
-        return _of_categorical(fitted)
-    return _of_counts(fitted)
+        return _same(fitted, _of_categorical(fitted))
+    return _same(fitted, _of_counts(fitted))
+
+
+def _check_plain(fitted: Any) -> None:
+    """Raises for a class that answers in its own way."""
+    known = next(each for each in type(fitted).__mro__ if each.__module__ == theirs.__name__)
+    if not isinstance(fitted, _DropIn) and type(fitted)._joint_log_likelihood is not known._joint_log_likelihood:
+        raise errors.cannot_convert(fitted, "It has a _joint_log_likelihood of its own.")
+
+
+def _same(fitted: Any, model: Model) -> Model:
+    """The model, if its numbers are those that the classifier answers by."""
+    group = model.parameters[0]
+    theirs_: Any = fitted.feature_log_prob_
+    if isinstance(group, Tables):
+        tables = {f.name: t for g in model.parameters if isinstance(g, Tables) for f, t in _tables(g)}
+        pairs = [(tables[f.name], log_share) for f, log_share in zip(model.schema.features, theirs_, strict=True)]
+        same = all(np.allclose(a, np.asarray(b), rtol=1e-7, atol=1e-9, equal_nan=True) for a, b in pairs)
+        if not same:
+            raise errors.cannot_convert(fitted, CHANGED)
+        return model
+    assert isinstance(group, Occurring)
+    ours = group.weights.T
+    if group.family.model == "bernoulli":
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            theirs_ = theirs_ - np.log(-np.expm1(theirs_))
+        near = np.isfinite(theirs_) & (np.abs(theirs_) < 20)  # beyond, one of the two is all rounding
+        theirs_, ours = np.where(near, theirs_, 0.0), np.where(near, ours, 0.0)
+    finite = np.isfinite(theirs_) | np.isfinite(ours)
+    if not np.allclose(np.where(finite, ours, 0.0), np.where(finite, theirs_, 0.0), rtol=1e-6, atol=1e-8):
+        raise errors.cannot_convert(fitted, CHANGED)
+    return model
+
+
+def _tables(group: Tables) -> list[tuple[Feature, Real]]:
+    ends = group.offsets.tolist()
+    return [(f, group.table[ends[i] : ends[i + 1]].T) for i, f in enumerate(group.features)]
 
 
 # What all have in common ---------------------------------------------------------------------------------------------
 
 
-def _classes(fitted: Any) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
-    """The classes that have rows, and their numbers."""
-    kept = np.flatnonzero(np.asarray(fitted.class_count_) > 0)
+def _classes(fitted: Any, every: bool = True) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
+    """The classes, or those that have rows, and their numbers."""
+    rows = np.asarray(fitted.class_count_)
+    if not np.all(rows >= 0):
+        raise errors.cannot_convert(fitted, "Some rows of it weigh less than nothing.")
+    kept = np.arange(len(rows)) if every else np.flatnonzero(rows > 0)
     return tuple(np.asarray(fitted.classes_)[kept].tolist()), kept
 
 
@@ -88,7 +135,8 @@ def _rows(numbers: Any) -> Rows:
         return Rows(sums.astype(np.int64))
     weights = np.zeros((*sums.shape, 3))
     weights[..., 0] = sums
-    return Rows(np.where(sums > 0, np.maximum(np.rint(sums), 1.0), 0.0).astype(np.int64), weights)
+    rows = np.where(sums > 0, np.clip(np.rint(sums), 1.0, MOST_ROWS), 0.0)
+    return Rows(rows.astype(np.int64), weights)
 
 
 def _prior(log_prior: Any, kept: NDArray[np.int64]) -> list[float]:
@@ -117,7 +165,7 @@ def _tally(schema: Schema, classes: tuple[Any, ...], rows: Rows, **sums: Any) ->
 
 
 def _of_gaussian(fitted: Any) -> Model:
-    classes, kept = _classes(fitted)
+    classes, kept = _classes(fitted, every=False)
     names, named = _names(fitted)
     n = np.asarray(fitted.class_count_, dtype=np.float64)[kept]
     mean = np.asarray(fitted.theta_, dtype=np.float64)[kept].T  # (columns, classes)
@@ -166,7 +214,9 @@ def _kind(fitted: Any) -> str:
 
 
 def _prior_of_counts(fitted: Any, kept: NDArray[np.int64]) -> Any:
-    """The prior that decides there: complement has none unless there is one class only."""
+    """The prior that decides there: scikit-learn's complement has none."""
+    if isinstance(fitted, _DropIn):
+        return _prior(fitted._state.current().log_prior, kept)
     return "uniform" if _kind(fitted) == "complement" else _prior(fitted.class_log_prior_, kept)
 
 
@@ -242,6 +292,11 @@ def _of_pipeline(pipeline: Any) -> Model:
     check_is_fitted(fitted)
     if not isinstance(vectoriser, CountVectorizer) or isinstance(vectoriser, TfidfVectorizer):
         raise errors.cannot_convert(vectoriser, "Its numbers are no counts of words.")
+    if type(vectoriser) is not CountVectorizer:
+        raise errors.cannot_convert(vectoriser, "It is a CountVectorizer of another kind.")
+    if vectoriser.lowercase and any(word != word.lower() for word in vectoriser.vocabulary_):
+        raise errors.cannot_convert(vectoriser, "Its vocabulary has words that its lowercase=True never finds.")
+    _check_plain(fitted)
     family = _text(vectoriser, fitted)
     classes, kept = _classes(fitted)
     vocabulary: Mapping[str, int] = vectoriser.vocabulary_

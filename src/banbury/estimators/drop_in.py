@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import warnings
@@ -49,6 +50,8 @@ T = TypeVar("T")
 
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
 GROW = "grow"
+MAKING = threading.Lock()
+LARGEST_CODE = 2**31
 MOST_NOTED = 256  # batches whose columns are noted one by one, until the model is asked for
 NOTED = ("n_features_in_", "feature_names_in_")
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
@@ -79,7 +82,6 @@ class _State:
     model: Model | None = None
     touched: list[Touched] = field(default_factory=list)
     read: dict[str, Any] = field(default_factory=dict)
-    lock: Any = field(default_factory=threading.RLock)
 
     def changed(self, touched: Touched, classes: tuple[Any, ...], settings: _Settings) -> None:
         """Notes the columns that changed; under other classes or settings the model is made anew."""
@@ -90,6 +92,17 @@ class _State:
         if self.growing.classes != classes or settings.family != self.settings.family:
             self.model, self.touched = None, []
         self.settings = settings
+
+    def refuse_other_sums(self, settings: _Settings) -> None:
+        """Raises where parameters were changed to some that need other sums than those there are."""
+        then, now = self.counted_under.family, settings.family
+        first, second = (given[0] if isinstance(given, tuple) else given for given in (then, now))
+        whole = isinstance(first, Categorical) and isinstance(second, Categorical)
+        if type(first) is not type(second) or (whole and (first.codes is None) != (second.codes is None)):
+            raise ValueError(
+                "missing, or categories, was changed since the first rows were learned, and needs other sums. "
+                "Call fit with all rows."
+            )
 
     def current(self) -> Model:
         """The model of what was counted, brought up to date."""
@@ -154,7 +167,7 @@ class _DropIn:
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns from rows, and forgets all that was learned before."""
-        with self._names_kept():
+        with self._lock, self._names_kept():
             batch = self._rows(X, y, reset=True)
             labels, classes = self._labels(y, batch.n_rows)
             weights = self._weights(sample_weight, batch)
@@ -163,8 +176,31 @@ class _DropIn:
             self._add(growing, growing.add, X, batch, Codes(labels, 0, classes.tolist()), weights)
             state = _State(growing, settings, settings, self._float_dtype(batch))
             state.current()
-        self.classes_, self._state = classes, state
+            self.classes_, self._state = classes, state
         return self
+
+    @property
+    def _lock(self) -> threading.RLock:
+        """One thread at a time: what is being learned is not half learned for another."""
+        lock = self.__dict__.get("_guard")
+        if lock is None:
+            with MAKING:
+                lock = self.__dict__.setdefault("_guard", threading.RLock())
+        return lock  # type: ignore[no-any-return]
+
+    def __getstate__(self) -> Any:
+        state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[dict-item]
+        state.pop("_guard", None)
+        return state
+
+    def __copy__(self) -> Self:
+        """A copy learns apart."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        if self.__sklearn_is_fitted__():
+            with self._lock:
+                other._state = copy.deepcopy(self._state)
+        return other
 
     @contextmanager
     def _names_kept(self) -> Iterator[None]:
@@ -184,6 +220,11 @@ class _DropIn:
 
         Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
         """
+        with self._lock, self._names_kept():
+            self._learn(X, y, classes, sample_weight)
+        return self
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not self.__sklearn_is_fitted__()
         grow = isinstance(classes, str) and classes == GROW
         known = None if first else self.classes_
@@ -200,20 +241,19 @@ class _DropIn:
             growing = Growing(self._schema(batch, settings), tuple(merged.tolist()))
             self._add(growing, growing.add, X, batch, codes, weights)
             self.classes_, self._state = merged, _State(growing, settings, settings, self._float_dtype(batch))
-            return self
+            return
         state, growing = self._state, self._state.growing
-        with state.lock:
-            before = growing.classes
-            if len(merged) != len(before):
-                growing.declare(tuple(merged.tolist()))
-            try:
-                touched = self._add(growing, growing.add, X, batch, codes, weights)
-            except BaseException:
-                growing.declare(before)
-                raise
-            state.changed(touched, before, settings)
-            self.classes_ = merged
-        return self
+        state.refuse_other_sums(settings)
+        before = growing.classes
+        if len(merged) != len(before):
+            growing.declare(tuple(merged.tolist()))
+        try:
+            touched = self._add(growing, growing.add, X, batch, codes, weights)
+        except BaseException:
+            growing.declare(before)
+            raise
+        state.changed(touched, before, settings)
+        self.classes_ = merged
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Takes rows out again, so that nothing of them is left: the twin of ``partial_fit``.
@@ -221,12 +261,12 @@ class _DropIn:
         Rows that were never learned raise, and change nothing, wherever it shows. A class that loses its last row stays, since it
         was named.
         """
-        state = self._fitted()
-        batch = self._rows(X, y, reset=False)
-        labels, own = self._labels(y, batch.n_rows)
-        self._refuse_unknown(own, self.classes_)
-        weights, codes = self._weights(sample_weight, batch), Codes(labels, 0, own.tolist())
-        with state.lock:
+        with self._lock:
+            state = self._fitted()
+            batch = self._rows(X, y, reset=False)
+            labels, own = self._labels(y, batch.n_rows)
+            self._refuse_unknown(own, self.classes_)
+            weights, codes = self._weights(sample_weight, batch), Codes(labels, 0, own.tolist())
             before = state.growing.classes
             touched = self._add(state.growing, state.growing.forget, X, batch, codes, weights)
             state.changed(touched, before, state.settings)
@@ -237,6 +277,8 @@ class _DropIn:
         other = clone(self)
         other._validate_params()
         batch = other._rows(X, y, reset=True)
+        if self.missing == "error" and (not isinstance(batch, Matrix) or batch.dtype.kind == "f"):
+            other._refuse(batch.matrix if isinstance(batch, Sparse) else X)
         _, classes = other._labels(y, batch.n_rows)
         settings = other._settings(len(classes))
         prior: Any = None
@@ -322,8 +364,7 @@ class _DropIn:
     def _ready(self, X: Any) -> tuple[_State, Model, Batch]:
         state = self._fitted()
         batch = self._rows(X, (), reset=False)
-        with state.lock:
-            return state, state.current(), batch
+        return state, state.current(), batch
 
     def _labels(self, y: Any, n_rows: int) -> tuple[NDArray[np.int32], Labels]:
         """The number of each row's label among those that occur, and these, in order."""
@@ -333,7 +374,9 @@ class _DropIn:
         if given.dtype.kind in "fcO":
             assert_all_finite(given, input_name="y", estimator_name=type(self).__name__)
             check_classification_targets(given)
-        if given.dtype.kind in "iu" and len(given) > FEW:
+        if given.dtype.kind in "mM" and np.isnat(given).any():
+            raise ValueError("Input y contains NaT.")
+        if given.dtype.kind in "iu" and given.dtype != np.uint64 and len(given) > FEW:
             threads = n_threads(None)
             low, high = (int(end[0]) for end in _core.span([np.ascontiguousarray(given)], threads))
             if high - low < len(given) // 4:
@@ -380,20 +423,24 @@ class _DropIn:
 
     def predict(self, X: Any) -> Labels:
         """The most probable class of each row."""
-        best = self._scored(X, "class")
-        return np.asarray(self.classes_[best])
+        with self._lock:
+            best = self._scored(X, "class")
+            return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """P(class | row), in the order of ``classes_``."""
-        return self._scored(X, "posterior")
+        with self._lock:
+            return self._scored(X, "posterior")
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class | row)."""
-        return self._scored(X, "log_posterior")
+        with self._lock:
+            return self._scored(X, "log_posterior")
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class) + log P(row | class)."""
-        return self._scored(X, "log_joint")
+        with self._lock:
+            return self._scored(X, "log_joint")
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
         return self._score(*self._ready(X), X, want)
@@ -426,8 +473,8 @@ class _DropIn:
         """An attribute, read off the model when first asked for."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        state = self._state
-        with state.lock:
+        with self._lock:
+            state = self._state
             model = state.current()
             if name not in state.read:
                 state.read[name] = make(model)
@@ -497,6 +544,8 @@ class _Discrete(_DropIn):
             given = np.asarray(self.class_prior, dtype=np.float64)
             if not np.min(given) >= 0:
                 raise ValueError("Priors must be non-negative.")
+            if not 0 < given.sum() < np.inf:
+                raise ValueError(f"class_prior must have a finite sum above 0. Got {self.class_prior!r} instead.")
             prior = log(given)
         elif not self.fit_prior:
             prior = np.full(n_classes, -np.log(n_classes))
@@ -684,6 +733,10 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
 
     def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
         batch = super()._rows(X, y, reset)
+        if self.missing == "skip":
+            self._refuse(batch.matrix if isinstance(batch, Sparse) else X)  # infinity is no number
+        if not reset and self.__sklearn_is_fitted__():
+            batch = self._under_threshold(batch)
         if self.binarize is None:
             cells = batch.occurrences(batch.names)
             values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
@@ -695,6 +748,21 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
                     "what is above 0 as present."
                 )
         return batch
+
+    def _under_threshold(self, batch: Batch) -> Batch:
+        """The rows as the threshold they are counted under has them, where binarize was changed since."""
+        family = self._state.counted_under.family
+        counted = getattr(family, "threshold", None)
+        now = None if self.binarize is None else float(self.binarize)
+        if counted == now or counted is None or now is None:
+            return batch
+        if isinstance(batch, Sparse):
+            matrix = batch.matrix.astype(np.float64)
+            matrix.data = np.where(matrix.data > now, counted + 1.0, 0.0)
+            return Sparse(matrix, batch.names, batch.named)
+        array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)
+        present = np.where(array > now, counted + 1.0, 0.0)
+        return Matrix(np.where(np.isfinite(array), present, array), batch.names, batch.named)
 
     def _refuse(self, X: Any) -> Any:
         return _DropIn._refuse(self, X)  # what is below 0 is no error here
@@ -823,11 +891,25 @@ class CategoricalNB(_Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             batch = self._batch(validate_data(self, X, dtype="int", accept_sparse=formats, reset=reset))
         if isinstance(batch, Sparse):
             batch = Matrix(batch._dense(batch.names), batch.names, batch.named)
-        if isinstance(batch, Matrix) and batch.lowest < 0:
-            check_non_negative(X if hasattr(X, "nnz") else np.asarray(X), "CategoricalNB (input X)")
+        if isinstance(batch, Matrix):
+            self._check_codes(batch, X)
         if self.missing == "skip" and isinstance(batch, Matrix):
             batch = _whole(batch)
         return batch
+
+    def _check_codes(self, batch: Matrix, X: Any) -> None:
+        """Raises for numbers that are no codes: below 0, infinite, or too large to be told apart."""
+        array = batch.numbers(batch.names)[0]
+        if array.dtype.kind == "f":
+            self._refuse(X)
+        low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
+        if low < 0:
+            check_non_negative(X if hasattr(X, "nnz") else np.asarray(X), "CategoricalNB (input X)")
+            raise ValueError("Negative values in data passed to CategoricalNB (input X).")
+        if high >= LARGEST_CODE:
+            raise ValueError(
+                f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
+            )
 
     def _any_rows(self, X: Any, y: Any, reset: bool) -> Batch:
         if y is None:
@@ -1110,6 +1192,7 @@ class GaussianNB(_DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
         def variances(model: Model) -> NDArray[Any]:
             group = self._normals(model)
-            return np.ascontiguousarray((np.square(group.unit)[:, None] * (0.5 / group.precision)).T)
+            with np.errstate(over="ignore", under="ignore"):
+                return np.ascontiguousarray(np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision)).T)
 
         return self._off("var_", lambda model: self._sent(variances(model).astype(self._state.float_dtype, copy=False)))

@@ -84,10 +84,9 @@ def cross_validate(
         for name, said in given.items():
             if said:
                 raise errors.bad_setting(name, "given", "left out when an estimator is given, which has its own")
-        if not hasattr(estimator, "validation"):
-            raise errors.bad_setting(
-                "estimator", type(estimator).__name__, "one of Banbury's, such as bb.MultinomialNB()"
-            )
+        if isinstance(estimator, type) or not hasattr(estimator, "validation"):
+            given_one = f"{type(estimator).__module__}.{type(estimator).__name__}"
+            raise errors.bad_setting("estimator", given_one, "one of Banbury's, such as bb.MultinomialNB()")
         data, own = estimator.validation(data, target)
         own = {"seed": seed, "threads": threads, **own}
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
