@@ -77,7 +77,7 @@ def from_sklearn(fitted: Any) -> Model:
 
 def _check_plain(fitted: Any) -> None:
     """Raises for a class that answers in its own way."""
-    known = next(each for each in type(fitted).__mro__ if each.__module__ == theirs.__name__)
+    known: Any = next(each for each in type(fitted).__mro__ if each.__module__ == theirs.__name__)
     if not isinstance(fitted, _DropIn) and type(fitted)._joint_log_likelihood is not known._joint_log_likelihood:
         raise errors.cannot_convert(fitted, "It has a _joint_log_likelihood of its own.")
 

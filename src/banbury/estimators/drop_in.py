@@ -97,8 +97,8 @@ class _State:
         """Raises where parameters were changed to some that need other sums than those there are."""
         then, now = self.counted_under.family, settings.family
         first, second = (given[0] if isinstance(given, tuple) else given for given in (then, now))
-        whole = isinstance(first, Categorical) and isinstance(second, Categorical)
-        if type(first) is not type(second) or (whole and (first.codes is None) != (second.codes is None)):
+        coded = [getattr(given, "codes", None) is not None for given in (first, second)]
+        if type(first) is not type(second) or coded[0] != coded[1]:
             raise ValueError(
                 "missing, or categories, was changed since the first rows were learned, and needs other sums. "
                 "Call fit with all rows."
