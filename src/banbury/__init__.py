@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from banbury.estimators import NaiveBayesClassifier
     from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+    from banbury.estimators.tan import TANClassifier
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
     from banbury.hypotheses import Hypotheses, conjunctions, thresholds
     from banbury.naive_bayes import Model, estimate
+    from banbury.networks import BeliefNetwork
     from banbury.reports import Report, report
     from banbury.schema import Schema
     from banbury.selection import (
@@ -52,6 +54,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BanburyError",
     "BanburyWarning",
+    "BeliefNetwork",
     "Bernoulli",
     "BernoulliNB",
     "Calibration",
@@ -78,6 +81,7 @@ __all__ = [
     "Poisson",
     "Report",
     "Schema",
+    "TANClassifier",
     "Tally",
     "Text",
     "Tuning",
@@ -112,10 +116,12 @@ _HOMES = {
     "estimators": "NaiveBayesClassifier",
     "estimators.conversion": "from_sklearn",
     "estimators.drop_in": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
+    "estimators.tan": "TANClassifier",
     "explain": "Explanation Informative",
     "files": "load save",
     "hypotheses": "Hypotheses conjunctions thresholds",
     "naive_bayes": "Model estimate",
+    "networks": "BeliefNetwork",
     "reports": "Report report",
     "schema": "Schema",
     "selection": "CrossValidation LearningCurve Tuning cross_validate evaluate learning_curve tune",

@@ -1001,3 +1001,116 @@ def numbers_needed(feature: Any, value: Any, row: int) -> BadValue:
         value=value,
         row=row,
     )
+
+
+class CyclicStructure(BanburyError):
+    """A network whose edges lead back to where they began."""
+
+
+def cyclic_structure(cycle: Sequence[str]) -> CyclicStructure:
+    return CyclicStructure(
+        f"the parents make a cycle: {' → '.join(map(str, cycle))}. A belief network has none; take one of these edges out.",
+        cycle=list(cycle),
+    )
+
+
+def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownValue:
+    return UnknownValue(
+        f"{column!r} has no value {value!r}.{did_you_mean(value, known)}\n  Values: {listed(map(repr, known))}",
+        value=value,
+        column=column,
+        known=list(known),
+    )
+
+
+def impossible_given(evidence: Iterable[str], smoothed: bool) -> ImpossibleEvidence:
+    hint = "" if smoothed else " Smooth the tables with how='mean', or"
+    return ImpossibleEvidence(
+        f"the evidence {listed(evidence)} has probability zero in this network, so nothing follows from it."
+        f"{hint or ' Check it, or'} give less evidence."
+    )
+
+
+def table_too_large(sizes: Sequence[tuple[str, int]], cells: int, most: int) -> TooManyCells:
+    (name, _), *parents = sizes
+    counted = " × ".join(f"{size:,} of {column!r}" for column, size in sizes)
+    advice = "fewer parents, columns cut into fewer bins, or rare values joined"
+    return TooManyCells(
+        f"the table of {name!r} given its {_many(len(parents), 'parent')} would have {cells:,} cells ({counted}), and {most:,} "
+        f"are the most. Give it {advice}.",
+        column=name,
+        cells=cells,
+    )
+
+
+def pairs_too_large(cells: int, most: int, column: str, size: int) -> TooManyCells:
+    return TooManyCells(
+        f"the tables of all pairs of columns would have {cells:,} cells, and {most:,} are the most; {column!r} alone has "
+        f"{size:,} values. Leave it out with features={{{column!r}: None}}, join its rare values, or cut numbers into fewer bins.",
+        column=column,
+        cells=cells,
+    )
+
+
+def elimination_too_large(cells: int, most: int) -> TooManyCells:
+    return TooManyCells(
+        f"the answer needs a table of {cells:,} cells on the way, and {most:,} are the most: too many nodes hang together. "
+        "Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values.",
+        cells=cells,
+    )
+
+
+def not_in_a_network(column: str, what: str) -> BadSetting:
+    return BadSetting(
+        f"column {column!r} cannot be a node as {what}: a node has a table of its values. Declare it 'categorical', 'bernoulli' or "
+        f"bb.Histogram(bins=...) in features=, or leave it out with features={{{column!r}: None}}.",
+        name="features",
+        value=column,
+    )
+
+
+def left_out_of_network(column: str, why: str) -> BadSetting:
+    return BadSetting(
+        f"column {column!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it out.",
+        name="parents",
+        value=column,
+    )
+
+
+def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
+    place = "" if node is None else f" of {node!r} = {value!r}"
+    return NegativeCount(
+        f"subtracting left {left:g} rows{place}. What was subtracted was not part of this network; nothing was changed. "
+        "Subtract only what was added.",
+        left=left,
+        feature=node,
+    )
+
+
+def given_not_counted(what: str) -> BadSetting:
+    return BadSetting(
+        f"this network's tables were given, not counted, so {what}. Count one with bb.BeliefNetwork.count(data, parents).",
+        name="network",
+        value=what,
+    )
+
+
+def bad_table(node: str, why: str) -> BadSetting:
+    return BadSetting(f"the table of {node!r} {why}.", name="tables", value=node)
+
+
+def empty_node(node: str) -> EmptyData:
+    return EmptyData(f"no row that was counted has a value of {node!r}, so it has no table. Count rows that have, or leave it out.")
+
+
+def no_target_in_network() -> BadSetting:
+    return BadSetting(
+        "say which node is asked for with of=..., since this network was made without a target.", name="of", value=None
+    )
+
+
+def impossible_rows(n_rows: int, how: str) -> BanburyWarning:
+    return BanburyWarning(
+        f"{_many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is given. "
+        "Smooth with how='mean' to have the evidence weighed."
+    )

@@ -123,14 +123,14 @@ class Pairs:
     def of_columns(self, columns: Sequence[Grouped], scale: float) -> Found:
         starts = np.cumsum([0, *(column.size for column in columns)])
         least = FEWEST_ROWS / (self.total * scale)
-        each = [_of_table(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
-        measured = Measured(*(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True)))
+        each = [measured(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
+        found = Measured(*(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True)))
         second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
 
         def names(k: int) -> tuple[str, str]:
             return columns[first[k]].feature.name, columns[second[k]].feature.name
 
-        return measured.found(names, self.total, scale)
+        return found.found(names, self.total, scale)
 
     def of_words(self, words: Sequence[Word], scale: float) -> Found:
         first, second = np.triu_indices(len(words), 1)
@@ -151,7 +151,7 @@ class Pairs:
 NOTHING = (np.zeros(0),) * 6
 
 
-def _of_table(table: Real, starts: Int, least: float) -> Measured:
+def measured(table: Real, starts: Int, least: float) -> Measured:
     """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
 
     ``table`` is (groups of all A, classes, groups of B).

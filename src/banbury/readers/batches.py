@@ -146,6 +146,13 @@ class Batch:
         """The other columns."""
         return self._with(tuple(other for other in self.names if other != name), self._columns)
 
+    def only(self, names: Sequence[str]) -> Batch:
+        """These columns, in this order."""
+        for name in names:
+            if name not in self.names:
+                raise errors.unknown_column(name, self.names, self.source)
+        return self._with(tuple(names), self._columns)
+
     def _with(self, names: tuple[str, ...], columns: Mapping[str, Column]) -> Batch:
         batch = Batch(names, self.n_rows, columns, self.named, self.source)
         batch.first_row, batch.threads = self.first_row, self.threads

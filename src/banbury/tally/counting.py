@@ -192,6 +192,15 @@ class Labels:
             threads,
         )
 
+    @classmethod
+    def without_target(cls, weights: Any, threads: int) -> Labels:
+        """Weights alone, of rows that belong to no class."""
+        name = weights if isinstance(weights, str) else None
+        array = None if weights is None or name is not None else _weights(weights)
+        if array is not None and array.ndim == 2:
+            raise errors.bad_setting("weights", f"an array of shape {array.shape}", "one number per row")
+        return cls(None, None, None, name, array, None, threads)
+
     def reserved(self) -> list[str]:
         return [name for name in (self.name, self.weight_name) if name is not None]
 
@@ -204,17 +213,19 @@ class Labels:
     def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, NDArray[np.float64] | None]:
         """The batch's labels, of the kind that the first rows settled, and weights."""
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
-        weights = self.weights
-        if self.weight_name is not None:
-            weights = _weights(batch.numbers([self.weight_name])[0].reshape(-1), batch.first_row)
-        elif weights is not None:
-            weights = weights[rows]
+        weights = self.weights_of(batch)
         if self.classes is not None:
             return Codes(np.zeros(0, dtype=np.int32), 0, self.classes), weights
         if self.codes is None:
             assert self.name is not None
             return batch.codes(self.name, kind), weights
         return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
+
+    def weights_of(self, batch: Batch) -> NDArray[np.float64] | None:
+        """The weights of the batch's rows."""
+        if self.weight_name is not None:
+            return _weights(batch.numbers([self.weight_name])[0].reshape(-1), batch.first_row)
+        return None if self.weights is None else self.weights[batch.first_row : batch.first_row + batch.n_rows]
 
 
 def _class_names(classes: Any) -> tuple[Label, ...]:

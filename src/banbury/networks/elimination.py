@@ -1,0 +1,107 @@
+"""Variable elimination: sums of products of tables, one variable after the other, in an order that keeps tables small.
+
+The order is opt_einsum's. The products are made here, one at a time, so that each can be brought back to a largest entry of 1
+and none underflows however many are multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+
+Real = NDArray[np.float64]
+
+ROW = -1  # the axis of rows, which comes first where a table has it
+MOST_CELLS = 1 << 26  # of a table: half a gigabyte
+
+
+class Factor(NamedTuple):
+    """A table over some variables; with ROW among them, one for each of several rows."""
+
+    scope: tuple[int, ...]
+    table: Real
+
+
+def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[int, int]) -> Real:
+    """log Σ Π factors, summed over every variable but those of ``keep``, whose axes the answer has; −inf for 0.
+
+    >>> import numpy as np
+    >>> half = Factor((0,), np.array([0.5, 0.5]))
+    >>> copied = Factor((0, 1), np.array([[0.9, 0.1], [0.2, 0.8]]))
+    >>> np.exp(eliminated([half, copied], [1], {0: 2, 1: 2})).round(2).tolist()
+    [0.55, 0.45]
+    """
+    keep = tuple(keep)
+    shape = tuple(sizes[each] for each in keep)
+    operands, log_scale = [], np.zeros(shape[0] if ROW in keep else ())
+    for factor in factors:
+        scaled, log = _scaled(factor)
+        operands.append(scaled)
+        log_scale = log_scale + log
+    for step in _path([each.scope for each in operands], keep, sizes):
+        taken = [operands[at] for at in step]
+        for at in sorted(step, reverse=True):
+            del operands[at]
+        needed = {*keep, *(name for each in operands for name in each.scope)}
+        scaled, log = _scaled(_product(taken, needed))
+        operands.append(scaled)
+        log_scale = log_scale + log
+    table = _product(operands, set(keep), keep, sizes).table
+    with np.errstate(divide="ignore"):
+        logs = np.log(table)
+    return np.asarray(logs + log_scale.reshape(log_scale.shape + (1,) * (len(shape) - log_scale.ndim)))
+
+
+def _path(scopes: Sequence[tuple[int, ...]], keep: tuple[int, ...], sizes: Mapping[int, int]) -> list[tuple[int, ...]]:
+    """Which tables are multiplied, step by step; raises where one of the products would be too large."""
+    if len(scopes) < 2:
+        return []
+    import opt_einsum  # only here is it needed
+
+    shapes = [tuple(sizes[name] for name in scope) for scope in scopes]
+    symbols = {name: opt_einsum.get_symbol(k) for k, name in enumerate(dict.fromkeys(n for s in scopes for n in s))}
+    kept = [name for name in keep if name in symbols]
+    formula = ",".join("".join(symbols[name] for name in scope) for scope in scopes)
+    formula += "->" + "".join(symbols[name] for name in kept)
+    for effort in ("auto", "auto-hq"):
+        path, found = opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=effort)
+        if found.largest_intermediate <= MOST_CELLS:
+            return [tuple(step) for step in path]
+    raise errors.elimination_too_large(int(found.largest_intermediate), MOST_CELLS)
+
+
+def _product(
+    factors: Sequence[Factor],
+    needed: set[int],
+    keep: tuple[int, ...] | None = None,
+    sizes: Mapping[int, int] | None = None,
+) -> Factor:
+    """The product, summed over variables that are not needed; over exactly the axes of ``keep`` where they are given."""
+    names = list(dict.fromkeys(name for each in factors for name in each.scope))
+    number = {name: k for k, name in enumerate(names)}
+    out = [name for name in names if name in needed] if keep is None else [name for name in keep if name in number]
+    out.sort(key=lambda name: name != ROW)  # rows come first; the sort is stable
+    arguments: list[Any] = []
+    for each in factors:
+        arguments += [each.table, [number[name] for name in each.scope]]
+    table = np.einsum(*arguments, [number[name] for name in out]) if arguments else np.ones(())
+    if keep is None or sizes is None:
+        return Factor(tuple(out), np.asarray(table))
+    absent = [axis for axis, name in enumerate(keep) if name not in number]
+    wide = np.broadcast_to(np.expand_dims(table, absent), tuple(sizes[name] for name in keep))
+    return Factor(keep, wide)
+
+
+def _scaled(factor: Factor) -> tuple[Factor, Real]:
+    """The table with a largest entry of 1, in each row where it has rows; and the logarithm of what it was divided by."""
+    table = factor.table
+    axes = tuple(range(1 if ROW in factor.scope else 0, table.ndim))
+    largest = table.max(axis=axes, keepdims=True, initial=0.0)
+    largest = np.where(largest > 0, largest, 1.0)
+    logs = np.log(largest).reshape(-1) if ROW in factor.scope else np.log(largest).reshape(())
+    return Factor(factor.scope, table / largest), logs

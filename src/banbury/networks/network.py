@@ -1,0 +1,612 @@
+"""BeliefNetwork: nodes, the tables of each given its parents, and what follows from them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import dirichlet
+from banbury.distributions.categorical import declared_values
+from banbury.distributions.family import HOWS, Choice, How, check_positive
+from banbury.naive_bayes import check_seed
+from banbury.networks.counting import Sums, counted
+from banbury.networks.pairs import Pairs
+from banbury.networks.scoring import Scorer, queried
+from banbury.networks.structure import checked_parents, in_topological_order
+from banbury.networks.variables import BINS, MISSING, Places, Variable, kind_of_values, settled
+from banbury.readers import Batch, n_threads, read
+from banbury.schema import Features, Missing, infer
+from banbury.sums import Key, Keys, in_order
+from banbury.tally import Labels
+
+Real = NDArray[np.float64]
+
+UNUSED = np.random.default_rng(0)
+CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BeliefNetwork:
+    """A Bayesian belief network: a table for each node, P(value | values of its parents); a frozen value.
+
+    ``BeliefNetwork.count`` counts the tables of a structure that is given, ``BeliefNetwork.tan`` learns the structure too, and
+    ``BeliefNetwork.from_tables`` takes tables as they are. What was counted adds and subtracts as tallies do.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> network = bb.BeliefNetwork.count(weather, parents={"play": ["outlook", "wind"], "humidity": ["outlook"]})
+    >>> {value: round(p, 3) for value, p in network.query("play", {"outlook": "rain", "wind": "strong"}).items()}
+    {'no': 0.75, 'yes': 0.25}
+    >>> {value: round(p, 3) for value, p in network.query("humidity", {"play": "no"}).items()}
+    {'high': 0.577, 'normal': 0.423}
+    """
+
+    variables: tuple[Variable, ...]
+    _parents: tuple[tuple[int, ...], ...]
+    choice: Choice
+    sums: Sums | None  # None where the tables were given
+    _given: tuple[Real, ...] = ()
+    target: str | None = None
+    columns: tuple[str, ...] = ()  # of the table it was counted from, in order, without the target
+    named: bool = True
+    left_out: Mapping[str, str] = field(default_factory=dict)  # column → why
+    threads: int | None = None
+
+    # Making one
+
+    @classmethod
+    def count(
+        cls,
+        data: Any,
+        parents: Mapping[str, Sequence[str]],
+        *,
+        how: How = "mean",
+        alpha: float = 1.0,
+        seed: int = 0,
+        features: Features = "auto",
+        bins: int = BINS,
+        weights: Any = None,
+        missing: Missing = "skip",
+        threads: int | None = None,
+        **reading: Any,
+    ) -> BeliefNetwork:
+        """Counts the tables of a structure: ``parents`` maps columns to the columns they depend on.
+
+        ``data`` is read as ``bb.count`` reads it. Words and booleans are values as they are; numbers are cut into ``bins`` of
+        about equal shares, settled by the first batch, unless ``features`` says otherwise: "categorical" or "bernoulli" for
+        numbers that are values, ``bb.Histogram(bins=...)`` or ``bb.Histogram(start=..., width=...)``. A row counts for a node
+        where it has a value of the node and of all its parents. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+
+        >>> import banbury as bb
+        >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
+        >>> network = bb.BeliefNetwork.count(rooms, {"celsius": ["door"]}, bins=2)
+        >>> network.query("door", {"celsius": 20})
+        {'open': 0.25, 'shut': 0.75}
+        """
+        structure = checked_parents(parents)
+        order = in_topological_order(structure)
+        choice = checked_choice(how, alpha, seed)
+        check_bins(bins)
+        source = read(data, **reading)
+        labels = Labels.without_target(weights, n_threads(threads))
+        first: list[Batch] = []
+
+        def begin(batch: Batch) -> Callable[[Batch], Sums]:
+            first[:] = [batch]
+            schema = infer(batch.only(order), (), None, _only(features, order), missing, more_to_come=True)
+            for name, why in schema.left_out.items():
+                raise errors.left_out_of_network(name, why)
+            found = {f.name: settled(batch, f, bins) for f in schema.features}
+            variables = [found[name] for name in order]
+            return lambda batch: Sums.count(batch, variables, indexed, labels)
+
+        indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
+        sums: Sums = counted(source, labels, begin)
+        columns, named = tuple(n for n in first[0].names if n not in labels.reserved()), first[0].named
+        return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads)
+
+    @classmethod
+    def tan(
+        cls,
+        data: Any,
+        target: Any,
+        *,
+        how: How = "mean",
+        alpha: float = 1.0,
+        seed: int = 0,
+        level: float | None = 0.05,
+        root: str | None = None,
+        features: Features = "auto",
+        bins: int = BINS,
+        weights: Any = None,
+        missing: Missing = "skip",
+        threads: int | None = None,
+        **reading: Any,
+    ) -> BeliefNetwork:
+        """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
+
+        The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn where
+        that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given the
+        class leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, or else
+        from the first column. All pairs are counted in one pass.
+
+        >>> import banbury as bb
+        >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
+        ...          "door": ["a", "a", "a", "a", "b"] * 32, "full": ["yes", "yes", "yes", "no", "no", "no", "no", "yes"] * 20}
+        >>> bb.BeliefNetwork.tan(rooms, target="full").edges
+        [('full', 'warm'), ('full', 'celsius'), ('warm', 'celsius'), ('full', 'door')]
+        """
+        choice = checked_choice(how, alpha, seed)
+        check_bins(bins)
+        check_level(level)
+        pairs = Pairs.count(data, target, features, bins, weights, missing, threads, reading)
+        return cls.from_pairs(pairs, choice, level, root, threads)
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: Pairs, choice: Choice, level: float | None, root: str | None = None, threads: int | None = None
+    ) -> BeliefNetwork:
+        """The network of the best tree of pairs that were counted."""
+        left_out = dict(pairs.left_out)
+        for variable in pairs.features:
+            if variable.size == 0:
+                left_out[variable.name] = "no value"
+        sums = pairs.sums(pairs.tree(level, root))
+        name = pairs.target.name
+        return cls(sums.variables, sums.parents, choice, sums, (), name, pairs.columns, pairs.named, left_out, threads)
+
+    @classmethod
+    def from_tables(
+        cls,
+        tables: Mapping[str, Any],
+        parents: Mapping[str, Sequence[str]] | None = None,
+        *,
+        values: Mapping[str, Sequence[Key]] | None = None,
+    ) -> BeliefNetwork:
+        """A network of tables that are given.
+
+        The table of a node without parents maps each of its values to a probability; that of another maps the value of its parent,
+        or the values of its parents as a tuple, to such a mapping. With ``values``, which names the values of each node,
+        tables may be arrays, (values, values of each parent).
+
+        >>> import banbury as bb
+        >>> network = bb.BeliefNetwork.from_tables(
+        ...     {"rain": {True: 0.2, False: 0.8}, "wet": {True: {True: 0.9, False: 0.1}, False: {True: 0.1, False: 0.9}}},
+        ...     parents={"wet": ["rain"]})
+        >>> round(network.query("rain", {"wet": True})[True], 4)
+        0.6923
+        """
+        if not isinstance(tables, Mapping) or not tables:
+            raise errors.bad_setting("tables", tables, "a mapping from each node to its table")
+        structure = {name: () for name in tables} | (checked_parents(parents) if parents else {})
+        for name in structure:
+            if name not in tables:
+                raise errors.unknown_column(name, list(tables))
+        order = in_topological_order(structure)
+        known = {name: _values_of(name, tables[name], len(structure[name]), values) for name in order}
+        variables = tuple(Variable(name, known[name], kind=kind_of_values(known[name])) for name in order)
+        indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
+        given = tuple(
+            _given_table(variables[v], [variables[p] for p in above], tables[order[v]]) for v, above in enumerate(indexed)
+        )
+        return cls(variables, indexed, Choice("mle"), None, given, columns=tuple(tables))
+
+    # The algebra
+
+    def count_more(self, data: Any, *, weights: Any = None, **reading: Any) -> BeliefNetwork:
+        """Counts more rows under this network's structure and bins, apart: ``network + network.count_more(rows)`` adds them."""
+        sums = self._sums("no more can be counted")
+        labels = Labels.without_target(weights, n_threads(self.threads))
+        target = None if self.target is None else self._node(self.target)
+
+        def count(batch: Batch) -> Sums:
+            return Sums.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
+
+        source = read(data, kinds=self._kinds(), **reading)
+        return self._with(counted(source, labels, lambda batch: count))
+
+    def __add__(self, other: BeliefNetwork) -> BeliefNetwork:
+        """Both data sets together."""
+        if not isinstance(other, BeliefNetwork):
+            raise errors.not_a_tally(other, "add")
+        return self._with(self._sums("it cannot be added to") + other._sums("it cannot be added"))
+
+    def __radd__(self, other: object) -> BeliefNetwork:
+        return self if other == 0 else NotImplemented  # so that sum(networks) works
+
+    def __sub__(self, other: BeliefNetwork) -> BeliefNetwork:
+        """This data set without the other, which must be part of it; raises, and changes nothing, where it shows not to be."""
+        if not isinstance(other, BeliefNetwork):
+            raise errors.not_a_tally(other, "subtract")
+        return self._with(self._sums("nothing can be subtracted") - other._sums("it cannot be subtracted"))
+
+    def __mul__(self, factor: float) -> BeliefNetwork:
+        """Every row so many times; a factor below one lets the past fade."""
+        if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
+            return NotImplemented
+        check_positive("the factor of a network", float(factor), zero=True)
+        return self._with(self._sums("it cannot be scaled") * float(factor))
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both hold the same sums, or were given the same tables."""
+        if not isinstance(other, BeliefNetwork):
+            return NotImplemented
+        if self.sums is not None and other.sums is not None:
+            return self.sums.same(other.sums)
+        same = self.sums is other.sums and self.variables == other.variables and self._parents == other._parents
+        return same and all(np.array_equal(a, b) for a, b in zip(self._given, other._given, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def estimate(self, how: How = "mean", alpha: float = 1.0, seed: int = 0) -> BeliefNetwork:
+        """The same counts with tables estimated otherwise; nothing is counted again."""
+        self._sums("they stay as they are")
+        return replace(self, choice=checked_choice(how, alpha, seed))
+
+    def _sums(self, what: str) -> Sums:
+        if self.sums is None:
+            raise errors.given_not_counted(what)
+        return self.sums
+
+    def _with(self, sums: Sums) -> BeliefNetwork:
+        return replace(self, variables=sums.variables, sums=sums)
+
+    # Looking
+
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(variable.name for variable in self.variables)
+
+    @cached_property
+    def parents(self) -> dict[str, tuple[str, ...]]:
+        """The parents of each node."""
+        return {
+            name: tuple(self.nodes[p] for p in above) for name, above in zip(self.nodes, self._parents, strict=True)
+        }
+
+    @property
+    def edges(self) -> list[tuple[str, str]]:
+        """From parent to child, child by child."""
+        return [(each, name) for name, above in self.parents.items() for each in above]
+
+    @cached_property
+    def values(self) -> dict[str, Keys]:
+        """The values of each node, in order; of numbers the bins."""
+        return {variable.name: variable.values for variable in self.variables}
+
+    @property
+    def n_rows(self) -> float:
+        """Rows counted, or their weight when weights are fractional."""
+        rows = self._sums("it has no rows").rows
+        weight = float(rows.value[0])
+        return int(weight) if rows.weights is None else weight
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: of each node one less than it has values, for all values of its parents."""
+        sizes = [variable.size for variable in self.variables]
+        return sum((sizes[v] - 1) * prod(sizes[p] for p in above) for v, above in enumerate(self._parents))
+
+    @property
+    def bic(self) -> float:
+        """−2 log L + k log n of the rows that were counted, at maximum likelihood; the lower the better."""
+        sums = self._sums("it has no rows")
+        log_likelihood = 0.0
+        for cells in (rows.value for rows in sums.cells):
+            within = cells.sum(axis=0, keepdims=True)
+            some = cells > 0
+            shares = np.where(some, cells, 1.0) / np.where(some, np.broadcast_to(within, cells.shape), 1.0)
+            log_likelihood += float((cells * np.log(shares)).sum())
+        return -2.0 * log_likelihood + self.n_parameters * float(np.log(max(self.n_rows, 1.0)))
+
+    @cached_property
+    def tables(self) -> dict[str, Real]:
+        """P(value | values of the parents) of each node, (values, values of each parent)."""
+        return dict(zip(self.nodes, self._scorer.tables, strict=True))
+
+    @cached_property
+    def _scorer(self) -> Scorer:
+        sizes = tuple(variable.size for variable in self.variables)
+        if self.sums is None:
+            return Scorer(sizes, self._parents, self._given, (None,) * len(sizes))
+        rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED
+        tables, unseen = [], list[Real | None]()
+        for variable, rows in zip(self.variables, self.sums.cells, strict=True):
+            table, new = self._estimated(variable, rows.value, rng)
+            tables.append(table)
+            unseen.append(new)
+        return Scorer(sizes, self._parents, tuple(tables), tuple(unseen))
+
+    def _estimated(self, variable: Variable, cells: Real, rng: np.random.Generator) -> tuple[Real, Real | None]:
+        """A node's table, and the log-probability of a value that was never counted."""
+        if variable.size == 0:
+            raise errors.empty_node(variable.name)
+        offsets, flat = np.array([0, variable.size]), cells.reshape(variable.size, -1)
+        if variable.name == self.target:  # the frequencies, as in naive Bayes
+            return dirichlet.shares(flat, offsets, np.zeros(variable.size), "mle", rng).reshape(cells.shape), None
+        alpha, how = variable.pseudo_counts(self.choice.alpha), self.choice.how
+        table = dirichlet.shares(flat, offsets, alpha, how, rng)
+        new = dirichlet.unseen(flat, offsets, alpha, how)
+        return table.reshape(cells.shape), new.reshape(cells.shape[1:])
+
+    # Asking
+
+    def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
+        """P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
+
+        ``given`` says what is known of other nodes: a value; a list or set of values, one of which it is; a mapping from values to
+        how likely what was observed is under each (soft evidence); None for nothing. Evidence of probability zero raises.
+
+        >>> import banbury as bb
+        >>> network = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
+        >>> network.query("die", {"die": [2, 3]})
+        {1: 0.0, 2: 0.5, 3: 0.5}
+        >>> {value: round(p, 2) for value, p in network.query("die", {"die": {1: 0.1, 2: 0.4, 3: 0.4}}).items()}
+        {1: 0.2, 2: 0.4, 3: 0.4}
+        """
+        names = (of,) if isinstance(of, str) else tuple(of)
+        keep = tuple(self._node(name) for name in names)
+        if not keep or len(set(keep)) < len(keep):
+            raise errors.bad_setting("of", of, "a node, or several nodes, each once")
+        cells = prod(self.variables[k].size for k in keep)
+        evidence = self._evidence(given)
+        joint = queried(self._scorer, keep, evidence) if cells else np.zeros(0)
+        highest = joint.max(initial=-np.inf)
+        if not np.isfinite(highest):
+            raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
+        shares = np.exp(joint - highest)
+        shares = (shares / shares.sum()).reshape(-1)
+        values = [self.variables[k].values for k in keep]
+        keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
+        return dict(zip(keys, shares.tolist(), strict=True))
+
+    def log_evidence(self, given: Mapping[str, Any]) -> float:
+        """log P(given), −inf where it cannot be; what is given is as in ``query``.
+
+        >>> import banbury as bb, math
+        >>> coins = bb.BeliefNetwork.from_tables({"a": {"heads": 0.5, "tails": 0.5}, "b": {"heads": 0.5, "tails": 0.5}})
+        >>> math.exp(coins.log_evidence({"a": "heads", "b": "tails"}))
+        0.25
+        """
+        return float(queried(self._scorer, (), self._evidence(given)))
+
+    def _node(self, name: Any) -> int:
+        if name not in self.nodes:
+            raise errors.unknown_column(name, self.nodes)
+        return self.nodes.index(name)
+
+    def _evidence(self, given: Mapping[str, Any] | None) -> dict[int, Real]:
+        """How likely what was observed is under each value, by node."""
+        if given is not None and not isinstance(given, Mapping):
+            raise errors.bad_setting("given", given, "a mapping from nodes to what is known of them")
+        found: dict[int, Real] = {}
+        for name, known in (given or {}).items():
+            v = self._node(name)
+            variable = self.variables[v]
+            if known is None and None not in variable.index:
+                continue
+            weights = np.zeros(variable.size)
+            if isinstance(known, Mapping):
+                for value, weight in known.items():
+                    check_positive(f"the evidence of {name} = {value!r}", weight, zero=True)
+                    weights[variable.place(value)] = weight
+            else:
+                several = known if isinstance(known, (list, tuple, set, frozenset, np.ndarray)) else (known,)
+                weights[[variable.place(value) for value in several]] = 1.0
+            found[v] = weights
+        return found
+
+    def _told(self, given: Mapping[str, Any] | None) -> list[str]:
+        return [f"{name} = {known!r}" for name, known in (given or {}).items()] or ["(none)"]
+
+    # Rows
+
+    def log_joint(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
+        """log P(value, what the row shows), rows × values of ``of``; what a row lacks is summed out exactly."""
+        node = self._asked(of)
+        return self._scored(rows, (node,), reading)
+
+    def log_likelihood(self, rows: Any, **reading: Any) -> Real:
+        """log P(what the row shows) of each row; of numbers the probability is that of their bin.
+
+        >>> import banbury as bb
+        >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
+        >>> network.log_likelihood({"coin": ["heads", None]}).round(3).tolist()
+        [-0.693, 0.0]
+        """
+        return self._scored(rows, (), reading)
+
+    def log_posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
+        """log P(value | what the row shows), rows × values of ``of``, the target unless another node is named."""
+        node = self._asked(of)
+        joint = self._scored(rows, (node,), reading)
+        highest = joint.max(axis=1, keepdims=True, initial=-np.inf)
+        impossible = ~np.isfinite(highest[:, 0])
+        if impossible.any():
+            warnings.warn(errors.impossible_rows(int(impossible.sum()), self.choice.how), stacklevel=3)
+            joint[impossible] = queried(self._scorer, (node,), {})
+            highest = joint.max(axis=1, keepdims=True)
+        joint -= highest
+        return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
+
+    def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
+        """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
+
+        Rows need not have every column: what is missing is summed out exactly. A value that was never counted says of its parents
+        what a new value would, as in naive Bayes, and is otherwise as missing. A row of probability zero gets the answer
+        without evidence, and a warning.
+
+        >>> import banbury as bb
+        >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play")
+        >>> network.posterior({"outlook": ["sunny", None], "wind": ["strong", "weak"]}).round(3).tolist()
+        [[0.635, 0.365], [0.286, 0.714]]
+        """
+        return np.exp(self.log_posterior(rows, of, **reading))
+
+    def predict(self, rows: Any, of: str | None = None, **reading: Any) -> NDArray[Any]:
+        """The most probable value of ``of`` in each row; of equals the first."""
+        values = self.variables[self._asked(of)].values
+        best = self.log_posterior(rows, of, **reading).argmax(axis=1)
+        same = len({type(value) for value in values}) == 1
+        return np.array(values, dtype=None if same else object)[best]
+
+    def _asked(self, of: str | None) -> int:
+        if of is None and self.target is None:
+            raise errors.no_target_in_network()
+        return self._node(self.target if of is None else of)
+
+    def _scored(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
+        scorer = self._scorer
+        found = [np.empty((0, *(scorer.sizes[k] for k in keep)))]
+        for batch in read(rows, kinds=self._kinds(), **reading):
+            found.append(self.scored_batch(batch, keep))
+        return np.concatenate(found)
+
+    def scored_batch(self, batch: Batch, keep: tuple[int, ...]) -> Real:
+        """log P(keep, what these rows show)."""
+        batch.threads = n_threads(self.threads)
+        batch = self._aligned(batch)
+        absent = np.full(batch.n_rows, MISSING, dtype=np.int32)
+        places: list[Places] = [
+            variable.places(batch, batch.threads or 1) if v not in keep and variable.name in batch.names else absent
+            for v, variable in enumerate(self.variables)
+        ]
+        return self._scorer.log_joint(places, keep)
+
+    def _kinds(self) -> dict[str, Any]:
+        """What a text file's columns must be read as."""
+        numbers = {v.name: "number" for v in self.variables if v.cuts is not None}
+        return numbers | {v.name: "string" for v in self.variables if v.cuts is None and v.kind == "string"}
+
+    def _aligned(self, batch: Batch, every: bool = False) -> Batch:
+        """The batch with this network's names where it has positions only; raises where it has none of the columns."""
+        if not batch.named and self.columns and batch.names != self.columns:
+            if len(batch.names) != len(self.columns):
+                raise errors.wrong_width(len(batch.names), len(self.columns), "BeliefNetwork", self.columns)
+            threads, batch = batch.threads, batch.renamed(self.columns)
+            batch.threads = threads
+        wanted = self.nodes if every else ()
+        for name in wanted:
+            if name not in batch.names:
+                raise errors.unknown_column(name, batch.names, batch.source)
+        if not any(name in batch.names for name in self.nodes):
+            raise errors.unknown_column(self.nodes[0], batch.names, batch.source)
+        return batch
+
+    def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """``n`` rows drawn from the network, by column; numbers are drawn evenly within their bins.
+
+        >>> import banbury as bb
+        >>> network = bb.BeliefNetwork.from_tables({"coin": {"heads": 0.5, "tails": 0.5}})
+        >>> network.sample(4, seed=1)["coin"].tolist()
+        ['tails', 'tails', 'heads', 'tails']
+        """
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise errors.bad_setting("n", n, "a whole number from 0 up")
+        check_seed(seed)
+        rng = np.random.default_rng(seed)
+        scorer = self._scorer
+        places: dict[str, NDArray[np.int64]] = {}
+        for name in in_topological_order(self.parents):
+            v = self.nodes.index(name)
+            cells = np.zeros(n, dtype=np.int64)
+            for each in self._parents[v]:
+                cells = cells * scorer.sizes[each] + places[self.nodes[each]]
+            below = np.cumsum(scorer.tables[v].reshape(scorer.sizes[v], -1), axis=0)[:-1]
+            places[name] = (below[:, cells] <= rng.random(n)).sum(axis=0)
+        return {
+            variable.name: variable.drawn(places[variable.name], rng) for variable in self.variables
+        }
+
+    def __repr__(self) -> str:
+        rows = "tables given" if self.sums is None else f"{self.n_rows:,} rows"
+        lines = [f"BeliefNetwork: {len(self.nodes):,} nodes, {len(self.edges):,} edges, {rows}"]
+        for variable, above in list(zip(self.variables, self.parents.values(), strict=True))[:40]:
+            depends = f" given {errors.listed(above)}" if above else ""
+            lines.append(f"  {variable.name}{depends}: {errors.listed(variable.values, 6)}")
+        if len(self.nodes) > 40:
+            lines.append(f"  … and {len(self.nodes) - 40:,} more")
+        lines += [f"  left out: {name} ({why})" for name, why in self.left_out.items()]
+        return "\n".join(lines)
+
+
+def checked_choice(how: Any, alpha: Any, seed: Any) -> Choice:
+    if not isinstance(how, str) or how not in HOWS:
+        raise errors.unknown_choice("how", how, HOWS)
+    check_positive("alpha", alpha, zero=True)
+    check_seed(seed)
+    return Choice(how, float(alpha), int(seed))
+
+
+def check_bins(bins: Any) -> None:
+    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
+        raise errors.bad_setting("bins", bins, "a whole number from 2 up")
+
+
+def check_level(level: Any) -> None:
+    number = level is None or (isinstance(level, (int, float, np.number)) and not isinstance(level, bool))
+    if not number or (level is not None and not 0 < level <= 1):
+        raise errors.bad_setting("level", level, "a share above 0 and up to 1, or None for the whole tree")
+
+
+def _only(features: Features, names: Sequence[str]) -> Features:
+    """What is said of these columns."""
+    if not isinstance(features, Mapping):
+        return features
+    return {name: family for name, family in features.items() if name in names}
+
+
+def _values_of(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
+    """The values of a node, in order: those that are named, or those of its table."""
+    if values is not None and name in values:
+        return declared_values(values[name]) if not _in_their_order(values[name]) else tuple(values[name])
+    if not isinstance(table, Mapping):
+        raise errors.bad_table(name, "is no mapping; name the node's values in values= to give an array")
+    rows = list(table.values()) if n_parents else [table]
+    if not rows or not all(isinstance(row, Mapping) and row for row in rows):
+        raise errors.bad_table(name, "must map the values of its parents to mappings from its own values to probabilities")
+    return in_order({value for row in rows for value in row})
+
+
+def _in_their_order(values: Sequence[Key]) -> bool:
+    return len(set(values)) == len(values) > 0
+
+
+def _given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
+    shape = (variable.size, *(parent.size for parent in parents))
+    if isinstance(table, Mapping):
+        array = np.zeros(shape)
+        cells = list(product(*(parent.values for parent in parents)))
+        rows = {(): table} if not parents else {key if isinstance(key, tuple) else (key,): row for key, row in table.items()}
+        if set(rows) != set(cells):
+            odd = next(iter(sorted(set(cells).symmetric_difference(rows), key=repr)))
+            shown = ", ".join(f"{p.name} = {value!r}" for p, value in zip(parents, odd, strict=False))
+            why = "has no row" if odd in cells else "has a row too many,"
+            raise errors.bad_table(variable.name, f"{why} for {shown}")
+        for at, key in enumerate(cells):
+            for value, share in rows[key].items():
+                array[(variable.index[value], *np.unravel_index(at, shape[1:]))] = share
+    else:
+        array = np.asarray(table, dtype=np.float64)
+        if array.shape != shape:
+            raise errors.bad_table(variable.name, f"has the shape {array.shape}, and (values, values of each parent) is {shape}")
+    sums = array.sum(axis=0)
+    if not np.all(array >= 0) or not np.all(np.abs(sums - 1.0) <= CLOSE):
+        raise errors.bad_table(variable.name, f"must have shares from 0 up that sum to 1; some sum to {_worst(sums):g}")
+    return np.asarray(array / sums)
+
+
+def _worst(sums: Real) -> float:
+    flat = np.asarray(sums).reshape(-1)
+    return float(flat[np.nanargmax(np.abs(flat - 1.0))]) if len(flat) else 0.0

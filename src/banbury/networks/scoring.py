@@ -1,0 +1,163 @@
+"""Scoring: log P(some variables, what a row shows) for many rows at once, what is missing summed out exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury.distributions.dirichlet import log
+from banbury.networks.elimination import ROW, Factor, eliminated
+from banbury.networks.structure import ancestors
+from banbury.networks.variables import MISSING, UNSEEN, Places
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+MOST_PATTERNS = 64  # of missing values; where rows show more, those that are alike are answered together
+MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are answered together
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The tables of a network: of each variable P(value | parents' values), (values, values of each parent)."""
+
+    sizes: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+    tables: tuple[Real, ...]
+    unseen: tuple[Real | None, ...]  # log-probability of a value that was never counted, by the parents' values
+
+    @cached_property
+    def logs(self) -> list[Real]:
+        return [log(table) for table in self.tables]
+
+    def log_joint(self, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
+        """log P(keep, what the rows show), (rows, values of each kept variable); ``places`` of kept ones are not looked at."""
+        n_rows = len(places[0])
+        answer = np.empty((n_rows, *(self.sizes[k] for k in keep)))
+        for rows, hidden in self._groups(places, keep, n_rows):
+            at_once = max(int(MOST_AT_ONCE // max(self._width(hidden), 1)), 1)
+            for start in range(0, len(rows), at_once):
+                some = rows[start : start + at_once]
+                answer[some] = self._of_group([each[some] for each in places], keep, hidden)
+        return answer
+
+    def _width(self, hidden: set[int]) -> float:
+        """About how many numbers a row needs."""
+        return float(
+            sum(np.prod([self.sizes[each] for each in (v, *self.parents[v]) if each in hidden] or [1.0]) for v in range(len(self.sizes)))
+        )
+
+    def _groups(self, places: Sequence[Places], keep: tuple[int, ...], n_rows: int) -> Iterator[tuple[Int, set[int]]]:
+        """Rows that lack the same values, with what they lack and what is asked for."""
+        often = [v for v, each in enumerate(places) if v not in keep and n_rows and each.min() < 0]
+        if not often or not n_rows:
+            yield np.arange(n_rows), set(keep)
+            return
+        lacking = np.stack([places[v] < 0 for v in often], axis=1)
+        patterns, of_row = np.unique(lacking, axis=0, return_inverse=True)
+        of_row = of_row.reshape(-1)
+        if len(patterns) > MOST_PATTERNS:  # by how much they lack: rows that lack a little need small tables
+            few = np.argsort(np.argsort(patterns.sum(axis=1), kind="stable"), kind="stable") * MOST_PATTERNS // len(patterns)
+            of_row = few[of_row]
+            patterns = np.stack([patterns[few == k].any(axis=0) for k in range(int(few.max()) + 1)])
+        order = np.argsort(of_row, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(of_row[order])) + 1):
+            pattern = patterns[of_row[rows[0]]]
+            yield rows, {*keep, *(often[j] for j in np.flatnonzero(pattern))}
+
+    def _of_group(self, places: Sequence[Places], keep: tuple[int, ...], hidden: set[int]) -> Real:
+        """Rows that show at least what is not hidden; what some of them show of the hidden is given as evidence."""
+        n_rows = len(places[0])
+        shown = [v for v in range(len(self.sizes)) if v not in hidden or (v not in keep and (places[v] != MISSING).any())]
+        needed = ancestors({*keep, *shown}, self.parents)
+        known = np.zeros(n_rows)  # log-probability of what the rows show alone
+        single: dict[int, Real] = {}  # log-potentials of one hidden variable
+        factors: list[Factor] = []
+        for v in needed:
+            for scope, table in self._terms(v, places, hidden, n_rows):
+                if not scope:
+                    known = known + table
+                elif len(scope) == 1:
+                    single[scope[0]] = single.get(scope[0], 0.0) + table.reshape(-1, self.sizes[scope[0]])
+                else:
+                    factors.append(_exponential(scope, table))
+        for v in hidden.difference(keep).intersection(shown):
+            single[v] = single.get(v, 0.0) + self._evidence(places[v], v)
+        if not factors and set(single) == set(keep) and len(keep) == 1:
+            return np.asarray(known[:, None] + single[keep[0]])
+        scaled = [_lifted(v, logs, n_rows) for v, logs in single.items()]
+        for logs in (lift for _, lift in scaled):
+            known = known + logs
+        sizes = {ROW: n_rows, **dict(enumerate(self.sizes))}
+        found = eliminated([*factors, *(factor for factor, _ in scaled)], (ROW, *keep), sizes)
+        return np.asarray(known.reshape(-1, *(1,) * len(keep)) + found)
+
+    def _terms(
+        self, v: int, places: Sequence[Places], hidden: set[int], n_rows: int
+    ) -> Iterator[tuple[tuple[int, ...], Real]]:
+        """A variable's table at what the rows show, over what is hidden of it and its parents.
+
+        And where rows have a value that was never counted, what that says of its parents.
+        """
+        parents = self.parents[v]
+        yield self._cut((v, *parents), self.logs[v], places, hidden, n_rows)
+        unseen = self.unseen[v]
+        if unseen is not None and v in hidden and (places[v] == UNSEEN).any():
+            scope, table = self._cut(parents, unseen, places, hidden, n_rows)
+            met = (places[v] == UNSEEN).reshape(-1, *(1,) * len(scope))
+            yield scope, np.where(met, table, 0.0)
+
+    def _cut(
+        self, scope: tuple[int, ...], logs: Real, places: Sequence[Places], hidden: set[int], n_rows: int
+    ) -> tuple[tuple[int, ...], Real]:
+        """The hidden variables of a table, and (rows, their values); without an axis of rows where these show none of it."""
+        shown = [each for each in scope if each not in hidden]
+        rest = tuple(each for each in scope if each in hidden)
+        if not shown:
+            return rest, logs
+        table = logs.transpose([scope.index(each) for each in (*shown, *rest)])
+        cells = np.zeros(n_rows, dtype=np.int64)
+        for each in shown:
+            cells = cells * self.sizes[each] + places[each]
+        return rest, np.asarray(table.reshape(-1, *table.shape[len(shown) :])[cells])
+
+    def _evidence(self, places: Places, v: int) -> Real:
+        """0 at a row's own value and −inf at others; 0 everywhere where it has none."""
+        logs = np.where(places[:, None] == np.arange(self.sizes[v]), 0.0, -np.inf)
+        logs[places < 0] = 0.0
+        return logs
+
+
+def _exponential(scope: tuple[int, ...], logs: Real) -> Factor:
+    return Factor((ROW, *scope) if logs.ndim > len(scope) else scope, np.exp(logs))
+
+
+def _lifted(v: int, logs: Real, n_rows: int) -> tuple[Factor, Real]:
+    """The potential of one variable with a largest entry of 1 in each row, and the logarithm that it lacks."""
+    logs = np.broadcast_to(logs, (n_rows, logs.shape[1]))
+    highest = logs.max(axis=1)
+    highest = np.where(np.isfinite(highest), highest, 0.0)
+    return Factor((ROW, v), np.exp(logs - highest[:, None])), highest
+
+
+def queried(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
+    """log P(keep, evidence), with an axis for each kept variable; evidence weighs each value of a variable."""
+    needed = ancestors({*keep, *evidence}, scorer.parents)
+    factors = []
+    for v in needed:
+        scope, table = (v, *scorer.parents[v]), scorer.tables[v]
+        for each in scope:
+            if each in evidence and each not in keep and np.count_nonzero(evidence[each]) == 1:  # one value: the axis goes
+                at = int(np.flatnonzero(evidence[each])[0])
+                table = np.take(table, at, axis=scope.index(each))
+                scope = tuple(other for other in scope if other != each)
+        factors.append(Factor(scope, table))
+    factors += [Factor((v,), weights) for v, weights in evidence.items() if v in keep or np.count_nonzero(weights) != 1]
+    constant = sum(
+        float(log(weights.max())) for v, weights in evidence.items() if v not in keep and np.count_nonzero(weights) == 1
+    )
+    return np.asarray(eliminated(factors, keep, dict(enumerate(scorer.sizes))) + constant)

@@ -1,0 +1,101 @@
+"""The graph of a network: parents, an order in which none comes before its parents, cycles, ancestors, spanning trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from banbury import errors
+
+
+def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
+    """Every node with its parents, those that are named as parents only included; raises unless each is named once."""
+    if not isinstance(parents, Mapping) or not parents:
+        raise errors.bad_setting("parents", parents, "a mapping from each column to the list of its parents")
+    found: dict[str, tuple[str, ...]] = {}
+    for name, given in parents.items():
+        several = (given,) if isinstance(given, str) else () if given is None else tuple(given)
+        for each in (name, *several):
+            if not isinstance(each, str):
+                raise errors.bad_setting("parents", f"{name!r}: {given!r}", "names of columns, which are texts")
+        if len(set(several)) < len(several):
+            raise errors.bad_setting("parents", f"{name!r}: {list(several)!r}", "each parent once")
+        found[name] = several
+    for several in list(found.values()):
+        for each in several:
+            found.setdefault(each, ())
+    return found
+
+
+def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The nodes, parents before their children and otherwise as they were given; raises where there is a cycle."""
+    waiting, order = dict(parents), dict[str, None]()
+    while waiting:
+        ready = [name for name, above in waiting.items() if all(each in order for each in above)]
+        if not ready:
+            raise errors.cyclic_structure(_cycle(waiting))
+        for name in ready:
+            order[name] = None
+            del waiting[name]
+    return tuple(order)
+
+
+def _cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
+    """A cycle among nodes each of which waits for another, from parent to child, ending where it begins."""
+    name, path = next(iter(parents)), list[str]()
+    while name not in path:
+        path.append(name)
+        name = next(each for each in parents[name] if each in parents)
+    return [*path[path.index(name) :], name][::-1]
+
+
+def ancestors(of: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:
+    """These nodes and all above them."""
+    found: set[int] = set()
+    waiting = list(of)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += parents[node]
+    return found
+
+
+def spanning_forest(edges: Iterable[tuple[int, int]], n_nodes: int) -> list[tuple[int, int]]:
+    """The edges that close no cycle with those before them (Kruskal): of edges by falling weight, a tree of the greatest."""
+    root = list(range(n_nodes))
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            root[node] = root[root[node]]
+            node = root[node]
+        return node
+
+    kept = []
+    for a, b in edges:
+        of_a, of_b = find(a), find(b)
+        if of_a != of_b:
+            root[of_b] = of_a
+            kept.append((a, b))
+    return kept
+
+
+def directed(edges: Iterable[tuple[int, int]], n_nodes: int, root: int = 0) -> list[int | None]:
+    """The parent of each node, when the edges of a forest lead away from ``root``, and in other trees from the first node."""
+    beside: list[list[int]] = [[] for _ in range(n_nodes)]
+    for a, b in edges:
+        beside[a].append(b)
+        beside[b].append(a)
+    parent: list[int | None] = [None] * n_nodes
+    met: set[int] = set()
+    for first in (root, *range(n_nodes)):
+        waiting = [] if first in met or first >= n_nodes else [first]
+        met.update(waiting)
+        while waiting:
+            node = waiting.pop()
+            for other in beside[node]:
+                if other not in met:
+                    met.add(other)
+                    parent[other] = node
+                    waiting.append(other)
+    return parent

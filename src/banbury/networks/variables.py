@@ -1,0 +1,241 @@
+"""Variables: the nodes of a network, each a column whose values are numbered; numbers are cut into bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import Bernoulli, Categorical, Histogram
+from banbury.distributions.bernoulli import KEYS
+from banbury.distributions.family import Family, Feature, Kind
+from banbury.distributions.histogram import MOST_BINS
+from banbury.readers import Batch, kind_of
+from banbury.schema import Schema
+from banbury.sums import Key, Keys, in_order
+from banbury.tally import dense_numbers
+
+Real = NDArray[np.float64]
+Places = NDArray[np.int32]
+
+MISSING, UNSEEN = -1, -2  # in place of a value's number
+BINS = 8  # that numbers are cut into, where nothing else is said
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A node: its column, and the values it can have, in order. Of numbers the values are intervals, between ``cuts``."""
+
+    name: str
+    values: Keys
+    family: Family = Categorical()
+    kind: Kind = "string"
+    cuts: tuple[float, ...] | None = None
+    ends: tuple[float, float] = (0.0, 0.0)  # the lowest and highest of the numbers that were cut
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def index(self) -> dict[Key, int]:
+        return {value: k for k, value in enumerate(self.values)}
+
+    def pseudo_counts(self, alpha: float) -> Real:
+        """The prior's α for each value."""
+        if isinstance(self.family, Categorical):
+            return self.family.pseudo_counts(self.values, alpha)
+        if isinstance(self.family, Bernoulli):
+            return self.family.pseudo_counts(alpha)
+        own = getattr(self.family, "alpha", None)
+        return np.full(self.size, float(alpha if own is None else own))
+
+    def declared(self) -> frozenset[Key]:
+        """The values that stay though no row has them."""
+        return frozenset(self.values) if self.cuts is not None else self.family.declared() or frozenset()
+
+    def differs(self, other: Variable) -> str | None:
+        """Why sums of the two cannot be added, or None."""
+        if self.cuts != other.cuts:
+            return f"the bins of {self.name!r} have other edges here than there"
+        same = self.family.counted() == other.family.counted() and self.kind == other.kind
+        return (
+            None if same else f"{self.name!r} is {self.family} of {self.kind}s here, {other.family} of {other.kind}s there"
+        )
+
+    def union(self, other: Variable) -> Variable:
+        """The same with the other's values too."""
+        if self.values == other.values:
+            return self
+        return self.of(in_order({*self.values, *other.values}))
+
+    def of(self, values: Keys) -> Variable:
+        """The same with these values."""
+        return replace(self, values=values)
+
+    # Rows
+
+    def met(self, batch: Batch, threads: int) -> tuple[Variable, Places]:
+        """The variable with the values that these rows have, and the number of each row's value."""
+        if self.cuts is not None or isinstance(self.family, Bernoulli):
+            return self, self.places(batch, threads)
+        numbers, names = dense_numbers(batch.codes(self.name, self.kind), threads)
+        absent = MISSING
+        keys: list[Key] = [*names]
+        if isinstance(self.family, Categorical) and self.family.missing == "category":
+            absent = len(keys)
+            keys = [*keys, None]
+        declared = self.declared()
+        for key in keys if declared else ():
+            if key is not None and key not in declared:
+                raise errors.unknown_value(key, self.name, in_order(declared))
+        found = self.of(in_order(declared.union(keys)))
+        lookup = np.array([*(found.index[key] for key in keys[: len(names)]), MISSING], dtype=np.int32)
+        if absent != MISSING:
+            lookup[-1] = found.index[None]
+        return found, lookup[numbers]
+
+    def places(self, batch: Batch, threads: int) -> Places:
+        """The number of each row's value; MISSING where there is none, UNSEEN for a value that was never counted."""
+        if self.cuts is not None:
+            return self._bin(numbers_of(batch, self.name))
+        if isinstance(self.family, Bernoulli):
+            return self._flags(batch, self.family, threads)
+        numbers, names = dense_numbers(batch.codes(self.name, self.kind), threads)
+        places = [self.index.get(name, UNSEEN) for name in names]
+        category = isinstance(self.family, Categorical) and self.family.missing == "category"
+        lookup = np.array([*places, self.index.get(None, UNSEEN) if category else MISSING], dtype=np.int32)
+        return lookup[numbers]
+
+    def _bin(self, numbers: Real) -> Places:
+        places = np.searchsorted(np.array(self.cuts), numbers, side="right").astype(np.int32)
+        places[np.isnan(numbers)] = MISSING
+        return places
+
+    def _flags(self, batch: Batch, family: Bernoulli, threads: int) -> Places:
+        if family.threshold is not None:
+            numbers = numbers_of(batch, self.name)
+            return np.where(np.isnan(numbers), MISSING, numbers > family.threshold).astype(np.int32)
+        coded, names = dense_numbers(batch.codes(self.name), threads)
+        return np.array([*family.means_yes(names, self.name), MISSING], dtype=np.int32)[coded]
+
+    def place(self, value: Any) -> int:
+        """The number of one value; raises where it was never counted."""
+        value = value.item() if isinstance(value, np.generic) else value
+        if self.cuts is not None and not isinstance(value, str):
+            if isinstance(value, (int, float)) and value == value:
+                return int(np.searchsorted(self.cuts, value, side="right"))
+            raise errors.value_never_seen(value, self.name, self.values)
+        if isinstance(value, (bool, int, float, str, type(None))) and value in self.index:
+            return self.index[value]
+        raise errors.value_never_seen(value, self.name, self.values)
+
+    def drawn(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """Values with these numbers: of bins any number within, each as likely as another."""
+        if self.cuts is None:
+            same = len({type(value) for value in self.values}) == 1
+            return np.array(self.values, dtype=None if same else object)[places]
+        edges = np.array([min(self.ends[0], *self.cuts[:1]), *self.cuts, max(self.ends[1], *self.cuts[-1:])])
+        low, high = edges[places], edges[places + 1]
+        if self.kind != "integer":
+            return np.asarray(low + (high - low) * rng.random(len(places)))
+        first, last = np.ceil(low).astype(np.int64), np.ceil(high).astype(np.int64)
+        last += (places == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
+        return rng.integers(first, np.maximum(last, first + 1))
+
+
+def kind_of_values(values: Sequence[Any]) -> Kind:
+    found = kind_of([value for value in values if value is not None])
+    return found if found in ("boolean", "integer", "float", "string") else "string"
+
+
+def numbers_of(batch: Batch, name: str) -> Real:
+    """A column of numbers, NaN where one is missing; raises where one is infinite."""
+    numbers = batch.numbers([name])[0].reshape(-1).astype(np.float64)
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        row = int(infinite[0])
+        raise errors.bad_value("infinite", float(numbers[row]), name, batch.first_row + row, batch.source)
+    return numbers
+
+
+def settled(batch: Batch, feature: Feature, bins: int) -> Variable:
+    """The variable of a column; where numbers are cut is settled by these rows."""
+    family = feature.family
+    if isinstance(family, Bernoulli):
+        return Variable(feature.name, KEYS, family, feature.kind)
+    if isinstance(family, Categorical):
+        return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
+    if family.shape == "words":
+        raise errors.not_in_a_network(feature.name, "texts")
+    if feature.why == "declared" and not isinstance(family, Histogram):
+        raise errors.not_in_a_network(feature.name, family.name)
+    numbers = numbers_of(batch, feature.name)
+    numbers = numbers[~np.isnan(numbers)]
+    given = family if isinstance(family, Histogram) else Histogram()
+    cuts = _grid(numbers, given, feature) if given.width is not None else _bins(numbers, given, bins)
+    kind: Kind = "integer" if batch.kind(feature.name) == "integer" else "float"
+    ends = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
+    return Variable(feature.name, _intervals(cuts), given, kind, cuts, ends)
+
+
+def _bins(numbers: Real, family: Histogram, bins: int) -> tuple[float, ...]:
+    """Where numbers are cut: midway between two that occur, into bins of about equal shares; a bin each where they are few."""
+    values, n = np.unique(numbers, return_counts=True)
+    most = bins if family.bins == "auto" else family.bins
+    before = np.cumsum(n) * most / max(n.sum(), 1)  # in bins
+    last = np.unique(np.searchsorted(before, np.arange(1, most) * (1.0 - 1e-12))) if len(values) > most else np.arange(
+        max(len(values) - 1, 0)
+    )
+    last = last[last < len(values) - 1]
+    low, high = values[last], values[last + 1] if len(last) else values[:0]
+    middle = low / 2.0 + high / 2.0
+    return tuple(np.where(middle > low, middle, high).tolist())
+
+
+def _grid(numbers: Real, family: Histogram, feature: Feature) -> tuple[float, ...]:
+    """The edges of bins of a given start and width, between the lowest number and the highest."""
+    assert family.start is not None and family.width is not None
+    if not len(numbers):
+        return ()
+    first, last = (int(np.floor((x - family.start) / family.width)) for x in (numbers.min(), numbers.max()))
+    if last - first >= MOST_BINS:
+        raise errors.bad_setting(
+            f"width of {feature.name!r}", family.width, f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
+        )
+    return tuple((family.start + family.width * np.arange(first + 1, last + 1)).tolist())
+
+
+def _intervals(cuts: Sequence[float]) -> Keys:
+    """What bins are called."""
+    if not cuts:
+        return ("any",)
+    shown = _told_apart(cuts)
+    between = (f"{a} to {b}" for a, b in zip(shown, shown[1:], strict=False))
+    return (f"below {shown[0]}", *between, f"{shown[-1]} and above")
+
+
+def _told_apart(cuts: Sequence[float]) -> list[str]:
+    """The numbers in as few digits as tell them apart."""
+    for digits in range(4, 17):
+        shown = [f"{cut:.{digits}g}" for cut in cuts]
+        if len(set(shown)) == len(shown):
+            return shown
+    return [repr(cut) for cut in cuts]
+
+
+def chosen(batch: Batch, schema: Schema, bins: int) -> tuple[tuple[Variable, ...], dict[str, str]]:
+    """The variables of a schema's columns; and those that a network cannot have, with the reason."""
+    left_out = dict(schema.left_out)
+    found = []
+    for feature in schema.features:
+        if feature.family.shape == "words" and feature.why != "declared":
+            left_out[feature.name] = "texts, which have no table"
+        else:
+            found.append(settled(batch, feature, bins))
+    return tuple(found), left_out
