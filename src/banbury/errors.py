@@ -563,6 +563,10 @@ def cannot_convert(thing: Any, why: str) -> TypeError:
     )
 
 
+def dense_needed() -> TypeError:
+    return TypeError("Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray().")
+
+
 def unreadable_data(data: Any) -> TypeError:
     return TypeError(
         f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
@@ -1046,7 +1050,8 @@ def table_too_large(sizes: Sequence[tuple[str, int]], cells: int, most: int) -> 
 def pairs_too_large(cells: int, most: int, column: str, size: int) -> TooManyCells:
     return TooManyCells(
         f"the tables of all pairs of columns would have {cells:,} cells, and {most:,} are the most; {column!r} alone has "
-        f"{size:,} values. Leave it out with features={{{column!r}: None}}, join its rare values, or cut numbers into fewer bins.",
+        f"{size:,} values. Leave it out with features={{{column!r}: None}}, join its rare values, or cut numbers into fewer "
+        "bins.",
         column=column,
         cells=cells,
     )
@@ -1062,8 +1067,8 @@ def elimination_too_large(cells: int, most: int) -> TooManyCells:
 
 def not_in_a_network(column: str, what: str) -> BadSetting:
     return BadSetting(
-        f"column {column!r} cannot be a node as {what}: a node has a table of its values. Declare it 'categorical', 'bernoulli' or "
-        f"bb.Histogram(bins=...) in features=, or leave it out with features={{{column!r}: None}}.",
+        f"column {column!r} cannot be a node as {what}: a node has a table of its values. Declare it 'categorical', 'bernoulli' "
+        f"or bb.Histogram(bins=...) in features=, or leave it out with features={{{column!r}: None}}.",
         name="features",
         value=column,
     )
@@ -1100,7 +1105,9 @@ def bad_table(node: str, why: str) -> BadSetting:
 
 
 def empty_node(node: str) -> EmptyData:
-    return EmptyData(f"no row that was counted has a value of {node!r}, so it has no table. Count rows that have, or leave it out.")
+    return EmptyData(
+        f"no row that was counted has a value of {node!r}, so it has no table. Count rows that have, or leave it out."
+    )
 
 
 def no_target_in_network() -> BadSetting:
@@ -1111,6 +1118,6 @@ def no_target_in_network() -> BadSetting:
 
 def impossible_rows(n_rows: int, how: str) -> BanburyWarning:
     return BanburyWarning(
-        f"{_many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is given. "
-        "Smooth with how='mean' to have the evidence weighed."
+        f"{_many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is "
+        "given. Smooth with how='mean' to have the evidence weighed."
     )

@@ -40,7 +40,9 @@ class Weighed(NamedTuple):
         return places if self.weights is None else np.where(self.weights > 0, places, np.int32(MISSING))
 
 
-def tallied(columns: Sequence[Places], sizes: Sequence[int], within: Places, n: int, rows: Weighed, threads: int) -> Rows:
+def tallied(
+    columns: Sequence[Places], sizes: Sequence[int], within: Places, n: int, rows: Weighed, threads: int
+) -> Rows:
     """Rows of each value of each column, one column below the other, within each of ``n`` groups."""
     low, size = np.zeros(len(columns), dtype=np.int64), np.array(sizes, dtype=np.int64)
     return Rows(*_core.count_codes(list(columns), low, size, within, n, rows.weights, rows.whole, threads))
@@ -105,7 +107,9 @@ class Sums:
         for v, above in enumerate(parents):
             sizes = [found[p].size for p in above]
             check_size(found, v, above)
-            seen.append(reshaped(tallied([places[v]], [found[v].size], all_of_them, 1, rows, threads), (found[v].size,)))
+            seen.append(
+                reshaped(tallied([places[v]], [found[v].size], all_of_them, 1, rows, threads), (found[v].size,))
+            )
             within = joint_places([*(places[p] for p in above), all_of_them], [*sizes, 1], n_rows)
             table = tallied([places[v]], [found[v].size], within, prod(sizes), rows, threads)
             cells.append(reshaped(table, (found[v].size, *sizes)))

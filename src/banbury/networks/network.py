@@ -15,23 +15,22 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions import dirichlet
-from banbury.distributions.categorical import declared_values
 from banbury.distributions.family import HOWS, Choice, How, check_positive
 from banbury.naive_bayes import check_seed
 from banbury.networks.counting import Sums, counted
+from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, queried
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import BINS, MISSING, Places, Variable, kind_of_values, settled
 from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, infer
-from banbury.sums import Key, Keys, in_order
+from banbury.sums import Key, Keys
 from banbury.tally import Labels
 
 Real = NDArray[np.float64]
 
 UNUSED = np.random.default_rng(0)
-CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,7 +104,7 @@ class BeliefNetwork:
             schema = infer(batch.only(order), (), None, _only(features, order), missing, more_to_come=True)
             for name, why in schema.left_out.items():
                 raise errors.left_out_of_network(name, why)
-            found = {f.name: settled(batch, f, bins) for f in schema.features}
+            found = {f.name: settled(batch, f, bins, labels.weights_of(batch)) for f in schema.features}
             variables = [found[name] for name in order]
             return lambda batch: Sums.count(batch, variables, indexed, labels)
 
@@ -134,10 +133,10 @@ class BeliefNetwork:
     ) -> BeliefNetwork:
         """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
 
-        The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn where
-        that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given the
-        class leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from ``root``, or else
-        from the first column. All pairs are counted in one pass.
+        The tree is that of Chow and Liu: of all trees the one whose edges have the greatest I(A; B | class). Edges are drawn
+        where that is beyond chance at the ``level``, as ``bb.diagnose`` tests it, so that columns that are independent given
+        the class leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from
+        ``root``, or else from the first column. All pairs are counted in one pass.
 
         >>> import banbury as bb
         >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
@@ -174,9 +173,9 @@ class BeliefNetwork:
     ) -> BeliefNetwork:
         """A network of tables that are given.
 
-        The table of a node without parents maps each of its values to a probability; that of another maps the value of its parent,
-        or the values of its parents as a tuple, to such a mapping. With ``values``, which names the values of each node,
-        tables may be arrays, (values, values of each parent).
+        The table of a node without parents maps each of its values to a probability; that of another maps the value of its
+        parent, or the values of its parents as a tuple, to such a mapping. With ``values``, which names the values of each
+        node, tables may be arrays, (values, values of each parent).
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables(
@@ -187,16 +186,17 @@ class BeliefNetwork:
         """
         if not isinstance(tables, Mapping) or not tables:
             raise errors.bad_setting("tables", tables, "a mapping from each node to its table")
-        structure = {name: () for name in tables} | (checked_parents(parents) if parents else {})
+        structure = dict[str, tuple[str, ...]].fromkeys(tables, ()) | (checked_parents(parents) if parents else {})
         for name in structure:
             if name not in tables:
                 raise errors.unknown_column(name, list(tables))
         order = in_topological_order(structure)
-        known = {name: _values_of(name, tables[name], len(structure[name]), values) for name in order}
+        known = {name: given_values(name, tables[name], len(structure[name]), values) for name in order}
         variables = tuple(Variable(name, known[name], kind=kind_of_values(known[name])) for name in order)
         indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
         given = tuple(
-            _given_table(variables[v], [variables[p] for p in above], tables[order[v]]) for v, above in enumerate(indexed)
+            given_table(variables[v], [variables[p] for p in above], tables[order[v]])
+            for v, above in enumerate(indexed)
         )
         return cls(variables, indexed, Choice("mle"), None, given, columns=tuple(tables))
 
@@ -345,7 +345,7 @@ class BeliefNetwork:
     def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
         """P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
 
-        ``given`` says what is known of other nodes: a value; a list or set of values, one of which it is; a mapping from values to
+        ``given`` says what is known of nodes: a value; a list or set of values, one of which it is; a mapping from values to
         how likely what was observed is under each (soft evidence); None for nothing. Evidence of probability zero raises.
 
         >>> import banbury as bb
@@ -459,7 +459,7 @@ class BeliefNetwork:
         values = self.variables[self._asked(of)].values
         best = self.log_posterior(rows, of, **reading).argmax(axis=1)
         same = len({type(value) for value in values}) == 1
-        return np.array(values, dtype=None if same else object)[best]
+        return np.asarray(np.array(values, dtype=None if same else object)[best])
 
     def _asked(self, of: str | None) -> int:
         if of is None and self.target is None:
@@ -525,9 +525,7 @@ class BeliefNetwork:
                 cells = cells * scorer.sizes[each] + places[self.nodes[each]]
             below = np.cumsum(scorer.tables[v].reshape(scorer.sizes[v], -1), axis=0)[:-1]
             places[name] = (below[:, cells] <= rng.random(n)).sum(axis=0)
-        return {
-            variable.name: variable.drawn(places[variable.name], rng) for variable in self.variables
-        }
+        return {variable.name: variable.drawn(places[variable.name], rng) for variable in self.variables}
 
     def __repr__(self) -> str:
         rows = "tables given" if self.sums is None else f"{self.n_rows:,} rows"
@@ -565,48 +563,3 @@ def _only(features: Features, names: Sequence[str]) -> Features:
     if not isinstance(features, Mapping):
         return features
     return {name: family for name, family in features.items() if name in names}
-
-
-def _values_of(name: str, table: Any, n_parents: int, values: Mapping[str, Sequence[Key]] | None) -> Keys:
-    """The values of a node, in order: those that are named, or those of its table."""
-    if values is not None and name in values:
-        return declared_values(values[name]) if not _in_their_order(values[name]) else tuple(values[name])
-    if not isinstance(table, Mapping):
-        raise errors.bad_table(name, "is no mapping; name the node's values in values= to give an array")
-    rows = list(table.values()) if n_parents else [table]
-    if not rows or not all(isinstance(row, Mapping) and row for row in rows):
-        raise errors.bad_table(name, "must map the values of its parents to mappings from its own values to probabilities")
-    return in_order({value for row in rows for value in row})
-
-
-def _in_their_order(values: Sequence[Key]) -> bool:
-    return len(set(values)) == len(values) > 0
-
-
-def _given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
-    shape = (variable.size, *(parent.size for parent in parents))
-    if isinstance(table, Mapping):
-        array = np.zeros(shape)
-        cells = list(product(*(parent.values for parent in parents)))
-        rows = {(): table} if not parents else {key if isinstance(key, tuple) else (key,): row for key, row in table.items()}
-        if set(rows) != set(cells):
-            odd = next(iter(sorted(set(cells).symmetric_difference(rows), key=repr)))
-            shown = ", ".join(f"{p.name} = {value!r}" for p, value in zip(parents, odd, strict=False))
-            why = "has no row" if odd in cells else "has a row too many,"
-            raise errors.bad_table(variable.name, f"{why} for {shown}")
-        for at, key in enumerate(cells):
-            for value, share in rows[key].items():
-                array[(variable.index[value], *np.unravel_index(at, shape[1:]))] = share
-    else:
-        array = np.asarray(table, dtype=np.float64)
-        if array.shape != shape:
-            raise errors.bad_table(variable.name, f"has the shape {array.shape}, and (values, values of each parent) is {shape}")
-    sums = array.sum(axis=0)
-    if not np.all(array >= 0) or not np.all(np.abs(sums - 1.0) <= CLOSE):
-        raise errors.bad_table(variable.name, f"must have shares from 0 up that sum to 1; some sum to {_worst(sums):g}")
-    return np.asarray(array / sums)
-
-
-def _worst(sums: Real) -> float:
-    flat = np.asarray(sums).reshape(-1)
-    return float(flat[np.nanargmax(np.abs(flat - 1.0))]) if len(flat) else 0.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.dependence.pairs import FEWEST_ROWS, Measured, measured
-from banbury.networks.counting import MOST_CELLS, Sums, Weighed, counted, summed, tallied, turned
+from banbury.networks.counting import Sums, Weighed, counted, summed, tallied, turned
+from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
 from banbury.networks.variables import MISSING, Places, Variable, chosen, kind_of_values
 from banbury.readers import Batch, n_threads, read
@@ -36,7 +38,7 @@ class Pairs:
     pairs: tuple[Rows, ...]  # of column b: (values of all columns before it, one below the other; classes; values of b)
     columns: tuple[str, ...] = ()
     named: bool = True
-    left_out: Mapping[str, str] | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def count(
@@ -62,12 +64,12 @@ class Pairs:
             return cls.beginning(batch, schema, labels, bins)
 
         found: Pairs = counted(source, labels, begin)
-        return found.checked(labels.name)
+        return found.checked()
 
     @classmethod
     def beginning(cls, batch: Batch, schema: Schema, labels: Labels, bins: int) -> Callable[[Batch], Pairs]:
         """What counts a batch, under what the first one settles."""
-        variables, left_out = chosen(batch, schema, bins)
+        variables, left_out = chosen(batch, schema, bins, labels.weights_of(batch))
         name = labels.name or labels.column or "class"
         while name in schema.columns:
             name += "_"
@@ -96,14 +98,16 @@ class Pairs:
         _check_size(found, n_classes)
         every = tallied(places, sizes, classes, n_classes, rows, threads) if found else Rows.zeros((0, n_classes))
         starts = np.cumsum([0, *sizes]).tolist()
-        single = tuple(every.take(np.arange(a, b), 0) for a, b in zip(starts, starts[1:], strict=False))
-        of_class = tallied([classes], [n_classes], np.zeros(len(classes), dtype=np.int32), 1, rows, threads)
+        single = tuple(every.take(np.arange(a, b), 0) for a, b in pairwise(starts))
+        together = np.minimum(classes, 0)
+        of_class = tallied([classes], [n_classes], together, 1, rows, threads)
         pairs = tuple(_pairs_of(b, places, sizes, classes, n_classes, rows, threads) for b in range(len(found)))
         return cls(target, found, of_class.take(0, 1), single, pairs)._trimmed()
 
-    def checked(self, target: str | None) -> Pairs:
+    def checked(self) -> Pairs:
+        """These pairs; raises where there is no class."""
         if not self.target.size:
-            raise errors.empty_data(None, "no row has both a class and a weight above 0")
+            raise errors.empty_data(None, "every row has a weight of zero or a missing class")
         return self
 
     @cached_property
@@ -123,7 +127,9 @@ class Pairs:
         sizes = [variable.size for variable in features]
         starts = np.cumsum([0, *sizes])
         before = np.concatenate([np.zeros(0, dtype=np.int64), *(i + s for i, s in zip(index, starts, strict=False))])
-        single = tuple(t.place(i, n, 0).place(c, target.size, 1) for t, i, n in zip(self.single, index, sizes, strict=True))
+        single = tuple(
+            t.place(i, n, 0).place(c, target.size, 1) for t, i, n in zip(self.single, index, sizes, strict=True)
+        )
         pairs = tuple(
             t.place(before[: len(t.rows)], int(starts[b]), 0).place(c, target.size, 1).place(index[b], sizes[b], 2)
             for b, t in enumerate(self.pairs)
@@ -136,12 +142,14 @@ class Pairs:
         c = np.flatnonzero(self.classes.rows > 0)
         kept = []
         for variable, table in zip(self.features, self.single, strict=True):
-            declared, seen = variable.declared(), table.rows.any(axis=1).tolist()
+            declared, seen = variable.declared(), np.asarray(table.rows.any(axis=1))
             kept.append([k for k, value in enumerate(variable.values) if seen[k] or value in declared])
         if len(c) == self.target.size and all(len(k) == v.size for k, v in zip(kept, self.features, strict=True)):
             return self
         index = [np.array(k, dtype=np.int64) for k in kept]
-        before = np.concatenate([np.zeros(0, dtype=np.int64), *(i + s for i, s in zip(index, self.starts, strict=False))])
+        before = np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(i + s for i, s in zip(index, self.starts, strict=False))]
+        )
         features = tuple(v.of(tuple(v.values[i] for i in k)) for v, k in zip(self.features, kept, strict=True))
         pairs = tuple(
             t.take(before[before < self.starts[b]], 0).take(c, 1).take(index[b], 2) for b, t in enumerate(self.pairs)
@@ -210,7 +218,9 @@ class Pairs:
         second = np.repeat([b for _, b in compared], [len(before) for before, _ in compared])
         bits, shown = every.joint, np.arange(len(first))
         if level is not None:
-            found = every.found(lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, n_rows / whole)
+            found = every.found(
+                lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, n_rows / whole
+            )
             bits, shown = found.bits, np.flatnonzero((found.p * len(first) < level) & (found.bits > 0))
         order = shown[np.lexsort((second[shown], first[shown], -bits[shown]))]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]
@@ -251,7 +261,9 @@ def _pairs_of(
     shape = (n_classes, sizes[b])
     cells = np.where((classes >= 0) & (places[b] >= 0), classes * np.int32(sizes[b]) + places[b], np.int32(MISSING))
     parts = [
-        tallied(places[a : min(a + TOGETHER, b)], sizes[a : min(a + TOGETHER, b)], cells, shape[0] * shape[1], rows, threads)
+        tallied(
+            places[a : min(a + TOGETHER, b)], sizes[a : min(a + TOGETHER, b)], cells, shape[0] * shape[1], rows, threads
+        )
         for a in range(0, b, TOGETHER)
     ]
     joined = Rows.concatenate(parts) if parts else Rows.zeros((0, shape[0] * shape[1]))

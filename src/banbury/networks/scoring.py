@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +48,8 @@ class Scorer:
 
     def _width(self, hidden: set[int]) -> float:
         """About how many numbers a row needs."""
-        return float(
-            sum(np.prod([self.sizes[each] for each in (v, *self.parents[v]) if each in hidden] or [1.0]) for v in range(len(self.sizes)))
-        )
+        open_ = ([self.sizes[each] for each in (v, *above) if each in hidden] for v, above in enumerate(self.parents))
+        return float(sum(prod(sizes) for sizes in open_))
 
     def _groups(self, places: Sequence[Places], keep: tuple[int, ...], n_rows: int) -> Iterator[tuple[Int, set[int]]]:
         """Rows that lack the same values, with what they lack and what is asked for."""
@@ -61,7 +61,11 @@ class Scorer:
         patterns, of_row = np.unique(lacking, axis=0, return_inverse=True)
         of_row = of_row.reshape(-1)
         if len(patterns) > MOST_PATTERNS:  # by how much they lack: rows that lack a little need small tables
-            few = np.argsort(np.argsort(patterns.sum(axis=1), kind="stable"), kind="stable") * MOST_PATTERNS // len(patterns)
+            few = (
+                np.argsort(np.argsort(patterns.sum(axis=1), kind="stable"), kind="stable")
+                * MOST_PATTERNS
+                // len(patterns)
+            )
             of_row = few[of_row]
             patterns = np.stack([patterns[few == k].any(axis=0) for k in range(int(few.max()) + 1)])
         order = np.argsort(of_row, kind="stable")
@@ -72,7 +76,9 @@ class Scorer:
     def _of_group(self, places: Sequence[Places], keep: tuple[int, ...], hidden: set[int]) -> Real:
         """Rows that show at least what is not hidden; what some of them show of the hidden is given as evidence."""
         n_rows = len(places[0])
-        shown = [v for v in range(len(self.sizes)) if v not in hidden or (v not in keep and (places[v] != MISSING).any())]
+        shown = [
+            v for v in range(len(self.sizes)) if v not in hidden or (v not in keep and (places[v] != MISSING).any())
+        ]
         needed = ancestors({*keep, *shown}, self.parents)
         known = np.zeros(n_rows)  # log-probability of what the rows show alone
         single: dict[int, Real] = {}  # log-potentials of one hidden variable
@@ -151,7 +157,9 @@ def queried(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real])
     for v in needed:
         scope, table = (v, *scorer.parents[v]), scorer.tables[v]
         for each in scope:
-            if each in evidence and each not in keep and np.count_nonzero(evidence[each]) == 1:  # one value: the axis goes
+            if (
+                each in evidence and each not in keep and np.count_nonzero(evidence[each]) == 1
+            ):  # one value: the axis goes
                 at = int(np.flatnonzero(evidence[each])[0])
                 table = np.take(table, at, axis=scope.index(each))
                 scope = tuple(other for other in scope if other != each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Family, Feature, Kind
 from banbury.distributions.histogram import MOST_BINS
-from banbury.readers import Batch, kind_of
+from banbury.readers import Batch
+from banbury.readers.columns import kind_of
 from banbury.schema import Schema
 from banbury.sums import Key, Keys, in_order
 from banbury.tally import dense_numbers
@@ -24,6 +26,7 @@ Real = NDArray[np.float64]
 Places = NDArray[np.int32]
 
 MISSING, UNSEEN = -1, -2  # in place of a value's number
+CATEGORICAL = Categorical()
 BINS = 8  # that numbers are cut into, where nothing else is said
 
 
@@ -33,7 +36,7 @@ class Variable:
 
     name: str
     values: Keys
-    family: Family = Categorical()
+    family: Family = CATEGORICAL
     kind: Kind = "string"
     cuts: tuple[float, ...] | None = None
     ends: tuple[float, float] = (0.0, 0.0)  # the lowest and highest of the numbers that were cut
@@ -65,7 +68,9 @@ class Variable:
             return f"the bins of {self.name!r} have other edges here than there"
         same = self.family.counted() == other.family.counted() and self.kind == other.kind
         return (
-            None if same else f"{self.name!r} is {self.family} of {self.kind}s here, {other.family} of {other.kind}s there"
+            None
+            if same
+            else f"{self.name!r} is {self.family} of {self.kind}s here, {other.family} of {other.kind}s there"
         )
 
     def union(self, other: Variable) -> Variable:
@@ -146,7 +151,7 @@ class Variable:
             return np.asarray(low + (high - low) * rng.random(len(places)))
         first, last = np.ceil(low).astype(np.int64), np.ceil(high).astype(np.int64)
         last += (places == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
-        return rng.integers(first, np.maximum(last, first + 1))
+        return np.asarray(rng.integers(first, np.maximum(last, first + 1)))
 
 
 def kind_of_values(values: Sequence[Any]) -> Kind:
@@ -164,8 +169,8 @@ def numbers_of(batch: Batch, name: str) -> Real:
     return numbers
 
 
-def settled(batch: Batch, feature: Feature, bins: int) -> Variable:
-    """The variable of a column; where numbers are cut is settled by these rows."""
+def settled(batch: Batch, feature: Feature, bins: int, weights: Real | None = None) -> Variable:
+    """The variable of a column; where numbers are cut is settled by these rows, of which those of no weight do not count."""
     family = feature.family
     if isinstance(family, Bernoulli):
         return Variable(feature.name, KEYS, family, feature.kind)
@@ -176,24 +181,25 @@ def settled(batch: Batch, feature: Feature, bins: int) -> Variable:
     if feature.why == "declared" and not isinstance(family, Histogram):
         raise errors.not_in_a_network(feature.name, family.name)
     numbers = numbers_of(batch, feature.name)
-    numbers = numbers[~np.isnan(numbers)]
+    kept = ~np.isnan(numbers) if weights is None else ~np.isnan(numbers) & (weights > 0)
+    numbers, weights = numbers[kept], np.ones(int(kept.sum())) if weights is None else weights[kept]
     given = family if isinstance(family, Histogram) else Histogram()
-    cuts = _grid(numbers, given, feature) if given.width is not None else _bins(numbers, given, bins)
+    cuts = _grid(numbers, given, feature) if given.width is not None else _bins(numbers, weights, given, bins)
     kind: Kind = "integer" if batch.kind(feature.name) == "integer" else "float"
     ends = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
     return Variable(feature.name, _intervals(cuts), given, kind, cuts, ends)
 
 
-def _bins(numbers: Real, family: Histogram, bins: int) -> tuple[float, ...]:
+def _bins(numbers: Real, weights: Real, family: Histogram, bins: int) -> tuple[float, ...]:
     """Where numbers are cut: midway between two that occur, into bins of about equal shares; a bin each where they are few."""
-    values, n = np.unique(numbers, return_counts=True)
+    values, at = np.unique(numbers, return_inverse=True)
     most = bins if family.bins == "auto" else family.bins
-    before = np.cumsum(n) * most / max(n.sum(), 1)  # in bins
-    last = np.unique(np.searchsorted(before, np.arange(1, most) * (1.0 - 1e-12))) if len(values) > most else np.arange(
-        max(len(values) - 1, 0)
-    )
-    last = last[last < len(values) - 1]
-    low, high = values[last], values[last + 1] if len(last) else values[:0]
+    last = np.arange(max(len(values) - 1, 0))  # the last value of each bin but the last one
+    if len(values) > most:
+        below = np.cumsum(np.bincount(at.reshape(-1), weights))
+        last = np.unique(np.searchsorted(below / below[-1], np.arange(1, most) / most - 1e-12))
+        last = last[last < len(values) - 1]
+    low, high = values[last], values[last + 1]
     middle = low / 2.0 + high / 2.0
     return tuple(np.where(middle > low, middle, high).tolist())
 
@@ -206,7 +212,9 @@ def _grid(numbers: Real, family: Histogram, feature: Feature) -> tuple[float, ..
     first, last = (int(np.floor((x - family.start) / family.width)) for x in (numbers.min(), numbers.max()))
     if last - first >= MOST_BINS:
         raise errors.bad_setting(
-            f"width of {feature.name!r}", family.width, f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
+            f"width of {feature.name!r}",
+            family.width,
+            f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}",
         )
     return tuple((family.start + family.width * np.arange(first + 1, last + 1)).tolist())
 
@@ -216,7 +224,7 @@ def _intervals(cuts: Sequence[float]) -> Keys:
     if not cuts:
         return ("any",)
     shown = _told_apart(cuts)
-    between = (f"{a} to {b}" for a, b in zip(shown, shown[1:], strict=False))
+    between = (f"{a} to {b}" for a, b in pairwise(shown))
     return (f"below {shown[0]}", *between, f"{shown[-1]} and above")
 
 
@@ -229,7 +237,9 @@ def _told_apart(cuts: Sequence[float]) -> list[str]:
     return [repr(cut) for cut in cuts]
 
 
-def chosen(batch: Batch, schema: Schema, bins: int) -> tuple[tuple[Variable, ...], dict[str, str]]:
+def chosen(
+    batch: Batch, schema: Schema, bins: int, weights: Real | None
+) -> tuple[tuple[Variable, ...], dict[str, str]]:
     """The variables of a schema's columns; and those that a network cannot have, with the reason."""
     left_out = dict(schema.left_out)
     found = []
@@ -237,5 +247,5 @@ def chosen(batch: Batch, schema: Schema, bins: int) -> tuple[tuple[Variable, ...
         if feature.family.shape == "words" and feature.why != "declared":
             left_out[feature.name] = "texts, which have no table"
         else:
-            found.append(settled(batch, feature, bins))
+            found.append(settled(batch, feature, bins, weights))
     return tuple(found), left_out
