@@ -27,7 +27,7 @@ Places = NDArray[np.int32]
 
 MISSING, UNSEEN = -1, -2  # in place of a value's number
 CATEGORICAL = Categorical()
-BINS = 8  # that numbers are cut into, where nothing else is said
+BINS = 10  # that numbers are cut into, where nothing else is said
 
 
 @dataclass(frozen=True)
@@ -191,17 +191,24 @@ def settled(batch: Batch, feature: Feature, bins: int, weights: Real | None = No
 
 
 def _bins(numbers: Real, weights: Real, family: Histogram, bins: int) -> tuple[float, ...]:
-    """Where numbers are cut: midway between two that occur, into bins of about equal shares; a bin each where they are few."""
+    """Where numbers are cut, midway between two that occur: a bin for each where they are few.
+
+    Of many, a number that alone is as frequent as a bin would be has its own; the others are cut into about equal shares.
+    """
     values, at = np.unique(numbers, return_inverse=True)
     most = bins if family.bins == "auto" else family.bins
-    last = np.arange(max(len(values) - 1, 0))  # the last value of each bin but the last one
+    group = np.arange(len(values))
     if len(values) > most:
-        below = np.cumsum(np.bincount(at.reshape(-1), weights))
-        last = np.unique(np.searchsorted(below / below[-1], np.arange(1, most) / most - 1e-12))
-        last = last[last < len(values) - 1]
+        n = np.bincount(at.reshape(-1), weights)
+        large = n * most > n.sum()
+        rest = np.where(large, 0.0, n)
+        middle = (np.cumsum(rest) - rest / 2.0) / max(rest.sum(), np.finfo(float).tiny)
+        left = max(most - int(large.sum()), 1)
+        group = np.where(large, -1 - np.arange(len(n)), np.minimum((middle * left).astype(np.int64), left - 1))
+    last = np.flatnonzero(np.diff(group))
     low, high = values[last], values[last + 1]
-    middle = low / 2.0 + high / 2.0
-    return tuple(np.where(middle > low, middle, high).tolist())
+    between = low / 2.0 + high / 2.0
+    return tuple(np.where(between > low, between, high).tolist())
 
 
 def _grid(numbers: Real, family: Histogram, feature: Feature) -> tuple[float, ...]:
