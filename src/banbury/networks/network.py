@@ -46,7 +46,7 @@ class BeliefNetwork:
     >>> {value: round(p, 3) for value, p in network.query("play", {"outlook": "rain", "wind": "strong"}).items()}
     {'no': 0.75, 'yes': 0.25}
     >>> {value: round(p, 3) for value, p in network.query("humidity", {"play": "no"}).items()}
-    {'high': 0.577, 'normal': 0.423}
+    {'high': 0.507, 'normal': 0.493}
     """
 
     variables: tuple[Variable, ...]
@@ -88,8 +88,8 @@ class BeliefNetwork:
         >>> import banbury as bb
         >>> rooms = {"door": ["open", "open", "shut", "shut"], "celsius": [12, 14, 21, 22]}
         >>> network = bb.BeliefNetwork.count(rooms, {"celsius": ["door"]}, bins=2)
-        >>> network.query("door", {"celsius": 20})
-        {'open': 0.25, 'shut': 0.75}
+        >>> round(network.query("door", {"celsius": 20})["shut"], 3)
+        0.75
         """
         structure = checked_parents(parents)
         order = in_topological_order(structure)
@@ -450,7 +450,7 @@ class BeliefNetwork:
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play")
         >>> network.posterior({"outlook": ["sunny", None], "wind": ["strong", "weak"]}).round(3).tolist()
-        [[0.635, 0.365], [0.286, 0.714]]
+        [[0.636, 0.364], [0.272, 0.728]]
         """
         return np.exp(self.log_posterior(rows, of, **reading))
 

@@ -227,9 +227,11 @@ class Pairs:
 
     def _before(self, b: int, before: Sequence[int], whole: float) -> tuple[Real, NDArray[np.int64]]:
         """The shares of rows of column b with each of some columns before it, and where each of these begins."""
-        rows = np.concatenate([np.arange(self.starts[a], self.starts[a + 1]) for a in before])
+        table = self.pairs[b]
+        if len(before) < b:
+            table = table.take(np.concatenate([np.arange(*self.starts[a : a + 2]) for a in before]), 0)
         starts = np.cumsum([0, *(self.features[a].size for a in before)])[:-1]
-        return self.pairs[b].take(rows, 0).value / whole, starts
+        return table.value / whole, starts
 
     def sums(self, tree: Sequence[int | None]) -> Sums:
         """The sums of a network in which each column has the class and one other as parents, at most."""

@@ -18,7 +18,8 @@ from banbury.networks.variables import MISSING, UNSEEN, Places
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-MOST_PATTERNS = 64  # of missing values; where rows show more, those that are alike are answered together
+MOST_PATTERNS = 16  # of missing values: the most frequent are answered each by itself, rows of all others together
+FEW_ROWS = 64  # for each pattern that is answered by itself
 MOST_AT_ONCE = 1 << 22  # numbers in the tables of the rows that are answered together
 
 
@@ -58,16 +59,17 @@ class Scorer:
             yield np.arange(n_rows), set(keep)
             return
         lacking = np.stack([places[v] < 0 for v in often], axis=1)
-        patterns, of_row = np.unique(lacking, axis=0, return_inverse=True)
+        patterns, of_row, n = np.unique(lacking, axis=0, return_inverse=True, return_counts=True)
         of_row = of_row.reshape(-1)
-        if len(patterns) > MOST_PATTERNS:  # by how much they lack: rows that lack a little need small tables
-            few = (
-                np.argsort(np.argsort(patterns.sum(axis=1), kind="stable"), kind="stable")
-                * MOST_PATTERNS
-                // len(patterns)
-            )
-            of_row = few[of_row]
-            patterns = np.stack([patterns[few == k].any(axis=0) for k in range(int(few.max()) + 1)])
+        most = min(MOST_PATTERNS, 1 + n_rows // FEW_ROWS)
+        if len(patterns) > most:
+            frequent = np.argsort(-n, kind="stable")[: most - 1]
+            others = np.ones(len(patterns), dtype=np.bool_)
+            others[frequent] = False
+            place = np.full(len(patterns), len(frequent))
+            place[frequent] = np.arange(len(frequent))
+            patterns = np.stack([*patterns[frequent], patterns[others].any(axis=0)])
+            of_row = place[of_row]
         order = np.argsort(of_row, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(of_row[order])) + 1):
             pattern = patterns[of_row[rows[0]]]

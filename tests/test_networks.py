@@ -1,0 +1,704 @@
+"""Belief networks: beside a slow twin that enumerates, beside pyAgrum, and at the edges."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import banbury as bb
+import naive_networks as naive
+from banbury import errors
+from banbury.networks import Pairs, scoring
+
+SPRINKLER = {
+    "cloudy": {True: 0.5, False: 0.5},
+    "sprinkler": {True: {True: 0.1, False: 0.9}, False: {True: 0.5, False: 0.5}},
+    "rain": {True: {True: 0.8, False: 0.2}, False: {True: 0.2, False: 0.8}},
+    "wet": {
+        (True, True): {True: 0.99, False: 0.01},
+        (True, False): {True: 0.9, False: 0.1},
+        (False, True): {True: 0.9, False: 0.1},
+        (False, False): {True: 0.0, False: 1.0},
+    },
+}
+SPRINKLER_PARENTS = {"sprinkler": ["cloudy"], "rain": ["cloudy"], "wet": ["sprinkler", "rain"]}
+
+ASIA_YES: dict[str, Any] = {  # P(yes), by the parents' values
+    "asia": 0.01,
+    "smoking": 0.5,
+    "tuberculosis": {"yes": 0.05, "no": 0.01},
+    "cancer": {"yes": 0.1, "no": 0.01},
+    "bronchitis": {"yes": 0.6, "no": 0.3},
+    "either": {("yes", "yes"): 1.0, ("yes", "no"): 1.0, ("no", "yes"): 1.0, ("no", "no"): 0.0},
+    "xray": {"yes": 0.98, "no": 0.05},
+    "dyspnoea": {("yes", "yes"): 0.9, ("yes", "no"): 0.8, ("no", "yes"): 0.7, ("no", "no"): 0.1},
+}
+ASIA_PARENTS = {
+    "tuberculosis": ["asia"],
+    "cancer": ["smoking"],
+    "bronchitis": ["smoking"],
+    "either": ["cancer", "tuberculosis"],
+    "xray": ["either"],
+    "dyspnoea": ["bronchitis", "either"],
+}
+
+# The shape of ALARM (Beinlich and others, 1989), which watches patients under anaesthesia: nodes, how many values each has,
+# and parents. Its tables are made up here.
+ALARM = """HYP 2; LVF 2; LVV 3 HYP LVF; STKV 3 HYP LVF; HIST 2 LVF; CVP 3 LVV; PCWP 3 LVV; APL 2; TPR 3 APL; ANES 2; PMB 2; INT 3;
+    KINK 2; DISC 2; MVS 3; VMCH 4 MVS; VTUB 4 DISC VMCH; PRSS 4 INT KINK VTUB; VLNG 4 INT KINK VTUB; VALV 4 INT VLNG;
+    MINV 4 INT VLNG; ACO2 3 VALV; ECO2 4 ACO2 VLNG; FIO2 2; PVS 3 FIO2 VALV; SHNT 2 INT PMB; SAO2 3 PVS SHNT; PAP 3 PMB;
+    CCHL 2 ACO2 ANES SAO2 TPR; HR 3 CCHL; CO 3 HR STKV; BP 3 CO TPR; ERLO 2; HRBP 3 ERLO HR; ERCA 2; HREK 3 ERCA HR;
+    HRSA 3 ERCA HR"""
+
+
+def alarm() -> bb.BeliefNetwork:
+    rng = np.random.default_rng(0)
+    nodes = {words[0]: (int(words[1]), words[2:]) for words in (line.split() for line in ALARM.split(";"))}
+    sizes = {name: size for name, (size, _) in nodes.items()}
+    tables = {
+        name: np.moveaxis(rng.dirichlet(np.ones(size), [sizes[p] for p in above]), -1, 0)
+        for name, (size, above) in nodes.items()
+    }
+    values = {name: [f"v{k}" for k in range(size)] for name, size in sizes.items()}
+    return bb.BeliefNetwork.from_tables(tables, {name: above for name, (_, above) in nodes.items()}, values=values)
+
+
+def yes_no(share: float) -> dict[str, float]:
+    return {"yes": share, "no": 1.0 - share}
+
+
+def asia() -> bb.BeliefNetwork:
+    tables = {
+        node: yes_no(share) if isinstance(share, float) else {cell: yes_no(p) for cell, p in share.items()}
+        for node, share in ASIA_YES.items()
+    }
+    return bb.BeliefNetwork.from_tables(tables, ASIA_PARENTS)
+
+
+def sprinkler() -> bb.BeliefNetwork:
+    return bb.BeliefNetwork.from_tables(SPRINKLER, SPRINKLER_PARENTS)
+
+
+# Beside pyAgrum ------------------------------------------------------------------------------------------------------
+
+
+def peer(network: bb.BeliefNetwork) -> Any:
+    """The same network in pyAgrum."""
+    gum = pytest.importorskip("pyagrum")
+    made = gum.BayesNet()
+    for node, values in network.values.items():
+        made.add(gum.LabelizedVariable(node, node, [str(value) for value in values]))
+    for parent, child in network.edges:
+        made.addArc(parent, child)
+    for node in network.nodes:
+        made.cpt(node)[:] = as_theirs(network, node, made.cpt(node).names)
+    return made
+
+
+def as_theirs(network: bb.BeliefNetwork, node: str, names: Any) -> Any:
+    """A table with pyAgrum's axes, the last of which is the first of its names."""
+    mine = [node, *network.parents[node]]
+    return np.ascontiguousarray(network.tables[node].transpose([mine.index(name) for name in reversed(names)]))
+
+
+def asked(made: Any, node: str, evidence: dict[str, Any]) -> list[float]:
+    import pyagrum as gum
+
+    engine = gum.LazyPropagation(made)
+    engine.setEvidence(evidence)
+    engine.makeInference()
+    return engine.posterior(node).tolist()
+
+
+@pytest.mark.parametrize("made", [sprinkler, asia, alarm])
+def test_every_answer_is_pyagrums(made):
+    network = made()
+    other = peer(network)
+    rng = np.random.default_rng(1)
+    world = network.sample(1, seed=3)
+    for node in network.nodes:
+        shown = [name for name in network.nodes if name != node and rng.random() < 0.3]
+        evidence = {name: world[name][0].item() for name in shown}
+        expected = asked(other, node, {name: str(value) for name, value in evidence.items()})
+        assert list(network.query(node).values()) == pytest.approx(asked(other, node, {}), abs=1e-9)
+        assert list(network.query(node, evidence).values()) == pytest.approx(expected, abs=1e-9)
+
+
+def test_sets_of_values_and_soft_evidence_are_pyagrums():
+    network = alarm()
+    other = peer(network)
+    soft = {"BP": {"v0": 0.2, "v1": 0.7, "v2": 0.1}, "HRBP": ["v1", "v2"], "CVP": "v1"}
+    expected = asked(other, "LVF", {"BP": [0.2, 0.7, 0.1], "HRBP": [0, 1, 1], "CVP": "v1"})
+    assert list(network.query("LVF", soft).values()) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_shape_of_alarm_is_known():
+    network = alarm()
+    assert (len(network.nodes), len(network.edges), network.n_parameters) == (37, 46, 509)
+
+
+def test_smoothed_tables_are_pyagrums():
+    gum = pytest.importorskip("pyagrum")
+    rows = pd.DataFrame(asia().sample(500, seed=0))
+    mine = bb.BeliefNetwork.count(rows, ASIA_PARENTS)
+    template = peer(asia())
+    learner = gum.BNLearner(rows, template)
+    learner.useSmoothingPrior(1)
+    learned = learner.learnParameters(template.dag())
+    for node in mine.nodes:
+        theirs = learned.cpt(node)
+        np.testing.assert_allclose(as_theirs(mine, node, theirs.names), theirs[:], atol=1e-9)
+
+
+# Beside enumeration --------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> bb.BeliefNetwork:
+    """A few nodes, each with some of those before it as parents; some shares are zero."""
+    n = draw(st.integers(1, 5))
+    names = [f"n{k}" for k in range(n)]
+    sizes = [draw(st.integers(1, 3)) for _ in names]
+    parents = {
+        name: draw(st.lists(st.sampled_from(names[:k]), unique=True, max_size=3)) if k else []
+        for k, name in enumerate(names)
+    }
+    tables = {}
+    for k, name in enumerate(names):
+        shape = (sizes[k], *(sizes[names.index(p)] for p in parents[name]))
+        weights = np.array(
+            draw(st.lists(st.integers(0, 4), min_size=math.prod(shape), max_size=math.prod(shape))), dtype=float
+        )
+        weights = weights.reshape(shape)
+        weights[0] += weights.sum(axis=0) == 0
+        tables[name] = weights / weights.sum(axis=0)
+    values = {name: list(range(size)) for name, size in zip(names, sizes, strict=True)}
+    return bb.BeliefNetwork.from_tables(tables, parents, values=values)
+
+
+def in_words(network: bb.BeliefNetwork) -> naive.Tables:
+    """Its tables, as the slow twin has them."""
+    tables: dict[str, dict[tuple[Any, ...], dict[Any, float]]] = {}
+    for node, table in network.tables.items():
+        above = [network.values[parent] for parent in network.parents[node]]
+        tables[node] = {}
+        for cell in np.ndindex(*map(len, above)):
+            key = tuple(values[k] for values, k in zip(above, cell, strict=True))
+            tables[node][key] = {value: float(table[(k, *cell)]) for k, value in enumerate(network.values[node])}
+    return tables
+
+
+@st.composite
+def evidence_about(draw: st.DrawFn, network: bb.BeliefNetwork) -> tuple[dict[str, Any], dict[str, dict[Any, float]]]:
+    """What is known of some nodes, as a user says it and as weights of values."""
+    said: dict[str, Any] = {}
+    weights: dict[str, dict[Any, float]] = {}
+    for node in draw(st.lists(st.sampled_from(network.nodes), unique=True)):
+        values = network.values[node]
+        kind = draw(st.sampled_from(["value", "set", "soft", "nothing"]))
+        if kind == "nothing":
+            said[node] = None
+        elif kind == "value":
+            said[node] = draw(st.sampled_from(values))
+            weights[node] = {said[node]: 1.0}
+        elif kind == "set":
+            said[node] = draw(st.sets(st.sampled_from(values), min_size=1))
+            weights[node] = dict.fromkeys(said[node], 1.0)
+        else:
+            said[node] = {value: draw(st.integers(0, 3)) / 3 for value in values}
+            weights[node] = said[node]
+    return said, weights
+
+
+@given(st.data())
+def test_elimination_is_enumeration(data):
+    network = data.draw(networks())
+    said, weights = data.draw(evidence_about(network))
+    of = data.draw(st.lists(st.sampled_from(network.nodes), unique=True, min_size=1, max_size=2))
+    about = network.values, network.parents, in_words(network)
+    probability = naive.evidence(*about, weights)
+    assert math.exp(network.log_evidence(said)) == pytest.approx(probability, abs=1e-12)
+    expected = naive.query(of, *about, weights)
+    if expected is None:
+        with pytest.raises(errors.ImpossibleEvidence):
+            network.query(of, said)
+    else:
+        found = network.query(of, said)
+        assert found == pytest.approx(expected, abs=1e-9)
+        assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
+        one = network.query(of[0], said)
+        assert all(0.0 <= share <= 1.0 for share in one.values())
+        assert one == pytest.approx({k: sum(v for key, v in expected.items() if key[0] == k) for k in one}, abs=1e-9)
+
+
+@given(st.data())
+def test_rows_are_answered_as_questions_are(data):
+    """Missing values, values never counted aside, and columns that are not there are summed out exactly."""
+    network = data.draw(networks())
+    n_rows = data.draw(st.integers(1, 6))
+    some = {
+        node: data.draw(st.lists(st.sampled_from([None, *values]), min_size=n_rows, max_size=n_rows))
+        for node, values in network.values.items()
+        if node == network.nodes[0] or data.draw(st.booleans())
+    }
+    of = data.draw(st.sampled_from(network.nodes))
+    rows = [{node: column[k] for node, column in some.items()} for k in range(n_rows)]
+    likelihoods = network.log_likelihood(some)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bb.BanburyWarning)
+        posteriors = network.posterior(some, of=of)
+    assert np.all(np.isfinite(posteriors))
+    np.testing.assert_allclose(posteriors.sum(axis=1), 1.0, atol=1e-12)
+    for row, likelihood, posterior in zip(rows, likelihoods, posteriors, strict=True):
+        assert math.exp(likelihood) == pytest.approx(math.exp(network.log_evidence(row)), abs=1e-12)
+        rest = {node: value for node, value in row.items() if node != of}
+        if network.log_evidence(rest) > -math.inf:
+            assert posterior == pytest.approx(list(network.query(of, rest).values()), abs=1e-9)
+        else:
+            assert posterior == pytest.approx(list(network.query(of).values()), abs=1e-9)
+
+
+def test_many_patterns_of_missing_values_are_answered_exactly(monkeypatch):
+    network = asia()
+    rng = np.random.default_rng(5)
+    drawn = pd.DataFrame(network.sample(300, seed=2))
+    rows = drawn.mask(rng.random(drawn.shape) < 0.4)
+    together = network.posterior(rows, of="cancer")
+    monkeypatch.setattr(scoring, "MOST_PATTERNS", 10_000)
+    monkeypatch.setattr(scoring, "FEW_ROWS", 1)
+    np.testing.assert_allclose(network.posterior(rows, of="cancer"), together, atol=1e-12)
+    monkeypatch.setattr(scoring, "MOST_AT_ONCE", 1)
+    np.testing.assert_allclose(network.posterior(rows[:40], of="cancer"), together[:40], atol=1e-12)
+
+
+# Counting ------------------------------------------------------------------------------------------------------------
+
+COLUMNS = {"a": ["x", "y", "z"], "b": ["p", "q"], "c": ["m", "n"], "d": ["k", "l"]}
+STRUCTURES = [
+    {"a": []},
+    {"b": ["a"], "c": ["a", "b"]},
+    {"a": ["d"], "b": ["d"], "c": ["d", "a"]},
+    {"d": ["a", "b", "c"]},
+]
+
+
+@st.composite
+def tables(draw: st.DrawFn, least: int = 1, gaps: bool = True) -> dict[str, list[Any]]:
+    n = draw(st.integers(least, 25))
+    kinds = {name: st.sampled_from([*values, None] if gaps else values) for name, values in COLUMNS.items()}
+    return {name: draw(st.lists(kind, min_size=n, max_size=n)) for name, kind in kinds.items()}
+
+
+def cut(table: dict[str, list[Any]], start: int, stop: int | None = None) -> dict[str, list[Any]]:
+    return {name: column[start:stop] for name, column in table.items()}
+
+
+FAMILIES = {name: bb.Categorical(values=values) for name, values in COLUMNS.items()}
+
+
+@given(tables(), st.sampled_from(STRUCTURES), st.sampled_from([0.0, 0.5, 1.0]))
+def test_tables_are_the_shares_of_rows(table, parents, alpha):
+    network = bb.BeliefNetwork.count(
+        table, parents, features=FAMILIES, alpha=alpha or 1.0, how="mean" if alpha else "mle"
+    )
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    values = {node: network.values[node] for node in network.nodes}
+    expected = naive.counted(rows, values, network.parents, alpha)
+    found = in_words(network)
+    for node in network.nodes:
+        for cell, shares in expected[node].items():
+            assert found[node][cell] == pytest.approx(shares, abs=1e-12)
+
+
+@given(tables(least=2), st.sampled_from(STRUCTURES), st.data())
+def test_networks_of_parts_add_up_and_subtract(table, parents, data):
+    whole = bb.BeliefNetwork.count(table, parents, features=FAMILIES)
+    at = data.draw(st.integers(1, len(table["a"]) - 1))
+    first, second = (
+        bb.BeliefNetwork.count(part, parents, features=FAMILIES) for part in (cut(table, 0, at), cut(table, at))
+    )
+    assert first + second == whole == second + first
+    assert whole - second == first and sum([first, second]) == whole
+    assert whole.count_more(cut(table, at)) == second
+    assert whole * 2 == whole + whole
+    assert bb.BeliefNetwork.count([cut(table, 0, at), cut(table, at)], parents, features=FAMILIES) == whole
+    assert bb.BeliefNetwork.count(table, parents, features=FAMILIES, weights=[2] * len(table["a"])) == whole * 2
+
+
+def test_values_may_come_and_go_with_rows():
+    one = bb.BeliefNetwork.count({"sky": ["sun", "rain"], "coat": ["no", "yes"]}, {"coat": ["sky"]})
+    more = one.count_more({"sky": ["hail", "sun"], "coat": ["thick", "no"]})
+    both = one + more
+    assert both.values == {"sky": ("hail", "rain", "sun"), "coat": ("no", "thick", "yes")}
+    assert (both - more).values == one.values and both - more == one
+
+
+def test_a_weight_of_zero_is_no_row():
+    rows = {"sky": ["sun", "rain", "hail"], "coat": ["no", "yes", "thick"]}
+    light = bb.BeliefNetwork.count(rows, {"coat": ["sky"]}, weights=[1, 1, 0])
+    assert light == bb.BeliefNetwork.count(cut(rows, 0, 2), {"coat": ["sky"]})
+    assert light.n_rows == 2
+
+
+def test_bic_and_parameters_by_hand():
+    network = bb.BeliefNetwork.count({"a": [True, True, True, False], "b": [True, True, False, False]}, {"b": ["a"]})
+    assert (network.n_rows, network.n_parameters) == (4, 3)
+    log_likelihood = 3 * math.log(3 / 4) + math.log(1 / 4) + 2 * math.log(2 / 3) + math.log(1 / 3)
+    assert network.bic == pytest.approx(-2 * log_likelihood + 3 * math.log(4))
+    same = network.estimate(how="mle").log_likelihood({"a": [True, True, True, False], "b": [True, True, False, False]})
+    assert same.sum() == pytest.approx(log_likelihood)
+
+
+def test_counts_are_estimated_anew_without_a_recount():
+    network = bb.BeliefNetwork.count(bb.datasets.play_tennis(), {"play": ["outlook"]})
+    assert network.estimate("mle").query("play", {"outlook": "overcast"}) == {"no": 0.0, "yes": 1.0}
+    assert network.estimate(alpha=2).query("play", {"outlook": "overcast"}) == pytest.approx({"no": 0.25, "yes": 0.75})
+    assert network.estimate("map", alpha=2).query("play", {"outlook": "overcast"})["yes"] == pytest.approx(5 / 6)
+    drawn = [network.estimate("gibbs", seed=seed).query("play")["yes"] for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_numbers_are_cut_into_bins_and_asked_for_by_number():
+    rng = np.random.default_rng(0)
+    low, high = rng.normal(0, 1, 500), rng.normal(10, 1, 500)
+    rows = {"x": np.concatenate([low, high]), "kind": ["low"] * 500 + ["high"] * 500, "n": np.arange(1000) % 3}
+    network = bb.BeliefNetwork.count(rows, {"x": ["kind"], "kind": [], "n": []}, bins=4)
+    assert network.query("kind", {"x": 9.5})["high"] > 0.99 and network.query("kind", {"x": -1e9})["low"] > 0.99
+    assert len(network.values["x"]) == 4 and network.values["n"] == ("below 0.5", "0.5 to 1.5", "1.5 and above")
+    drawn = network.sample(2000, seed=1)
+    assert set(drawn["n"].tolist()) == {0, 1, 2}
+    assert low.min() <= drawn["x"].min() and drawn["x"].max() <= high.max()
+    again = network.count_more({**drawn, "x": drawn["x"]})
+    assert again.query("kind", {"x": 9.5})["high"] > 0.99
+    as_they_are = bb.BeliefNetwork.count(rows, {"n": ["kind"]}, features={"n": "categorical"})
+    assert as_they_are.values["n"] == (0, 1, 2)
+    grid = bb.BeliefNetwork.count(rows, {"x": ["kind"]}, features={"x": bb.Histogram(start=0, width=5)})
+    assert grid.values["x"][0] == "below 0" and grid.values["x"][-1] == "10 and above"
+
+
+def test_a_file_is_counted_as_a_frame_is(tmp_path):
+    frame = pd.DataFrame(bb.datasets.play_tennis())
+    frame.to_csv(tmp_path / "days.csv", index=False)
+    parents = {"play": ["outlook", "wind"]}
+    assert bb.BeliefNetwork.count(tmp_path / "days.csv", parents) == bb.BeliefNetwork.count(frame, parents)
+
+
+def test_samples_have_the_networks_frequencies():
+    network = sprinkler()
+    rows = network.sample(40_000, seed=4)
+    counted = bb.BeliefNetwork.count(rows, SPRINKLER_PARENTS, how="mle")
+    for node in network.nodes:
+        assert counted.query(node) == pytest.approx(network.query(node), abs=0.012)
+        assert counted.query(node, {"cloudy": True}) == pytest.approx(network.query(node, {"cloudy": True}), abs=0.015)
+    again = network.sample(40_000, seed=4)
+    assert all(np.array_equal(rows[node], again[node]) for node in rows)
+    assert network.sample(0)["wet"].shape == (0,)
+
+
+def test_nothing_underflows_however_long_the_chain():
+    rng = np.random.default_rng(0)
+    n = 800
+    shares = {f"x{k}": rng.dirichlet([1, 1, 1], 3).T if k else rng.dirichlet([1, 1, 1]) for k in range(n)}
+    parents = {f"x{k}": [f"x{k - 1}"] for k in range(1, n)}
+    network = bb.BeliefNetwork.from_tables(shares, parents, values={node: ["a", "b", "c"] for node in shares})
+    shown = {f"x{k}": "a" for k in range(1, n, 2)}
+    forward = shares["x0"].copy()  # by hand, step by step, in logarithms
+    log_scale = 0.0
+    for k in range(1, n):
+        forward = shares[f"x{k}"] @ forward
+        if k % 2:
+            forward = forward * [1, 0, 0]
+        log_scale += math.log(forward.sum())
+        forward = forward / forward.sum()
+    assert network.log_evidence(shown) == pytest.approx(log_scale, rel=1e-9)
+    assert log_scale < -300
+    assert network.log_likelihood({node: [value] for node, value in shown.items()}) == pytest.approx(
+        [log_scale], rel=1e-9
+    )
+    assert sum(network.query("x400", shown).values()) == pytest.approx(1.0)
+
+
+# TAN -----------------------------------------------------------------------------------------------------------------
+
+
+@given(tables(least=3))
+def test_the_tree_is_the_best_of_all_trees(table):
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True) if row[3] is not None]
+    columns = [name for name in "abc" if len({row[name] for row in rows} - {None}) > 1]
+    if len(columns) < 3:
+        return
+    pairs = Pairs.count(table, "d", dict.fromkeys("abc", "categorical"), 10, None, "skip", 1, {})
+    names = [variable.name for variable in pairs.features]
+    weights = {
+        frozenset(pair): naive.information(rows, *pair, "d") if _both(rows, *pair) else 0.0
+        for pair in combinations(columns, 2)
+    }
+    for a, b, bits in pairs.weighed(None):
+        assert bits == pytest.approx(weights[frozenset((names[a], names[b]))], abs=1e-9)
+    tree = [frozenset((names[b], names[a])) for b, a in enumerate(pairs.tree(None)) if a is not None]
+    best = max(sum(weights[frozenset(edge)] for edge in edges) for edges in naive.spanning_trees(columns))
+    assert len(tree) == 2 and sum(weights[edge] for edge in tree) == pytest.approx(best, abs=1e-9)
+
+
+def _both(rows: list[dict[str, Any]], a: str, b: str) -> bool:
+    return any(row[a] is not None and row[b] is not None for row in rows)
+
+
+@given(tables(least=2), st.data())
+def test_pairs_of_parts_add_up_and_subtract(table, data):
+    table["d"] = ["k" if label is None else label for label in table["d"]]
+    at = data.draw(st.integers(1, len(table["d"]) - 1))
+
+    def counted(rows: Any) -> Pairs:
+        return Pairs.count(rows, "d", FAMILIES_BUT_TARGET, 10, None, "skip", 1, {})
+
+    whole, first, second = counted(table), counted(cut(table, 0, at)), counted(cut(table, at))
+    for found in (first + second, counted([cut(table, 0, at), cut(table, at)])):
+        assert found.target == whole.target and found.features == whole.features
+        assert all(a.same(b) for a, b in zip(found._all(), whole._all(), strict=True))
+    left = whole - second
+    assert left.target == first.target
+    assert all(a.same(b) for a, b in zip(left._all(), first._all(), strict=True))
+
+
+FAMILIES_BUT_TARGET = {name: family for name, family in FAMILIES.items() if name != "d"}
+
+
+@given(tables(least=2, gaps=False), st.sampled_from([None, 1.0]), st.sampled_from(["mean", "mle"]))
+def test_a_tan_network_is_the_network_of_its_structure(table, level, how):
+    """Its tables, taken from pairs, are those of counting each node with its parents."""
+    learned = bb.BeliefNetwork.tan(table, "d", level=level, how=how, features=FAMILIES_BUT_TARGET)
+    counted = bb.BeliefNetwork.count(table, learned.parents, how=how, features=FAMILIES_BUT_TARGET)
+    assert learned.nodes[0] == "d" and all(len(above) <= 2 for above in learned.parents.values())
+    for node in learned.nodes[1:]:
+        np.testing.assert_array_equal(learned.tables[node], counted.tables[node])
+    assert learned.count_more(table) == learned
+
+
+@given(
+    st.lists(st.integers(1, 3), min_size=2, max_size=3),
+    st.lists(st.integers(1, 3), min_size=2, max_size=3),
+    st.integers(1, 4),
+)
+def test_without_dependence_tan_is_naive_bayes(left, right, times):
+    """Within each class every value of one column stands beside those of the other in the same shares."""
+    rows = [
+        (f"a{i}", f"b{j}", label)
+        for label, (first, second) in {"no": (left, right), "yes": (left[::-1], [*right[1:], right[0]])}.items()
+        for i, n in enumerate(first)
+        for j, m in enumerate(second)
+        for _ in range(n * m * times)
+    ]
+    table = dict(zip(("a", "b", "y"), map(list, zip(*rows, strict=True)), strict=True))
+    for how in ("mean", "mle", "map"):
+        network = bb.BeliefNetwork.tan(table, "y", how=how)
+        assert network.edges == [("y", "a"), ("y", "b")]
+        model = bb.estimate(bb.count(table, "y"), how=how)
+        asked_for = {"a": ["a0", "a1", None, "new"], "b": ["b1", None, None, "b0"]}
+        np.testing.assert_allclose(network.posterior(asked_for), model.posterior(asked_for), atol=1e-12)
+        np.testing.assert_allclose(network.log_joint(asked_for), model.log_joint(asked_for), atol=1e-12)
+
+
+def test_what_is_said_twice_is_counted_once():
+    """A column that repeats another pushes naive Bayes to 0 and 1; in the tree it adds nothing."""
+    rng = np.random.default_rng(0)
+    label = rng.random(2000) < 0.5
+    told = np.where(rng.random(2000) < 0.7, label, ~label)
+    rows = {"a": told, "b": told, "c": told, "y": np.where(label, "yes", "no")}
+    alone = bb.estimate(bb.count({"a": told, "y": rows["y"]}, "y")).posterior({"a": [True]})
+    network = bb.BeliefNetwork.tan(rows, "y")
+    seen = {"a": [True], "b": [True], "c": [True]}
+    assert network.edges == [("y", "a"), ("y", "b"), ("a", "b"), ("y", "c"), ("a", "c")]
+    assert network.posterior(seen) == pytest.approx(alone, abs=0.005)
+    assert bb.estimate(bb.count(rows, "y")).posterior(seen)[0, 1] > 0.9 > network.posterior(seen)[0, 1]
+
+
+def test_edges_lead_away_from_the_root():
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, 400)
+    rows = {"a": first, "b": first ^ (rng.random(400) < 0.1), "y": rng.integers(0, 2, 400)}
+    assert ("a", "b") in bb.BeliefNetwork.tan(rows, "y", features="bernoulli").edges
+    assert ("b", "a") in bb.BeliefNetwork.tan(rows, "y", features="bernoulli", root="b").edges
+    with pytest.raises(errors.UnknownColumn, match="no column 'z'"):
+        bb.BeliefNetwork.tan(rows, "y", root="z")
+
+
+@parametrize_with_checks([bb.TANClassifier(), bb.TANClassifier(level=None, how="mle", bins=8)])
+def test_scikit_learns_own_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def mixed(n: int = 400) -> tuple[pd.DataFrame, pd.Series]:
+    rng = np.random.default_rng(3)
+    label = rng.random(n) < 0.4
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40, 10, n) + 15 * label,
+            "ward": rng.choice(["a", "b", "c"], n),
+            "smokes": rng.random(n) < np.where(label, 0.6, 0.3),
+            "beds": rng.integers(1, 5, n),
+        }
+    )
+    frame["old"] = frame["age"] > 50
+    frame = frame.mask(rng.random(frame.shape) < 0.1)
+    return frame, pd.Series(np.where(label, "ill", "well"), name="state")
+
+
+def test_mixed_columns_with_gaps_and_new_categories():
+    X, y = mixed()
+    clf = bb.TANClassifier().fit(X, y)
+    assert clf.classes_.tolist() == ["ill", "well"] and clf.n_features_in_ == 5
+    assert clf.feature_names_in_.tolist() == list(X) and clf.score(X, y) > 0.7
+    edges = {frozenset(edge) for edge in clf.network_.edges}
+    assert frozenset(("age", "old")) in edges
+    X = X.assign(ward="never seen", age=np.nan)
+    shares = clf.predict_proba(X)
+    assert np.all(np.isfinite(shares)) and shares.sum(axis=1) == pytest.approx(1.0)
+    np.testing.assert_allclose(np.exp(clf.predict_log_proba(X)), shares)
+    joint = clf.predict_joint_log_proba(X)
+    np.testing.assert_allclose(shares, np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True), atol=1e-12)
+    assert cross_val_score(clone(clf), *mixed(), cv=3).mean() > 0.7
+    restored = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(restored.predict_proba(X), shares)
+
+
+def test_a_row_the_network_rules_out_gets_the_answer_without_evidence():
+    rows = {"a": ["x", "x", "y", "y"], "y": ["no", "no", "yes", "yes"], "b": ["p", "p", "q", "q"]}
+    network = bb.BeliefNetwork.tan(rows, "y", how="mle")
+    with pytest.warns(bb.BanburyWarning, match="1 row of probability zero"):
+        assert network.posterior({"a": ["x"], "b": ["q"]}).tolist() == [[0.5, 0.5]]
+
+
+def test_one_class_is_certain():
+    network = bb.BeliefNetwork.tan({"a": ["x", "y", "x"], "y": ["only"] * 3}, "y")
+    assert network.posterior({"a": ["x", None]}).tolist() == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("name, least", [("car", 0.05), ("house_votes", 0.03)])
+def test_the_tree_is_right_more_often_where_columns_depend_on_each_other(name, least, request):
+    frame = request.getfixturevalue(name)
+    target = {"car": "class", "house_votes": "party"}[name]
+    X, y = frame.drop(columns=target), frame[target]
+    folds = StratifiedKFold(10, shuffle=True, random_state=0)
+    naive_bayes, tree = (
+        cross_val_score(made, X, y, cv=folds).mean() for made in (bb.NaiveBayesClassifier(), bb.TANClassifier())
+    )
+    assert tree > naive_bayes + least
+
+
+# What is refused -----------------------------------------------------------------------------------------------------
+
+
+def test_a_cycle_is_named():
+    rows = {"a": ["x", "y"], "b": ["x", "y"], "c": ["x", "y"], "d": ["x", "y"]}
+    with pytest.raises(errors.CyclicStructure) as caught:
+        bb.BeliefNetwork.count(rows, {"a": ["c"], "b": ["a"], "c": ["b"], "d": ["a"]})
+    cycle = caught.value.cycle
+    assert cycle[0] == cycle[-1] and set(cycle) == {"a", "b", "c"} and "a → b" in str(caught.value)
+    with pytest.raises(errors.CyclicStructure, match="a → a"):
+        bb.BeliefNetwork.count(rows, {"a": ["a"]})
+
+
+DAYS = bb.datasets.play_tennis()
+TOO_MANY = {"a": {"x": 1.0}, "b": {"x": {"y": 1.0}, "z": {"y": 1.0}}}
+
+
+@pytest.mark.parametrize(
+    "make, kind, words",
+    [
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": ["outlok"]}), errors.UnknownColumn, "Did you mean 'outlook'"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {}), errors.BadSetting, "a mapping from each column"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": ["wind", "wind"]}), errors.BadSetting, "each parent once"),
+        (lambda: bb.BeliefNetwork.count({"a": [], "b": []}, {"a": ["b"]}), errors.EmptyData, "nothing to count"),
+        (lambda: bb.BeliefNetwork.count({"a": [None, None], "b": ["x", "y"]}, {"a": ["b"]}), errors.BadSetting, "no value"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": []}, how="best"), errors.BadSetting, "how"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": []}, alpha=-1), errors.BadSetting, "alpha"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": []}, bins=1), errors.BadSetting, "bins"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": []}, weights=[1]), errors.LengthMismatch, "weights"),
+        (lambda: bb.BeliefNetwork.count({"x": [1.0, math.inf]}, {"x": []}), errors.BadValue, "row 1 of column 'x' is infinite"),
+        (lambda: bb.BeliefNetwork.count({"x": [1.0, 2.0]}, {"x": []}, features="gaussian"), errors.BadSetting, "gaussian"),
+        (lambda: bb.BeliefNetwork.count({"x": ["a text of many words"] * 3}, {"x": []}), errors.BadSetting, "texts"),
+        (lambda: bb.BeliefNetwork.tan(DAYS, "plai"), errors.UnknownColumn, "Did you mean 'play'"),
+        (lambda: bb.BeliefNetwork.tan(DAYS, "play", level=0), errors.BadSetting, "level"),
+        (lambda: bb.BeliefNetwork.tan({"a": ["x", "y"], "y": [None, None]}, "y"), errors.EmptyData, "missing class"),
+        (lambda: bb.BeliefNetwork.tan({"a": [], "y": []}, "y"), errors.EmptyData, "nothing to count"),
+        (lambda: asia().query("smoke"), errors.UnknownColumn, "Did you mean 'smoking'"),
+        (lambda: asia().query([]), errors.BadSetting, "each once"),
+        (lambda: asia().query("asia", {"smoking": "often"}), errors.UnknownValue, "Values: 'no', 'yes'"),
+        (lambda: asia().query("asia", {"smoking": {"yes": -1}}), errors.BadSetting, "smoking"),
+        (lambda: asia().query("asia", ["smoking"]), errors.BadSetting, "a mapping"),
+        (lambda: asia().query("asia", {"either": "no", "cancer": "yes"}), errors.ImpossibleEvidence, "either = 'no', cancer"),
+        (lambda: asia().posterior({"smoking": ["yes"]}), errors.BadSetting, "of="),
+        (lambda: asia().posterior({"other": ["yes"]}, of="asia"), errors.UnknownColumn, "asia"),
+        (lambda: asia().sample(-1), errors.BadSetting, "n"),
+        (lambda: asia() + asia(), errors.BadSetting, "given, not counted"),
+        (lambda: asia().bic, errors.BadSetting, "given, not counted"),
+        (lambda: bb.BeliefNetwork.from_tables({}), errors.BadSetting, "tables"),
+        (lambda: bb.BeliefNetwork.from_tables({"a": {"x": 0.5, "y": 0.6}}), errors.BadSetting, "sum to 1.1"),
+        (lambda: bb.BeliefNetwork.from_tables({"a": [0.5, 0.5]}), errors.BadSetting, "values="),
+        (lambda: bb.BeliefNetwork.from_tables({"a": [0.5, 0.5]}, values={"a": [1, 2, 3]}), errors.BadSetting, "shape"),
+        (lambda: bb.BeliefNetwork.from_tables(TOO_MANY, {"b": ["a"]}), errors.BadSetting, "row too many, for a = 'z'"),
+        (lambda: bb.BeliefNetwork.from_tables({"a": {"x": 1.0}}, {"b": ["a"]}), errors.UnknownColumn, "no column 'b'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(make, kind, words):
+    with pytest.raises(kind, match=words):
+        make()
+
+
+def test_tables_that_would_be_too_large_say_how_large():
+    rows = {name: [f"{name}{k}" for k in range(500)] for name in "abc"}
+    rows["d"] = ["x", "y"] * 250
+    families = dict.fromkeys("abc", "categorical")
+    with pytest.raises(errors.TooManyCells, match=r"250,000,000 cells .* Give it fewer parents"):
+        bb.BeliefNetwork.count(rows, {"d": ["a", "b", "c"]}, features=families)
+    wide = {f"c{k}": [f"v{i}" for i in range(2000)] for k in range(20)}
+    with pytest.raises(errors.TooManyCells, match="pairs of columns"):
+        bb.BeliefNetwork.tan({**wide, "y": [0, 1] * 1000}, "y", features=dict.fromkeys(wide, "categorical"))
+    n = 28
+    shares = {f"x{k}": np.array([0.5, 0.5]) for k in range(n)}
+    network = bb.BeliefNetwork.from_tables(shares, values={node: [0, 1] for node in shares})
+    with pytest.raises(errors.TooManyCells, match="268,435,456 cells"):
+        network.query(list(shares))
+
+
+def test_networks_that_do_not_count_the_same_do_not_add():
+    one = bb.BeliefNetwork.count(DAYS, {"play": ["outlook"]})
+    with pytest.raises(errors.SchemaMismatch, match="nodes"):
+        one + bb.BeliefNetwork.count(DAYS, {"play": ["wind"]})
+    with pytest.raises(errors.SchemaMismatch, match="parents of 'play'"):
+        bb.BeliefNetwork.count(DAYS, {"outlook": [], "play": []}) + one
+    numbers = [bb.BeliefNetwork.count({"x": x}, {"x": []}) for x in ([1.0, 2.0], [3.0, 4.0])]
+    with pytest.raises(errors.SchemaMismatch, match="other edges"):
+        numbers[0] + numbers[1]
+    with pytest.raises(errors.NegativeCount, match="not part of this network"):
+        one - (one + one)
+    with pytest.raises(errors.NotATally):
+        one + 1
+
+
+def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
+    rows = {
+        "words": ["one text of several words", "and another text of words"] * 2,
+        "a": ["x", "y"] * 2,
+        "same": [1] * 4,
+        "y": ["no", "no", "yes", "yes"],
+    }
+    network = bb.BeliefNetwork.tan(rows, "y")
+    assert network.nodes == ("y", "a")
+    assert network.left_out == {"words": "texts, which have no table", "same": "one value only"}
+    assert "left out: words" in repr(network)
