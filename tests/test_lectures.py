@@ -1249,6 +1249,60 @@ def test_add_one_on_the_articles_is_scikit_learns(articles):
     np.testing.assert_allclose(model.log_joint(test[["stems"]]), theirs, rtol=1e-9)
 
 
+# Row 35
+
+
+def alarms() -> dict[str, list[Any]]:
+    """The lectures' table of theft, alarm and earthquake: a row for each cell, with its probability."""
+    yes_no = [True, False]
+    cells = [(theft, alarm, quake) for theft in yes_no for alarm in yes_no for quake in yes_no]
+    columns = dict(zip(("theft", "alarm", "quake"), map(list, zip(*cells, strict=True)), strict=True))
+    return {**columns, "share": [0.01, 0.08, 0.001, 0.009, 0.01, 0.09, 0.01, 0.79]}
+
+
+def test_an_earthquake_hardly_explains_the_alarm_away(figure):
+    """In this table earthquakes and theft are not independent, so the network has an edge between them too."""
+    network = bb.BeliefNetwork.count(
+        alarms(), {"quake": ["theft"], "alarm": ["theft", "quake"]}, weights="share", how="mle"
+    )
+    assert network.query("alarm")[True] == pytest.approx(0.19) and network.query("theft")[True] == pytest.approx(0.1)
+    quake, no_quake = (network.query("theft", {"alarm": True, "quake": shook})[True] for shook in (True, False))
+    assert quake == pytest.approx(0.5, rel=1e-12) and no_quake == pytest.approx(8 / 17, rel=1e-12)
+    figure(
+        35,
+        "belief networks: P(theft | alarm, earthquake) and P(theft | alarm, no earthquake) from the table of all three",
+        "none; by hand .01/.02 and .08/.17",
+        f"{quake:.4f} and {no_quake:.4f}",
+        'network.query("theft", {"alarm": True, "quake": False})',
+    )
+    apart = bb.BeliefNetwork.count(alarms(), {"alarm": ["theft", "quake"]}, weights="share", how="mle")
+    # P(theft) P(alarm | theft, quake) beside the same of no theft: without the edge the earthquake does explain it.
+    joint = np.array([0.1 * 0.01 / 0.011, 0.9 * 0.01 / 0.02])
+    assert apart.query("theft", {"alarm": True, "quake": True})[True] == pytest.approx(joint[0] / joint.sum())
+
+
+def test_a_tree_helps_where_columns_depend_on_each_other(car, house_votes, figure):
+    found = []
+    for frame, target in ((car, "class"), (house_votes, "party")):
+        rows, labels = frame.drop(columns=target), frame[target].to_numpy()
+        right = {"naive": 0, "tree": 0}
+        for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(rows, labels):
+            for name, made in (("naive", bb.NaiveBayesClassifier()), ("tree", bb.TANClassifier())):
+                answers = made.fit(rows.iloc[train], labels[train]).predict(rows.iloc[test])
+                right[name] += int(np.sum(answers == labels[test]))
+        bits = sum(pair.bits for pair in bb.diagnose(frame, target=target, most=1000).pairs)
+        found.append((bits, right["naive"] / len(labels), right["tree"] / len(labels)))
+        assert bits > 0.1 and right["tree"] > right["naive"] + 0.03 * len(labels)
+    (cars, *of_cars), (votes, *of_votes) = found
+    figure(
+        35,
+        "TAN against naive Bayes on cars and on sixteen votes of 1984, by 10 folds; bits of dependence of all pairs",
+        "none",
+        f"{of_cars[1]:.1%} : {of_cars[0]:.1%} ({cars:.2f} bits), {of_votes[1]:.1%} : {of_votes[0]:.1%} ({votes:.2f} bits)",
+        "bb.TANClassifier().fit(rows, labels)",
+    )
+
+
 # Row 37
 
 
