@@ -13,7 +13,7 @@ from benchmarks import machine, report
 from benchmarks.measure import Figure, Setting, Task, WrongAnswer, measured, say
 
 BENCHMARKS = "gaussian categorical bernoulli mixed text files selection drop_in tiny threads memory kernels".split()
-ONLY_WHEN_NAMED = ["many_classes", "bigfile"]
+ONLY_WHEN_NAMED = ["many_classes", "bigfile", "networks"]
 
 
 def figures(name: str, setting: Setting) -> Iterator[Figure]:

@@ -16,6 +16,11 @@ UNSET = "BANBURY_DATA is unset: it names the folder of public data sets"
 ADULT = """age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain
     capital_loss hours_per_week native_country income""".split()
 INCOME = ADULT[-1]
+MUSHROOM = """class cap_shape cap_surface cap_color bruises odor gill_attachment gill_spacing gill_size gill_color stalk_shape
+    stalk_root stalk_surface_above_ring stalk_surface_below_ring stalk_color_above_ring stalk_color_below_ring veil_type
+    veil_color ring_number ring_type spore_print_color population habitat""".split()
+CAR = "buying maint doors persons lug_boot safety class".split()
+HOUSE_VOTES = ["party", *(f"vote{k}" for k in range(1, 17))]
 
 
 def there(name: str) -> bool:
@@ -46,6 +51,14 @@ def adult() -> Iterator[tuple[Path, Path, dict[str, Any]]]:
         lines = (folder / "adult.test").read_text(encoding="utf-8").splitlines()[1:]  # the first is no row
         test.write_text("".join(f"{line.removesuffix('.')}\n" for line in lines if line), encoding="utf-8")
         yield train, test, {"names": ADULT}
+
+
+def frame(name: str, file: str, names: list[str]) -> Any:
+    """A table as the UCI repository publishes it: no header, ``?`` for missing and nothing else for missing."""
+    import pandas as pd
+
+    with unpacked(name) as folder:
+        return pd.read_csv(folder / file, names=names, skipinitialspace=True, na_values=["?"], keep_default_na=False)
 
 
 def texts(folder: Path) -> tuple[list[str], list[str]]:
