@@ -174,8 +174,30 @@ def density() -> Display:
     return bb.plots.DensityDisplay.from_density(fitted, pair, flowers)
 
 
-ALWAYS = (density, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior)
+def tree() -> Display:
+    with datasets.adult() as (train, _, reading):
+        network = bb.BeliefNetwork.tan(train, target=datasets.INCOME, root="occupation", **reading)
+    return bb.plots.NetworkDisplay.from_network(network)
+
+
+def network() -> Display:
+    parents = {
+        "tuberculosis": ["asia"],
+        "cancer": ["smoking"],
+        "bronchitis": ["smoking"],
+        "either": ["tuberculosis", "cancer"],
+        "xray": ["either"],
+        "dyspnoea": ["either", "bronchitis"],
+    }
+    nodes = {name: above for above in parents.values() for name in above} | parents
+    tables = {name: np.full([2] * (1 + len(parents.get(name, []))), 0.5) for name in nodes}
+    values = {name: ["no", "yes"] for name in nodes}
+    return bb.plots.NetworkDisplay.from_network(bb.BeliefNetwork.from_tables(tables, parents, values=values))
+
+
+ALWAYS = (density, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior, network)
 WITH_DATA = {
+    tree: "adult",
     counts: "adult",
     bars: "adult",
     evidence: "adult",

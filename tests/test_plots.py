@@ -119,6 +119,14 @@ EVERY: dict[str, Callable[[], Display]] = {
     ),
     "bandwidths": lambda: plots.BandwidthDisplay.from_model(kernels(), "x"),
     "posterior": lambda: plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play"),
+    "tree": lambda: plots.NetworkDisplay.from_network(
+        bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
+    ),
+    "network": lambda: plots.NetworkDisplay.from_network(
+        bb.BeliefNetwork.count(
+            bb.datasets.play_tennis(), {"play": ["outlook", "wind", "humidity"], "humidity": ["outlook"]}
+        )
+    ),
 }
 
 
@@ -934,3 +942,34 @@ def test_pictures_that_need_no_data_can_be_drawn_anywhere(
     maker.main([])
     assert {path.stem for path in tmp_path.iterdir()} == {picture.__name__ for picture in maker.ALWAYS}
     assert "BANBURY_DATA is unset" in capsys.readouterr().out
+
+
+# Networks
+
+
+def test_children_stand_to_the_right_of_their_parents_and_nobody_on_another() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"node {k}" for k in range(25)]
+    parents = {node: [str(n) for n in rng.choice(names[:k], min(k, 2), replace=False)] for k, node in enumerate(names)}
+    tables = {node: np.full([2] * (1 + len(above)), 0.5) for node, above in parents.items()}
+    values = {node: [0, 1] for node in names}
+    shown = plots.NetworkDisplay.from_network(bb.BeliefNetwork.from_tables(tables, parents, values=values))
+    assert len(shown.edges) == sum(map(len, parents.values())) and len(set(shown.positions.values())) == 25
+    for parent, child in shown.edges:
+        assert shown.positions[parent][0] < shown.positions[child][0]
+    rows = sorted(shown.positions.values())
+    assert all(a[0] != b[0] or b[1] - a[1] > 0.3 for a, b in pairwise(rows))
+
+
+def test_the_target_of_a_tree_is_named_and_its_edges_are_not_drawn() -> None:
+    network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
+    shown = plots.NetworkDisplay.from_network(network)
+    assert shown.target == "play" and "play" not in shown.positions and len(shown.edges) == 3
+    assert "'play'" in shown.ax_.get_title("left")
+    drawn = {text.get_text() for text in shown.ax_.texts}
+    assert {f"{network.information[edge]:.2f}" for edge in shown.edges} <= drawn
+    with pytest.raises(bb.BanburyError, match="a BeliefNetwork"):
+        plots.NetworkDisplay.from_network(network.tables)  # type: ignore[arg-type]
+    wide = {f"x{k}": {0: 0.5, 1: 0.5} for k in range(151)}
+    with pytest.raises(bb.BanburyError, match="150 nodes at most"):
+        plots.NetworkDisplay(bb.BeliefNetwork.from_tables(wide))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.dependence.information import entropy, shares
 from banbury.distributions import dirichlet
 from banbury.distributions.family import HOWS, Choice, How, check_positive
 from banbury.naive_bayes import check_seed
@@ -306,9 +307,27 @@ class BeliefNetwork:
         for cells in (rows.value for rows in sums.cells):
             within = cells.sum(axis=0, keepdims=True)
             some = cells > 0
-            shares = np.where(some, cells, 1.0) / np.where(some, np.broadcast_to(within, cells.shape), 1.0)
-            log_likelihood += float((cells * np.log(shares)).sum())
+            parts = np.where(some, cells, 1.0) / np.where(some, np.broadcast_to(within, cells.shape), 1.0)
+            log_likelihood += float((cells * np.log(parts)).sum())
         return -2.0 * log_likelihood + self.n_parameters * float(np.log(max(self.n_rows, 1.0)))
+
+    @cached_property
+    def information(self) -> dict[tuple[str, str], float]:
+        """I(parent; node | the node's other parents) of each edge, in bits, in the rows that were counted.
+
+        >>> import banbury as bb
+        >>> network = bb.BeliefNetwork.count({"a": [True, False] * 4, "b": [True, False] * 4}, {"b": ["a"]})
+        >>> network.information
+        {('a', 'b'): 1.0}
+        """
+        found = {}
+        for v, rows in enumerate(self._sums("it has no rows").cells):
+            cells = shares(rows.value)
+            for axis, parent in enumerate(self._parents[v], 1):
+                ways = (cells, cells.sum(axis=0), cells.sum(axis=axis), cells.sum(axis=(0, axis)))
+                all_, above, without, others = (entropy(np.asarray(way)) for way in ways)
+                found[self.nodes[parent], self.nodes[v]] = max(above + without - all_ - others, 0.0)
+        return found
 
     @cached_property
     def tables(self) -> dict[str, Real]:
@@ -365,11 +384,11 @@ class BeliefNetwork:
         highest = joint.max(initial=-np.inf)
         if not np.isfinite(highest):
             raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
-        shares = np.exp(joint - highest)
-        shares = (shares / shares.sum()).reshape(-1)
+        weights = np.exp(joint - highest)
+        probabilities = (weights / weights.sum()).reshape(-1)
         values = [self.variables[k].values for k in keep]
         keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
-        return dict(zip(keys, shares.tolist(), strict=True))
+        return dict(zip(keys, probabilities.tolist(), strict=True))
 
     def log_evidence(self, given: Mapping[str, Any]) -> float:
         """log P(given), −inf where it cannot be; what is given is as in ``query``.

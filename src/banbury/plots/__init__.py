@@ -12,6 +12,7 @@ from banbury.plots.density import DensityDisplay
 from banbury.plots.evidence import EvidenceDisplay
 from banbury.plots.learning import LearningCurveDisplay
 from banbury.plots.likelihood import LikelihoodDisplay
+from banbury.plots.network import NetworkDisplay
 from banbury.plots.nomogram import NomogramDisplay
 from banbury.plots.posterior import PosteriorDisplay
 
@@ -24,6 +25,7 @@ __all__ = [
     "EvidenceDisplay",
     "LearningCurveDisplay",
     "LikelihoodDisplay",
+    "NetworkDisplay",
     "NomogramDisplay",
     "PosteriorDisplay",
 ]
