@@ -119,7 +119,8 @@ def posteriors() -> Iterator[Task]:
         return np.concatenate([engine.posterior(node)[:] for node in asked])
 
     def ours() -> NDArray[np.float64]:
-        return np.concatenate([list(network.query(node, evidence).values()) for node in asked])
+        found = network.posteriors(evidence)
+        return np.concatenate([list(found[node].values()) for node in asked])
 
     yield Task("networks", "all posteriors", what, ours, same_shares, theirs, "pyAgrum")
 

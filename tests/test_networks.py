@@ -134,6 +134,7 @@ def test_every_answer_is_pyagrums(made):
         expected = asked(other, node, {name: str(value) for name, value in evidence.items()})
         assert list(network.query(node).values()) == pytest.approx(asked(other, node, {}), abs=1e-9)
         assert list(network.query(node, evidence).values()) == pytest.approx(expected, abs=1e-9)
+        assert list(network.posteriors(evidence)[node].values()) == pytest.approx(expected, abs=1e-9)
 
 
 def test_sets_of_values_and_soft_evidence_are_pyagrums():
@@ -232,8 +233,9 @@ def test_elimination_is_enumeration(data):
     assert math.exp(network.log_evidence(said)) == pytest.approx(probability, abs=1e-12)
     expected = naive.query(of, *about, weights)
     if expected is None:
-        with pytest.raises(errors.ImpossibleEvidence):
-            network.query(of, said)
+        for ask in (lambda: network.query(of, said), lambda: network.posteriors(said)):
+            with pytest.raises(errors.ImpossibleEvidence):
+                ask()
     else:
         found = network.query(of, said)
         assert found == pytest.approx(expected, abs=1e-9)
@@ -241,6 +243,8 @@ def test_elimination_is_enumeration(data):
         one = network.query(of[0], said)
         assert all(0.0 <= share <= 1.0 for share in one.values())
         assert one == pytest.approx({k: sum(v for key, v in expected.items() if key[0] == k) for k in one}, abs=1e-9)
+        for node, shares in network.posteriors(said).items():
+            assert shares == pytest.approx(network.query(node, said), abs=1e-9)
 
 
 @given(st.data())
@@ -427,7 +431,9 @@ def test_nothing_underflows_however_long_the_chain():
     assert network.log_likelihood({node: [value] for node, value in shown.items()}) == pytest.approx(
         [log_scale], rel=1e-9
     )
-    assert sum(network.query("x400", shown).values()) == pytest.approx(1.0)
+    asked_for = network.query("x400", shown)
+    assert sum(asked_for.values()) == pytest.approx(1.0)
+    assert network.posteriors(shown)["x400"] == pytest.approx(asked_for, abs=1e-9)
 
 
 # TAN -----------------------------------------------------------------------------------------------------------------

@@ -57,6 +57,30 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[in
     return np.asarray(logs + log_scale.reshape(log_scale.shape + (1,) * (len(shape) - log_scale.ndim)))
 
 
+def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> list[Real]:
+    """Of each factor the product of all others, summed over what the factor has not; each up to a constant of its own.
+
+    It is the derivative of the sum of products, found by going back along the path that leads to it.
+    """
+    tape = [_scaled(factor)[0] for factor in factors]
+    alive, steps = list(range(len(tape))), []
+    for step in _path([each.scope for each in tape], (), sizes):
+        taken = [alive[at] for at in step]
+        alive = [each for each in alive if each not in taken]
+        needed = {name for each in alive for name in tape[each].scope}
+        steps.append((len(tape), taken))
+        alive.append(len(tape))
+        tape.append(_scaled(_product([tape[each] for each in taken], needed))[0])
+    rest = {each: Factor(tape[each].scope, np.ones_like(tape[each].table)) for each in alive}
+    for made, taken in reversed(steps):
+        above = rest.pop(made)
+        for one in taken:
+            others = [above, *(tape[each] for each in taken if each != one)]
+            scope = tape[one].scope
+            rest[one] = _scaled(_product(others, set(scope), scope, sizes))[0]
+    return [rest[each].table for each in range(len(factors))]
+
+
 def _path(scopes: Sequence[tuple[int, ...]], keep: tuple[int, ...], sizes: Mapping[int, int]) -> list[tuple[int, ...]]:
     """Which tables are multiplied, step by step; raises where one of the products would be too large."""
     if len(scopes) < 2:

@@ -21,7 +21,7 @@ from banbury.naive_bayes import check_seed
 from banbury.networks.counting import Sums, counted
 from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
-from banbury.networks.scoring import Scorer, queried
+from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import BINS, MISSING, Places, Variable, kind_of_values, settled
 from banbury.readers import Batch, n_threads, read
@@ -389,6 +389,24 @@ class BeliefNetwork:
         values = [self.variables[k].values for k in keep]
         keys: Iterable[Any] = values[0] if isinstance(of, str) else product(*values)
         return dict(zip(keys, probabilities.tolist(), strict=True))
+
+    def posteriors(self, given: Mapping[str, Any] | None = None) -> dict[str, dict[Any, float]]:
+        """P(value | given) of every node at once; what is given is as in ``query``.
+
+        >>> import banbury as bb
+        >>> shares = {"a": {0: 0.5, 1: 0.5}, "b": {0: {0: 1.0, 1: 0.0}, 1: {0: 0.5, 1: 0.5}}}
+        >>> coins = bb.BeliefNetwork.from_tables(shares, {"b": ["a"]})
+        >>> coins.posteriors({"b": 1})
+        {'a': {0: 0.0, 1: 1.0}, 'b': {0: 0.0, 1: 1.0}}
+        """
+        evidence = self._evidence(given)
+        found = {}
+        for variable, weights in zip(self.variables, marginals(self._scorer, evidence), strict=True):
+            whole = weights.sum()
+            if not whole > 0:
+                raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
+            found[variable.name] = dict(zip(variable.values, (weights / whole).tolist(), strict=True))
+        return found
 
     def log_evidence(self, given: Mapping[str, Any]) -> float:
         """log P(given), −inf where it cannot be; what is given is as in ``query``.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.distributions.dirichlet import log
-from banbury.networks.elimination import ROW, Factor, eliminated
+from banbury.networks.elimination import ROW, Factor, eliminated, products_of_others
 from banbury.networks.structure import ancestors
 from banbury.networks.variables import MISSING, UNSEEN, Places
 
@@ -155,19 +155,37 @@ def _lifted(v: int, logs: Real, n_rows: int) -> tuple[Factor, Real]:
 def queried(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:
     """log P(keep, evidence), with an axis for each kept variable; evidence weighs each value of a variable."""
     needed = ancestors({*keep, *evidence}, scorer.parents)
-    factors = []
-    for v in needed:
-        scope, table = (v, *scorer.parents[v]), scorer.tables[v]
-        for each in scope:
-            if (
-                each in evidence and each not in keep and np.count_nonzero(evidence[each]) == 1
-            ):  # one value: the axis goes
-                at = int(np.flatnonzero(evidence[each])[0])
-                table = np.take(table, at, axis=scope.index(each))
-                scope = tuple(other for other in scope if other != each)
-        factors.append(Factor(scope, table))
-    factors += [Factor((v,), weights) for v, weights in evidence.items() if v in keep or np.count_nonzero(weights) != 1]
-    constant = sum(
-        float(log(weights.max())) for v, weights in evidence.items() if v not in keep and np.count_nonzero(weights) == 1
-    )
+    known = _certain(evidence, keep)
+    factors = [_given(scorer, v, known) for v in needed]
+    factors += [Factor((v,), weights) for v, weights in evidence.items() if v not in known]
+    constant = sum(float(log(evidence[v].max())) for v in known)
     return np.asarray(eliminated(factors, keep, dict(enumerate(scorer.sizes))) + constant)
+
+
+def marginals(scorer: Scorer, evidence: Mapping[int, Real]) -> list[Real]:
+    """P(value, evidence) of every variable, each up to a constant: all of them for about the price of three."""
+    known = _certain(evidence, ())
+    factors = [_given(scorer, v, known) for v in range(len(scorer.sizes))]
+    soft = [Factor((v,), weights) for v, weights in evidence.items() if v not in known]
+    rest = products_of_others([*factors, *soft], dict(enumerate(scorer.sizes)))
+    found = []
+    for v, (factor, others) in enumerate(zip(factors, rest, strict=False)):
+        joint = factor.table * others
+        if v in known:
+            found.append(np.where(np.arange(scorer.sizes[v]) == known[v], joint.sum(), 0.0))
+        else:
+            found.append(joint.sum(axis=tuple(range(1, joint.ndim))))  # a variable's own axis is its table's first
+    return found
+
+
+def _certain(evidence: Mapping[int, Real], keep: tuple[int, ...]) -> dict[int, int]:
+    """The variables of which one value is left, and its number."""
+    single = (v for v, weights in evidence.items() if v not in keep and np.count_nonzero(weights) == 1)
+    return {v: int(np.flatnonzero(evidence[v])[0]) for v in single}
+
+
+def _given(scorer: Scorer, v: int, known: Mapping[int, int]) -> Factor:
+    """A variable's table without the axes of what is known."""
+    scope = (v, *scorer.parents[v])
+    table = scorer.tables[v][tuple(known.get(each, slice(None)) for each in scope)]
+    return Factor(tuple(each for each in scope if each not in known), table)
