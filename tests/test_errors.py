@@ -120,6 +120,20 @@ def raised(problem: Exception) -> None:
     raise problem
 
 
+TWO_WORDS = {"x": ["u", "v", "u"], "z": ["s", "t", "t"], "y": ["a", "b", "b"]}
+
+
+def network() -> bb.BeliefNetwork:
+    return bb.BeliefNetwork.count(TWO_WORDS, {"x": ["z"], "y": ["z"]})
+
+
+def many_values(n_columns: int = 3) -> dict[str, list[str]]:
+    """Columns in which no two rows agree, and two in which every other one does."""
+    columns = {chr(ord("a") + k): [f"v{i}" for i in range(800)] for k in range(n_columns)}
+    halves = ["yes", "no"] * 400
+    return {**columns, "d" if n_columns == 3 else "t2": [f"w{i % 8}" for i in range(800)], "t": halves}
+
+
 EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ("unknown_column", lambda _: counted(target="z"), errors.UnknownColumn, ["no column 'z'", "Columns: x, y"]),
     (
@@ -716,6 +730,92 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["row 0 of column 'sky' holds 'sunny'", "features=[...]"],
     ),
     (
+        "cyclic_structure",
+        lambda _: bb.BeliefNetwork.count(TWO_WORDS, {"x": ["z"], "z": ["x"]}),
+        errors.CyclicStructure,
+        ["a cycle", "x → z", "take one of these edges out"],
+    ),
+    (
+        "value_never_seen",
+        lambda _: network().query("x", {"z": "tt"}),
+        errors.UnknownValue,
+        ["'z' has no value 'tt'", "Values: 's', 't'"],
+    ),
+    (
+        "impossible_given",
+        lambda _: network().estimate("mle").query("x", {"x": "u", "z": "s", "y": "b"}),
+        errors.ImpossibleEvidence,
+        ["x = 'u', z = 's', y = 'b'", "probability zero", "how='mean'"],
+    ),
+    (
+        "table_too_large",
+        lambda _: bb.BeliefNetwork.count(many_values(), {"d": ["a", "b", "c"]}, features="categorical"),
+        errors.TooManyCells,
+        ["'d' given its 3 parents", "4,096,000,000 cells", "800 of 'a'", "fewer parents"],
+    ),
+    (
+        "pairs_too_large",
+        lambda _: bb.BeliefNetwork.tan(many_values(20), "t", features="categorical"),
+        errors.TooManyCells,
+        ["pairs of columns", "cells", "800 values", "features={'a': None}"],
+    ),
+    (
+        "elimination_too_large",
+        lambda _: bb.BeliefNetwork.from_tables({f"n{k}": {0: 0.5, 1: 0.5} for k in range(28)}).query(
+            [f"n{k}" for k in range(28)]
+        ),
+        errors.TooManyCells,
+        ["268,435,456 cells", "67,108,864", "fewer variables at once"],
+    ),
+    (
+        "not_in_a_network",
+        lambda _: bb.BeliefNetwork.count(XY, {"y": ["x"]}, features={"x": "gaussian"}),
+        errors.BadSetting,
+        ["column 'x' cannot be a node as gaussian", "bb.Histogram(bins=...)"],
+    ),
+    (
+        "left_out_of_network",
+        lambda _: bb.BeliefNetwork.count({"x": [None, None], "y": ["a", "b"]}, {"y": ["x"]}),
+        errors.BadSetting,
+        ["'x' is named in parents=", "no value", "features="],
+    ),
+    (
+        "negative_rows",
+        lambda _: network() - (network() + network()),
+        errors.NegativeCount,
+        ["-3 rows", "nothing was changed", "Subtract only what was added"],
+    ),
+    (
+        "given_not_counted",
+        lambda _: bb.BeliefNetwork.from_tables({"a": {0: 1.0}}).bic,
+        errors.BadSetting,
+        ["given, not counted", "bb.BeliefNetwork.count"],
+    ),
+    (
+        "bad_table",
+        lambda _: bb.BeliefNetwork.from_tables({"a": {0: 0.5, 1: 0.6}}),
+        errors.BadSetting,
+        ["table of 'a'", "sum to 1.1"],
+    ),
+    (
+        "empty_node",
+        lambda _: (network() - network()).query("x"),
+        errors.EmptyData,
+        ["a value of 'z'", "Count rows that have"],
+    ),
+    (
+        "no_target_in_network",
+        lambda _: network().predict({"x": ["u"]}),
+        errors.BadSetting,
+        ["of=", "without a target"],
+    ),
+    (
+        "dense_needed",
+        lambda _: bb.TANClassifier().fit(sparse.eye(3).tocsr(), list("aba")),
+        TypeError,
+        ["Sparse data", ".toarray()"],
+    ),
+    (
         "missing_library",
         lambda _: plotted_without_matplotlib(),
         errors.MissingLibrary,
@@ -737,7 +837,6 @@ def test_errors_name_the_value_the_place_and_the_next_step(
     assert "!" not in text
 
 
-TWO_WORDS = {"x": ["u", "v", "u"], "z": ["s", "t", "t"], "y": ["a", "b", "b"]}
 WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
     (
         "loose_covariance",
@@ -764,6 +863,13 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         "not_calibrated",
         lambda _: bb.NaiveBayesClassifier(calibrate="platt").partial_fit([[1.0], [2.0]], [0, 1]),
         ["after partial_fit", "not calibrated", "Fit again"],
+    ),
+    (
+        "impossible_rows",
+        lambda _: bb.BeliefNetwork.tan({"x": ["u", "v"], "z": ["s", "t"], "y": ["a", "b"]}, "y", how="mle").predict(
+            {"x": ["u"], "z": ["t"]}
+        ),
+        ["1 row of probability zero", "how='mle'", "without evidence", "how='mean'"],
     ),
     ("other_columns_than_counted", lambda _: bb.estimate(counted(TWO_WORDS)).predict({"x": ["u"]}), ["'z'", "skipped"]),
     ("header_of_numbers", lambda d: counted(file(d, "1,2,a\n3,4,b\n5,7,a\n"), "a"), ["rows.csv", "names="]),

@@ -531,6 +531,60 @@ def test_what_is_said_twice_is_counted_once():
     assert bb.estimate(bb.count(rows, "y")).posterior(seen)[0, 1] > 0.9 > network.posterior(seen)[0, 1]
 
 
+def test_a_value_never_counted_says_what_a_new_one_would_and_is_else_as_missing():
+    rng = np.random.default_rng(1)
+    first = rng.choice(["p", "q"], 300)
+    rows = {
+        "a": first,
+        "b": np.where(rng.random(300) < 0.8, first, "r"),
+        "y": rng.choice(["no", "yes"], 300, p=[0.3, 0.7]),
+    }
+    network = bb.BeliefNetwork.tan(rows, "y")
+    assert ("a", "b") in network.edges
+    missing = network.log_joint({"a": [None], "b": ["r"]})[0]
+    n = np.array([np.sum(rows["y"] == label) for label in ("no", "yes")])
+    new = np.log(1 / (n + 2))  # α / (n + αK)
+    assert network.log_joint({"a": ["new"], "b": ["r"]})[0] == pytest.approx(missing + new, abs=1e-12)
+    child = network.log_joint({"a": ["p"], "b": ["new"]})[0] - network.log_joint({"a": ["p"], "b": [None]})[0]
+    n = np.array([np.sum((rows["y"] == label) & (rows["a"] == "p")) for label in ("no", "yes")])
+    assert child == pytest.approx(np.log(1 / (n + 3)), abs=1e-12)
+    with pytest.raises(errors.UnknownValue, match="no value 'new'"):
+        network.query("y", {"a": "new"})
+
+
+def test_families_that_are_declared_are_kept():
+    rows = {"n": [1, 2, 3, 4, 5, 6], "w": ["a", None, "b", "a", None, "b"], "s": ["on", "off", "dim"] * 2}
+    features = {
+        "n": bb.Bernoulli(threshold=3),
+        "w": bb.Categorical(missing="category"),
+        "s": bb.Bernoulli(yes="on", alpha=1, beta=3),
+    }
+    network = bb.BeliefNetwork.count(rows, {"n": [], "w": ["n"], "s": []}, features=features)
+    assert network.values == {"n": (False, True), "s": (False, True), "w": ("a", "b", None)}
+    assert network.query("n") == {False: 0.5, True: 0.5}
+    assert network.query("s")[True] == pytest.approx((2 + 1) / (6 + 4))
+    assert network.query("w", {"n": True})[None] == pytest.approx(2 / 6)
+    assert network.query("n", {"w": None})[True] == pytest.approx(0.5)
+    assert network.posterior({"w": [None, "a"]}, of="n").tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    declared = bb.Categorical(values=["a", "b", "c"], m=3)
+    network = bb.BeliefNetwork.count({"w": ["a", "a", "b"]}, {"w": []}, features={"w": declared})
+    assert network.query("w") == pytest.approx({"a": 3 / 6, "b": 2 / 6, "c": 1 / 6})
+    with pytest.raises(errors.UnknownValue, match="'d'"):
+        network.count_more({"w": ["d"]})
+
+
+def test_rows_without_names_are_taken_in_order():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (60, 3))
+    y = X[:, 0] % 2
+    named = bb.BeliefNetwork.tan({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y}, "y", features="categorical")
+    array = bb.BeliefNetwork.tan(X, y, features="categorical")
+    np.testing.assert_array_equal(named.posterior(X), array.posterior(X))
+    assert array.predict(X).tolist() == y.tolist()
+    with pytest.raises(errors.WrongWidth):
+        named.posterior(X[:, :2])
+
+
 def test_edges_lead_away_from_the_root():
     rng = np.random.default_rng(0)
     first = rng.integers(0, 2, 400)

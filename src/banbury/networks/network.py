@@ -378,10 +378,8 @@ class BeliefNetwork:
         keep = tuple(self._node(name) for name in names)
         if not keep or len(set(keep)) < len(keep):
             raise errors.bad_setting("of", of, "a node, or several nodes, each once")
-        cells = prod(self.variables[k].size for k in keep)
-        evidence = self._evidence(given)
-        joint = queried(self._scorer, keep, evidence) if cells else np.zeros(0)
-        highest = joint.max(initial=-np.inf)
+        joint = queried(self._scorer, keep, self._evidence(given))
+        highest = joint.max()
         if not np.isfinite(highest):
             raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
         weights = np.exp(joint - highest)
@@ -399,9 +397,8 @@ class BeliefNetwork:
         >>> coins.posteriors({"b": 1})
         {'a': {0: 0.0, 1: 1.0}, 'b': {0: 0.0, 1: 1.0}}
         """
-        evidence = self._evidence(given)
         found = {}
-        for variable, weights in zip(self.variables, marginals(self._scorer, evidence), strict=True):
+        for variable, weights in zip(self.variables, marginals(self._scorer, self._evidence(given)), strict=True):
             whole = weights.sum()
             if not whole > 0:
                 raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
@@ -445,7 +442,7 @@ class BeliefNetwork:
         return found
 
     def _told(self, given: Mapping[str, Any] | None) -> list[str]:
-        return [f"{name} = {known!r}" for name, known in (given or {}).items()] or ["(none)"]
+        return [f"{name} = {known!r}" for name, known in (given or {}).items()]
 
     # Rows
 
