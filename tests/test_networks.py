@@ -384,6 +384,7 @@ def test_numbers_are_cut_into_bins_and_asked_for_by_number():
     drawn = network.sample(2000, seed=1)
     assert set(drawn["n"].tolist()) == {0, 1, 2}
     assert low.min() <= drawn["x"].min() and drawn["x"].max() <= high.max()
+    assert bb.BeliefNetwork.count({"x": [5, 5]}, {"x": []}).sample(3)["x"].tolist() == [5, 5, 5]
     again = network.count_more({**drawn, "x": drawn["x"]})
     assert again.query("kind", {"x": 9.5})["high"] > 0.99
     as_they_are = bb.BeliefNetwork.count(rows, {"n": ["kind"]}, features={"n": "categorical"})
@@ -643,6 +644,15 @@ def test_a_row_the_network_rules_out_gets_the_answer_without_evidence():
         assert network.posterior({"a": ["x"], "b": ["q"]}).tolist() == [[0.5, 0.5]]
 
 
+def test_without_a_column_that_tells_the_answer_is_the_frequencies():
+    X, y = np.ones((10, 2)), ["no", "no", "no", "yes", "yes"] * 2
+    with pytest.warns(bb.BanburyWarning, match="one value only"):
+        clf = bb.TANClassifier().fit(X, y)
+    assert clf.network_.edges == [] and clf.predict_proba(X[:1]).tolist() == [[0.6, 0.4]]
+    with pytest.warns(bb.BanburyWarning, match="texts, which have no table"):
+        bb.TANClassifier().fit(["one text of words", "another of words"] * 5, y)
+
+
 def test_one_class_is_certain():
     network = bb.BeliefNetwork.tan({"a": ["x", "y", "x"], "y": ["only"] * 3}, "y")
     assert network.posterior({"a": ["x", None]}).tolist() == [[1.0], [1.0]]
@@ -682,6 +692,8 @@ TOO_MANY = {"a": {"x": 1.0}, "b": {"x": {"y": 1.0}, "z": {"y": 1.0}}}
     [
         (lambda: bb.BeliefNetwork.count(DAYS, {"play": ["outlok"]}), errors.UnknownColumn, "Did you mean 'outlook'"),
         (lambda: bb.BeliefNetwork.count(DAYS, {}), errors.BadSetting, "a mapping from each column"),
+        (lambda: bb.BeliefNetwork.count(DAYS, {"play": 1}), errors.BadSetting, "which are texts"),
+        (lambda: bb.BeliefNetwork.from_tables({"a": {"x": "much"}}), errors.BadSetting, "has 'much' for 'x'"),
         (lambda: bb.BeliefNetwork.count(DAYS, {"play": ["wind", "wind"]}), errors.BadSetting, "each parent once"),
         (lambda: bb.BeliefNetwork.count({"a": [], "b": []}, {"a": ["b"]}), errors.EmptyData, "nothing to count"),
         (lambda: bb.BeliefNetwork.count({"a": [None, None], "b": ["x", "y"]}, {"a": ["b"]}), errors.BadSetting, "no value"),

@@ -72,6 +72,8 @@ def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mappin
         for value, share in rows[cell].items():
             if value not in variable.index:
                 raise errors.value_never_seen(value, variable.name, variable.values)
+            if isinstance(share, bool) or not isinstance(share, (int, float, np.number)):
+                raise errors.bad_table(variable.name, f"must have numbers, and has {share!r} for {value!r}")
             column[variable.index[value]] = share
         columns.append(column)
     return np.stack(columns, axis=1).reshape(variable.size, *(parent.size for parent in parents))

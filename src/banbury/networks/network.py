@@ -534,8 +534,9 @@ class BeliefNetwork:
         for name in wanted:
             if name not in batch.names:
                 raise errors.unknown_column(name, batch.names, batch.source)
-        if not any(name in batch.names for name in self.nodes):
-            raise errors.unknown_column(self.nodes[0], batch.names, batch.source)
+        others = [name for name in self.nodes if name != self.target]
+        if others and not any(name in batch.names for name in self.nodes):
+            raise errors.unknown_column(others[0], batch.names, batch.source)
         return batch
 
     def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
         raise errors.bad_setting("parents", parents, "a mapping from each column to the list of its parents")
     found: dict[str, tuple[str, ...]] = {}
     for name, given in parents.items():
-        several = (given,) if isinstance(given, str) else () if given is None else tuple(given)
+        several = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
         for each in (name, *several):
             if not isinstance(each, str):
                 raise errors.bad_setting("parents", f"{name!r}: {given!r}", "names of columns, which are texts")

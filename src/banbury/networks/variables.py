@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -145,7 +146,8 @@ class Variable:
         if self.cuts is None:
             same = len({type(value) for value in self.values}) == 1
             return np.array(self.values, dtype=None if same else object)[places]
-        edges = np.array([min(self.ends[0], *self.cuts[:1]), *self.cuts, max(self.ends[1], *self.cuts[-1:])])
+        lowest, highest = min([self.ends[0], *self.cuts[:1]]), max([self.ends[1], *self.cuts[-1:]])
+        edges = np.array([lowest, *self.cuts, highest])
         low, high = edges[places], edges[places + 1]
         if self.kind != "integer":
             return np.asarray(low + (high - low) * rng.random(len(places)))
@@ -255,4 +257,6 @@ def chosen(
             left_out[feature.name] = "texts, which have no table"
         else:
             found.append(settled(batch, feature, bins, weights))
+    if schema.features and not found:
+        warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
     return tuple(found), left_out
