@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.dependence.pairs import FEWEST_ROWS, Measured, measured
-from banbury.networks.counting import Sums, Weighed, counted, summed, tallied, turned
+from banbury.networks.counting import Sums, Weighed, counted, reshaped, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
 from banbury.networks.variables import MISSING, Places, Variable, chosen, kind_of_values
@@ -244,8 +244,7 @@ class Pairs:
             parents.append((0,) if a is None else (0, place[a]))
             seen.append(summed(self.single[b], 1))
             cells.append(self.single[b] if a is None else self._pair(a, b))
-        n = summed(self.classes, 0)
-        rows = Rows(n.rows.reshape(1), None if n.weights is None else n.weights.reshape(1, 3))
+        rows = reshaped(summed(self.classes, 0), (1,))
         variables = (self.target, *(self.features[k] for k in kept))
         return Sums(variables, tuple(parents), rows, tuple(seen), tuple(cells))
 
@@ -269,9 +268,7 @@ def _pairs_of(
         for a in range(0, b, TOGETHER)
     ]
     joined = Rows.concatenate(parts) if parts else Rows.zeros((0, shape[0] * shape[1]))
-    n = len(joined.rows)
-    weights = None if joined.weights is None else joined.weights.reshape(n, *shape, 3)
-    return Rows(joined.rows.reshape(n, *shape), weights)
+    return reshaped(joined, (len(joined.rows), *shape))
 
 
 def _check_size(features: Sequence[Variable], n_classes: int) -> None:
