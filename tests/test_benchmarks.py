@@ -279,3 +279,30 @@ def test_posts_of_one_body_stay_on_one_side(monkeypatch):
         assert not set(groups[train]) & set(groups[test])
         assert sorted([*train, *test]) == list(range(9))
         assert len(set(groups[test])) == 2
+
+
+def test_tan_measures_every_model(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import tan
+
+    rng = np.random.default_rng(0)
+    told = rng.choice(["u", "v"], 200)
+    frame = pd.DataFrame({"a": told, "b": told, "x": rng.normal(size=200), "y": rng.choice(["no", "yes"], 200)})
+    outcome = tan.compared("made up", frame, "y")
+    assert outcome.worst == "a / b" and outcome.n_rows == 200
+    assert outcome.worst_bits == pytest.approx(1.0, abs=0.05)
+    assert set(outcome.right) == set(tan.MODELS) and all(0.3 < share < 0.7 for share in outcome.right.values())
+    assert len(outcome.cells()) == len(tan.HEADINGS) == len(tan.WIDTHS)
+
+
+def test_networks_refuse_wrong_posteriors_and_edges(monkeypatch):
+    pytest.importorskip("pyagrum")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import networks
+    from benchmarks.measure import WrongAnswer
+
+    [task] = networks.posteriors()
+    answers = {"ours": task.ours(), "peer": task.peer()}
+    assert task.check(answers).startswith("posteriors within")
+    with pytest.raises(WrongAnswer, match="apart"):
+        task.check({**answers, "peer": answers["peer"] + 1e-6})
