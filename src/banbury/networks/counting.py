@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.networks.elimination import MOST_CELLS
-from banbury.networks.variables import MISSING, Places, Variable
+from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened
 from banbury.sums import Rows, total
@@ -96,8 +96,7 @@ class Sums:
     ) -> Sums:
         """Of these rows; of those alone that have a value of the target, where there is one."""
         rows, threads, n_rows = Weighed.of(labels.weights_of(batch)), labels.threads, batch.n_rows
-        if rows.weights is not None and len(rows.weights) != n_rows:
-            raise errors.length_mismatch("weights", len(rows.weights), n_rows)
+        check_length(rows.weights, n_rows)
         met = [variable.met(batch, threads) for variable in variables]
         found, places = tuple(variable for variable, _ in met), [each for _, each in met]
         all_of_them = rows.without_idle(np.zeros(n_rows, dtype=np.int32))

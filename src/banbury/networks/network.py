@@ -23,7 +23,7 @@ from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
-from banbury.networks.variables import BINS, MISSING, Places, Variable, kind_of_values, settled
+from banbury.networks.variables import BINS, MISSING, First, Places, Variable, kind_of_values, settled
 from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, infer
 from banbury.sums import Key, Keys
@@ -105,7 +105,8 @@ class BeliefNetwork:
             schema = infer(batch.only(order), (), None, _only(features, order), missing, more_to_come=True)
             for name, why in schema.left_out.items():
                 raise errors.left_out_of_network(name, why)
-            found = {f.name: settled(batch, f, bins, labels.weights_of(batch)) for f in schema.features}
+            rows = First.of(batch, labels.weights_of(batch))
+            found = {f.name: settled(rows, f, bins) for f in schema.features}
             variables = [found[name] for name in order]
             return lambda batch: Sums.count(batch, variables, indexed, labels)
 

@@ -16,7 +16,7 @@ from banbury.dependence.pairs import FEWEST_ROWS, Measured, measured
 from banbury.networks.counting import Sums, Weighed, counted, reshaped, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
-from banbury.networks.variables import MISSING, Places, Variable, chosen, kind_of_values
+from banbury.networks.variables import MISSING, First, Places, Variable, check_length, chosen, kind_of_values
 from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import Rows, in_order
@@ -69,7 +69,8 @@ class Pairs:
     @classmethod
     def beginning(cls, batch: Batch, schema: Schema, labels: Labels, bins: int) -> Callable[[Batch], Pairs]:
         """What counts a batch, under what the first one settles."""
-        variables, left_out = chosen(batch, schema, bins, labels.weights_of(batch))
+        classes, _, weights = numbered(batch, schema, labels)
+        variables, left_out = chosen(First.of(batch, weights, classes), schema, bins)
         name = labels.name or labels.column or "class"
         while name in schema.columns:
             name += "_"
@@ -87,6 +88,7 @@ class Pairs:
         cls, batch: Batch, schema: Schema, target: Variable, features: Sequence[Variable], labels: Labels
     ) -> Pairs:
         numbers, names, weights = numbered(batch, schema, labels)
+        check_length(weights, batch.n_rows)
         refuse_continuous(names, batch.n_rows)
         rows, threads = Weighed.of(weights), labels.threads
         target = replace(target.of(in_order(names)), kind=kind_of_values(names))

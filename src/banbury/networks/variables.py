@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,8 +171,40 @@ def numbers_of(batch: Batch, name: str) -> Real:
     return numbers
 
 
-def settled(batch: Batch, feature: Feature, bins: int, weights: Real | None = None) -> Variable:
-    """The variable of a column; where numbers are cut is settled by these rows, of which those of no weight do not count."""
+def check_length(weights: Real | None, n_rows: int) -> None:
+    if weights is not None and len(weights) != n_rows:
+        raise errors.length_mismatch("weights", len(weights), n_rows)
+
+
+class First(NamedTuple):
+    """The first rows, which settle where numbers are cut: their weights, and their classes where there are any."""
+
+    batch: Batch
+    weights: Real | None = None
+    classes: Places | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, weights: Real | None, classes: Places | None = None) -> First:
+        check_length(weights, batch.n_rows)
+        return cls(batch, weights, classes)
+
+    def by_class(self, numbers: Real) -> tuple[Real, Real]:
+        """The numbers that occur, in order, and the weight of each in every class; rows of no weight or class do not count."""
+        kept = ~np.isnan(numbers)
+        if self.weights is not None:
+            kept &= self.weights > 0
+        if self.classes is not None:
+            kept &= self.classes >= 0
+        values, at = np.unique(numbers[kept], return_inverse=True)
+        classes = np.zeros(len(at), dtype=np.int64) if self.classes is None else self.classes[kept]
+        n = int(classes.max(initial=0)) + 1
+        weights = None if self.weights is None else self.weights[kept]
+        cells = np.bincount(at.reshape(-1) * n + classes, weights, len(values) * n)
+        return values, cells.reshape(len(values), n).astype(np.float64)
+
+
+def settled(first: First, feature: Feature, bins: int) -> Variable:
+    """The variable of a column; where numbers are cut is settled by the first rows."""
     family = feature.family
     if isinstance(family, Bernoulli):
         return Variable(feature.name, KEYS, family, feature.kind)
@@ -182,26 +214,24 @@ def settled(batch: Batch, feature: Feature, bins: int, weights: Real | None = No
         raise errors.not_in_a_network(feature.name, "texts")
     if feature.why == "declared" and not isinstance(family, Histogram):
         raise errors.not_in_a_network(feature.name, family.name)
-    numbers = numbers_of(batch, feature.name)
-    kept = ~np.isnan(numbers) if weights is None else ~np.isnan(numbers) & (weights > 0)
-    numbers, weights = numbers[kept], np.ones(int(kept.sum())) if weights is None else weights[kept]
+    values, cells = first.by_class(numbers_of(first.batch, feature.name))
     given = family if isinstance(family, Histogram) else Histogram()
-    cuts = _grid(numbers, given, feature) if given.width is not None else _bins(numbers, weights, given, bins)
-    kind: Kind = "integer" if batch.kind(feature.name) == "integer" else "float"
-    ends = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
+    cuts = _grid(values, given, feature) if given.width is not None else _bins(values, cells, given, bins)
+    kind: Kind = "integer" if first.batch.kind(feature.name) == "integer" else "float"
+    ends = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     return Variable(feature.name, _intervals(cuts), given, kind, cuts, ends)
 
 
-def _bins(numbers: Real, weights: Real, family: Histogram, bins: int) -> tuple[float, ...]:
+def _bins(values: Real, cells: Real, family: Histogram, bins: int) -> tuple[float, ...]:
     """Where numbers are cut, midway between two that occur: a bin for each where they are few.
 
     Of many, a number that alone is as frequent as a bin would be has its own; the others are cut into about equal shares.
+    ``cells`` are the rows of each number and class.
     """
-    values, at = np.unique(numbers, return_inverse=True)
     most = bins if family.bins == "auto" else family.bins
     group = np.arange(len(values))
     if len(values) > most:
-        n = np.bincount(at.reshape(-1), weights)
+        n = cells.sum(axis=1)
         large = n * most > n.sum()
         rest = np.where(large, 0.0, n)
         middle = (np.cumsum(rest) - rest / 2.0) / max(rest.sum(), np.finfo(float).tiny)
@@ -213,12 +243,12 @@ def _bins(numbers: Real, weights: Real, family: Histogram, bins: int) -> tuple[f
     return tuple(np.where(between > low, between, high).tolist())
 
 
-def _grid(numbers: Real, family: Histogram, feature: Feature) -> tuple[float, ...]:
+def _grid(values: Real, family: Histogram, feature: Feature) -> tuple[float, ...]:
     """The edges of bins of a given start and width, between the lowest number and the highest."""
     assert family.start is not None and family.width is not None
-    if not len(numbers):
+    if not len(values):
         return ()
-    first, last = (int(np.floor((x - family.start) / family.width)) for x in (numbers.min(), numbers.max()))
+    first, last = (int(np.floor((x - family.start) / family.width)) for x in (values[0], values[-1]))
     if last - first >= MOST_BINS:
         raise errors.bad_setting(
             f"width of {feature.name!r}",
@@ -246,9 +276,7 @@ def _told_apart(cuts: Sequence[float]) -> list[str]:
     return [repr(cut) for cut in cuts]
 
 
-def chosen(
-    batch: Batch, schema: Schema, bins: int, weights: Real | None
-) -> tuple[tuple[Variable, ...], dict[str, str]]:
+def chosen(first: First, schema: Schema, bins: int) -> tuple[tuple[Variable, ...], dict[str, str]]:
     """The variables of a schema's columns; and those that a network cannot have, with the reason."""
     left_out = dict(schema.left_out)
     found = []
@@ -256,7 +284,7 @@ def chosen(
         if feature.family.shape == "words" and feature.why != "declared":
             left_out[feature.name] = "texts, which have no table"
         else:
-            found.append(settled(batch, feature, bins, weights))
+            found.append(settled(first, feature, bins))
     if schema.features and not found:
         warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
     return tuple(found), left_out
