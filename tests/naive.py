@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import naive_matrix
@@ -304,13 +305,73 @@ def doublings(family: Any, together: Mapping[int, Fraction]) -> int:
             quartiles += [code] * sum(below >= q * n for q in (Fraction(1, 4), Fraction(3, 4))[len(quartiles) :])
         spread = quartiles[1] - quartiles[0] or (codes[-1] - codes[0]) / 4
         times = round(math.log2(max(1.0, 2 * spread / float(n) ** (1 / 3))))
-    most = 4096 if family.bins == "auto" else max(family.bins, 2)
+    most = 4096 if family.bins in ("auto", "mdl") else max(family.bins, 2)
     while codes[-1] // 2**times - codes[0] // 2**times + 1 > most:
         times += 1
     return times
 
 
+def entropy(rows: Mapping[Any, Any]) -> float:
+    """Of the classes of some rows, in bits."""
+    n = float(sum(rows.values()))
+    return -sum(float(w) / n * math.log2(float(w) / n) for w in rows.values() if w)
+
+
+def fayyad_irani(rows: Sequence[tuple[Any, Mapping[Any, Any]]]) -> list[tuple[Any, Any]]:
+    """The neighbours that are cut apart, of values in order and the rows of each per class (Fayyad and Irani, 1993)."""
+    whole = _together(rows)
+    n = float(sum(whole.values()))
+    best = None
+    for i in range(1, len(rows)):
+        left, right = _together(rows[:i]), _together(rows[i:])
+        n_left, n_right = float(sum(left.values())), float(sum(right.values()))
+        left_in = (n_left * entropy(left) + n_right * entropy(right)) / n
+        if best is None or left_in < best[0] - 1e-12:
+            best = left_in, i, left, right
+    if best is None:
+        return []
+    left_in, i, left, right = best
+    delta = math.log2(3 ** len(whole) - 2) - sum(
+        sign * len(part) * entropy(part) for sign, part in ((1, whole), (-1, left), (-1, right))
+    )
+    if len(whole) < 2 or entropy(whole) - left_in <= (math.log2(max(n - 1, 1)) + delta) / n:
+        return []
+    return [*fayyad_irani(rows[:i]), (rows[i - 1][0], rows[i][0]), *fayyad_irani(rows[i:])]
+
+
+def _together(rows: Sequence[tuple[Any, Mapping[Any, Any]]]) -> dict[Any, Any]:
+    """Rows per class, of the classes that have any."""
+    together: dict[Any, Any] = {}
+    for _, each in rows:
+        for label, w in each.items():
+            together[label] = together.get(label, 0) + w
+    return {label: w for label, w in together.items() if w}
+
+
+def _mdl_histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    """The bins from minus to plus infinity; of an outer one, beyond the step past the farthest row, the density halves."""
+    size = 2 ** doublings(feature.family, bins(tally, feature))
+    steps: dict[int, dict[Any, Fraction]] = {}
+    for (key, c), w in sorted(tally.keys[feature.name].items(), key=lambda item: item[0][0]):
+        each = steps.setdefault(key // size, {})
+        each[c] = each.get(c, ZERO) + w
+    codes = list(steps) or [0]
+    ends = [codes[0] - 1, *((a + b + 1) // 2 for a, b in fayyad_irani(list(steps.items()))), codes[-1] + 2]
+    pairs = list(pairwise(ends))
+    prior = Fraction(alpha if feature.family.alpha is None else feature.family.alpha)
+    counts = [sum(each.get(label, ZERO) for step, each in steps.items() if a <= step < b) for a, b in pairs]
+    total = sum(weight(n, prior, how) for n in counts)
+    at = key_of(feature, value) // size
+    inside = min(max(at, ends[0]), ends[-1] - 1)
+    i = next(i for i, (a, b) in enumerate(pairs) if a <= inside < b)
+    reach = pairs[i][1] - pairs[i][0] + (i == 0) + (i == len(pairs) - 1)
+    own = share(weight(counts[i], prior, how), total, len(pairs)) / reach
+    return log(own) - abs(at - inside) * math.log(2) - log(Fraction(feature.unit) * size)
+
+
 def _histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    if feature.family.bins == "mdl":
+        return _mdl_histogram(tally, feature, value, label, how, alpha)
     together = bins(tally, feature)
     size = 2 ** doublings(feature.family, together)
     codes = [code // size for code in together] or [0]

@@ -266,13 +266,13 @@ def test_settings_reach_the_library(here, capsys):
     Path("rows.tsv").write_text("".join(f"{i}\t{i % 3}.5\tw{i % 2} and more\t{'ab'[i % 2]}\n" for i in range(30)))
     reading = ["--names", "i,x,t,y", "--delimiter", "tab", "--target", "y"]
     said(
-        capsys, "fit", "rows.tsv", *reading, "-o", "new.banbury", "--features", "i=none", "--features", "x=histogram,bins=5",
+        capsys, "fit", "rows.tsv", *reading, "-o", "new.banbury", "--features", "i=none", "--features", "x=histogram,bins=mdl",
         "--features", "t=text", "--text", "ngrams=1,2", "--text", "model=complement", "--text", "stop_words=and", "--how", "map",
         "--class-prior", "a=0.25,b=0.75", "--threads", "1",
     )  # fmt: skip
     model = bb.load("new.banbury")
     text = bb.Text(ngrams=(1, 2), model="complement", stop_words=["and"])
-    assert [(f.name, f.family) for f in model.schema.features] == [("x", bb.Histogram(bins=5)), ("t", text)]
+    assert [(f.name, f.family) for f in model.schema.features] == [("x", bb.Histogram(bins="mdl")), ("t", text)]
     assert model.schema.left_out == {"i": "declared"} and model.choice.how == "map"
     np.testing.assert_allclose(np.exp(model.log_prior), [0.25, 0.75])
 

@@ -8,12 +8,16 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import integrate, stats
 
 import banbury as bb
-from banbury.distributions import FAMILIES, family
+import naive
+from banbury.distributions import FAMILIES, description_length, family
 from banbury.distributions.family import HOWS
 from banbury.distributions.kernel_density import DEVIATION, kernel_height
 from banbury.errors import BadSetting, BadValue
@@ -419,6 +423,134 @@ def test_automatic_bins_have_about_the_width_of_freedman_and_diaconis() -> None:
     assert wanted / 1.5 <= width <= wanted * 1.5
 
 
+# Histogram, cut by minimum description length
+
+
+MDL = bb.Histogram(bins="mdl")
+PUBLISHED = {  # what Fayyad and Irani's method finds on iris
+    "sepal length (cm)": [5.55, 6.15],
+    "sepal width (cm)": [2.95, 3.35],
+    "petal length (cm)": [2.45, 4.75],
+    "petal width (cm)": [0.8, 1.75],
+}
+
+
+@pytest.fixture(scope="module")
+def iris() -> tuple[Any, NDArray[Any]]:
+    from sklearn.datasets import load_iris
+
+    found = load_iris(as_frame=True)
+    return found.data, found.target_names[found.target]
+
+
+@pytest.mark.parametrize("column", PUBLISHED)
+def test_the_cuts_of_iris_are_the_published_ones_within_a_fine_bin(column: str, iris: Any) -> None:
+    frame, y = iris
+    values = sorted(set(frame[column]))
+    rows = [(v, dict(zip(*np.unique(y[frame[column] == v], return_counts=True), strict=True))) for v in values]
+    by_hand = [(a + b) / 2 for a, b in naive.fayyad_irani(rows)]
+    assert by_hand == pytest.approx(PUBLISHED[column])
+    model = bb.estimate(bb.count(frame, target=y, features=MDL))
+    assert model.cuts(column) == pytest.approx(by_hand, abs=model.schema[column].unit)
+
+
+def test_a_fold_is_cut_by_the_rows_of_the_others_alone(iris: Any) -> None:
+    """Scores are those of refitting; and the cuts of refitting differ from fold to fold, so that peeking would show."""
+    frame, y = iris
+    folds = np.random.default_rng(0).permutation(len(y)) % 5
+    found = bb.cross_validate(frame, target=y, folds=folds, features=MDL)
+    schema = bb.Schema.infer(frame, features=MDL)
+    cuts = set()
+    for fold in range(5):
+        model = bb.estimate(bb.count(frame[folds != fold], target=y[folds != fold], schema=schema))
+        np.testing.assert_array_equal(found.posteriors[folds == fold], model.posterior(frame[folds == fold]))
+        cuts.add(tuple(model.cuts("sepal length (cm)")))
+    assert len(cuts) > 1
+
+
+def test_leave_one_out_cuts_anew_without_each_row(iris: Any) -> None:
+    frame, y = iris[0].iloc[::5], iris[1][::5]
+    found = bb.cross_validate(frame, target=y, folds="loo", features=MDL)
+    assert found.notes == ()
+    schema = bb.Schema.infer(frame, features=MDL)
+    for i in (0, 11, 29):
+        rest = np.arange(len(y)) != i
+        model = bb.estimate(bb.count(frame[rest], target=y[rest], schema=schema))
+        np.testing.assert_array_equal(found.posteriors[i], model.posterior(frame.iloc[[i]])[0])
+
+
+def test_a_column_without_a_cut_says_nothing_anywhere() -> None:
+    tally = count([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, 2.0], list("aabbbab"), MDL)
+    model = bb.estimate(tally)
+    assert model.cuts() == []
+    for value in (-1e9, 0.9, 2.0, 3.1, 1e9):
+        assert len(set(model.likelihood("x", value).values())) == 1
+
+
+def test_one_class_leaves_one_bin_over_all_values() -> None:
+    tally = one_class(AGES, bb.Histogram(start=0, width=5, bins="mdl"))
+    assert bb.estimate(tally).cuts("x") == []
+    # Bins 0 to 2, one more on each side, and beyond each of those as much again.
+    assert density(tally, [-4.0, 3.0, 19.0]) == pytest.approx(1 / 7 / 5)
+    assert density(tally, [-9.0, 24.0]) == pytest.approx(1 / 7 / 5 / 2)
+
+
+@pytest.mark.parametrize("how", ["mle", "map", "mean", "gibbs"])
+def test_densities_between_cuts_sum_to_one(how: str, iris: Any) -> None:
+    frame, y = iris
+    column = "petal length (cm)"
+    model = bb.estimate(bb.count(frame, target=y, features=MDL), how=how)  # type: ignore[arg-type]
+    width = model.schema[column].unit
+    middles = (np.arange(-500, 1000) + 0.5) * width
+    found = np.exp(model.log_likelihood({column: middles}, column))
+    np.testing.assert_allclose((found * width).sum(axis=0), 1.0, rtol=1e-12)
+    inside = (middles > model.cuts(column)[0]) & (middles < model.cuts(column)[1])
+    assert len(np.unique(found[inside], axis=0)) == 1
+
+
+def test_of_equally_good_cuts_the_lower_is_taken() -> None:
+    """Before and after the mixed bin: by symmetry both leave the same entropy, and neither side is cut again."""
+    assert description_length.cuts_of(np.array([[12.0, 0.0], [2.0, 2.0], [0.0, 12.0]])) == [1]
+    assert description_length.cuts_of(np.array([[0.0, 12.0], [2.0, 2.0], [12.0, 0.0]])) == [1]
+
+
+@hypothesis.settings(deadline=None, max_examples=200)
+@hypothesis.given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=9))
+def test_cuts_are_those_of_the_slow_twin(cells: list[list[int]]) -> None:
+    cells = [row for row in cells if any(row)]
+    rows = [(i, {c: n for c, n in enumerate(row) if n}) for i, row in enumerate(cells)]
+    wanted = [right for _, right in naive.fayyad_irani(rows)]
+    assert description_length.cuts_of(np.array(cells, dtype=float).reshape(-1, 3)) == wanted
+
+
+def test_many_bins_of_many_classes_are_cut_where_the_classes_change() -> None:
+    cells = np.zeros((4000, 200))
+    cells[np.arange(4000), np.arange(4000) // 20] = 50.0
+    assert description_length.cuts_of(cells) == list(range(20, 4000, 20))
+
+
+def test_settings_are_tuned_and_pictures_drawn_of_what_is_cut(iris: Any) -> None:
+    frame, y = iris
+    tuned = bb.tune(frame, target=y, features=MDL, alpha=[0.1, 1.0], folds=5)
+    assert tuned.model.cuts("petal width (cm)") == bb.estimate(bb.count(frame, target=y, features=MDL)).cuts(
+        "petal width (cm)"
+    )
+    drawn = bb.plots.LikelihoodDisplay.from_model(tuned.model, "petal width (cm)", frame, y)
+    inside = (np.asarray(drawn.values) > 0.1) & (np.asarray(drawn.values) < 2.5)
+    assert len(np.unique(np.round(drawn.likelihood[inside], 12), axis=0)) == 3
+
+
+def test_a_tally_of_kernels_can_be_cut() -> None:
+    tally = count(AGES, SCHOOLS, bb.KernelDensity(start=0, width=1))
+    assert bb.estimate(tally, features={"x": MDL}).cuts() == [8.0]
+    with pytest.raises(BadSetting, match="feature must be a column that is a histogram"):
+        bb.estimate(tally).cuts("x")
+
+
+def test_the_cuts_of_equal_bins_are_their_edges() -> None:
+    assert bb.estimate(count(AGES, SCHOOLS, FIVES)).cuts("x") == [0.0, 5.0, 10.0, 15.0]
+
+
 def test_a_class_without_a_value_has_equal_bins() -> None:
     tally = count([1.0, 9.0, None], list("aab"), FIVES)
     assert likelihood(tally, 2.0, how="mle")["b"] == pytest.approx(1 / 4 / 5)
@@ -550,6 +682,7 @@ SAMPLED: dict[str, tuple[Any, Any]] = {
     "gaussian, shared": (bb.Gaussian("shared"), RNG.normal(5, 2, 200)),
     "poisson": ("poisson", RNG.poisson(7, 200)),
     "histogram": ("histogram", RNG.gamma(2, 3, 200)),
+    "histogram, mdl": (bb.Histogram(bins="mdl"), RNG.gamma(np.where(np.arange(200) % 4 == 0, 2, 9), 3, 200)),
     "histogram, width": (bb.Histogram(start=0, width=0.5), RNG.gamma(2, 3, 200)),
     **{kernel: (bb.KernelDensity(kernel), RNG.gamma(2, 3, 200)) for kernel in DEVIATION},  # type: ignore[arg-type]
 }
@@ -632,8 +765,10 @@ def test_gibbs_draws_average_to_the_posterior_mean() -> None:
         (lambda: bb.Poisson(prior_rows=0), "prior_rows must be a finite number above 0"),
         (lambda: bb.Histogram(start=1), "start and width must be given together"),
         (lambda: bb.Histogram(start=0, width=0), "width must be a finite number above 0"),
-        (lambda: bb.Histogram(bins=0), "bins must be 'auto' or a whole number from 1 up"),
-        (lambda: bb.Histogram(bins=True), "bins must be 'auto' or a whole number from 1 up"),
+        (lambda: bb.Histogram(bins=0), "bins must be 'auto', 'mdl' or a whole number from 1 up"),
+        (lambda: bb.Histogram(bins=True), "bins must be 'auto', 'mdl' or a whole number from 1 up"),
+        (lambda: bb.Histogram(bins="MDL"), "bins must be 'auto', 'mdl' or a whole number from 1 up"),  # type: ignore[arg-type]
+        (lambda: bb.Histogram(bins=["mdl"]), "bins must be 'auto', 'mdl' or a whole number from 1 up"),  # type: ignore[arg-type]
         (lambda: bb.KernelDensity("gauss"), "kernel must be one of 'normal'"),  # type: ignore[arg-type]
         (lambda: bb.KernelDensity(bandwidth="scot"), "Did you mean 'scott'"),  # type: ignore[arg-type]
         (lambda: bb.KernelDensity(bandwidth=0), "bandwidth must be a finite number above 0"),

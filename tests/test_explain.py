@@ -547,6 +547,7 @@ NUMBERS: dict[str, Any] = {
     "gaussian": bb.Gaussian(),
     "poisson": bb.Poisson(),
     "histogram": bb.Histogram(),
+    "histogram, mdl": bb.Histogram(bins="mdl"),
     "histogram, bins": bb.Histogram(start=-1, width=3),
 } | {kernel: bb.KernelDensity(kernel) for kernel in DEVIATION}  # type: ignore[arg-type]
 

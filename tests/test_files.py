@@ -63,6 +63,7 @@ FAMILIES: dict[str, tuple[Any, list[Any]]] = {
     "gaussian, prior": (bb.Gaussian("shared", bb.NormalInverseGamma(1, 2, 3, 4)), [1.0, 2.5, None, -3.0]),
     "poisson": (bb.Poisson(1, 2), [1, 0, None, 7]),
     "histogram": (bb.Histogram(bins=5), [1.0, 2.5, None, -3.0]),
+    "histogram, mdl": (bb.Histogram(bins="mdl"), [1.0, 2.5, None, -3.0]),
     "histogram, width": (bb.Histogram(start=0.1, width=0.3), [1.0, 2.5, None, -3.0]),
     "kernel density": (bb.KernelDensity("cosine", "silverman"), [1.0, 2.5, None, -3.0]),
 }

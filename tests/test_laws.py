@@ -91,6 +91,7 @@ CASES = {
     "poisson": Case(bb.Poisson(), st.integers(0, 20), st.sampled_from([0, 1, 10**12, 2**53])),
     "histogram": Case(bb.Histogram(), QUARTERS, ANYWHERE, far=True),
     "histogram, bins": Case(bb.Histogram(bins=5, alpha=0.5), QUARTERS, ANYWHERE, far=True),
+    "histogram, mdl": Case(bb.Histogram(bins="mdl"), QUARTERS, ANYWHERE, far=True),
     "histogram, width": Case(bb.Histogram(start=-0.5, width=0.25), QUARTERS, ANYWHERE, far=True),
     "kernel density": Case(bb.KernelDensity(), QUARTERS, ANYWHERE, far=True),
     "kernel density, box": Case(bb.KernelDensity("box", "silverman"), QUARTERS, ANYWHERE, far=True),

@@ -425,6 +425,7 @@ def test_bags_are_counters_of_ids(family: Text, threads: int) -> None:
         (bb.Poisson(), None),
         (bb.Poisson(), [0.5, 0.75, 0.25]),
         (bb.Histogram(), None),
+        (bb.Histogram(bins="mdl"), None),
         (bb.Text(), [0.5, 0.75, 0.25]),
     ],
     ids=str,

@@ -13,7 +13,14 @@ from banbury.distributions import FAMILIES
 from banbury.distributions.family import HOWS
 from banbury.errors import BadValue, EmptyData
 
-NUMERIC = ["gaussian", bb.Gaussian("shared"), "histogram", "kernel_density", bb.KernelDensity("box")]
+NUMERIC = [
+    "gaussian",
+    bb.Gaussian("shared"),
+    "histogram",
+    bb.Histogram(bins="mdl"),
+    "kernel_density",
+    bb.KernelDensity("box"),
+]
 REAL = [*NUMERIC, bb.Histogram(start=0, width=0.5)]
 
 

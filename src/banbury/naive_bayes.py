@@ -16,6 +16,7 @@ from banbury.distributions import Categorical
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
+from banbury.distributions.histogram import Histograms
 from banbury.distributions.occurrences import OTHERS, Occurring
 from banbury.distributions.text import Bag
 from banbury.explain import Explanation, Informative, Term, explained, informative
@@ -375,6 +376,19 @@ class Model:
             else:
                 found.append(self._kernel(batch, [group], "parts")[0][:, 0])
         return np.concatenate(found)
+
+    def cuts(self, feature: str | None = None) -> list[float]:
+        """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``.
+
+        >>> import banbury as bb
+        >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
+        >>> bb.estimate(bb.count(ages, target="school", features={"age": bb.Histogram(bins="mdl")})).cuts("age")
+        [8.0]
+        """
+        group = self._group(feature)
+        if not isinstance(group, Histograms):
+            raise errors.bad_setting("feature", group.features[0].name, "a column that is a histogram, to have cuts")
+        return [float(cut) for cut in group.cuts(0)]
 
     def linear(self, feature: str | None = None) -> LinearForm:
         """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.

@@ -128,7 +128,7 @@ def _counted_cells(feature: Feature, keys: Keys, rows: Rows) -> Real:
     if feature.family.shape != "bins":
         return rows.value
     family = feature.family if isinstance(feature.family, Histogram) else Histogram()
-    return family.joined(keys, rows.value)[2]
+    return family.joined(keys, rows.value).cells
 
 
 def _of_model(parameters: Any, f: int, rows: Real) -> float:

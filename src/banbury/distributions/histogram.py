@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions import dirichlet
+from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_finite, check_positive
 from banbury.sums import Counts, Keys, Moments
 
@@ -34,20 +35,23 @@ class Histogram(Family):
     """The share of rows in each bin, divided by its width.
 
     Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
-    width), or the most bins there may be (two at least: 0 is an edge). ``start`` and ``width`` set the bins themselves; they
-    are doubled only if there would be more than 4,096. The Dirichlet prior ``alpha`` covers the bins from the lowest to the
-    highest occupied in any class and one more on each side; that outer bin's share is spread over it and all beyond, the
-    density halving from bin to bin, so that the density has no edge and integrates to one.
+    width), the most bins there may be (two at least: 0 is an edge), or ``"mdl"``, cut where the classes differ (Fayyad and
+    Irani, 1993). ``start`` and ``width`` set the bins themselves; they are doubled only if there would be more than 4,096. The
+    Dirichlet prior ``alpha`` covers the bins from the lowest to the highest occupied in any class and one more on each side;
+    that outer bin's share is spread over it and all beyond, the density halving from bin to bin, so that the density has no
+    edge and integrates to one. Of ``"mdl"`` the first and the last bin are the outer ones.
 
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
     >>> tally = bb.count(ages, target="school", features={"age": bb.Histogram(start=0, width=5)})
     >>> bb.estimate(tally).predict({"age": [1.0, 14.0]}).tolist()
     ['none', 'high']
+    >>> bb.estimate(tally, features={"age": bb.Histogram(bins="mdl")}).cuts("age")
+    [5.0]
     """
 
     alpha: float | None = None
-    bins: int | Literal["auto"] = "auto"
+    bins: int | Literal["auto", "mdl"] = "auto"
     start: float | None = None
     width: float | None = None
 
@@ -59,8 +63,9 @@ class Histogram(Family):
         check_grid(self.start, self.width)
         if self.alpha is not None:
             check_positive("alpha", self.alpha, zero=True)
-        if self.bins != "auto" and (isinstance(self.bins, bool) or not isinstance(self.bins, int) or self.bins < 1):
-            raise errors.bad_setting("bins", self.bins, "'auto' or a whole number from 1 up")
+        whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
+        if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
+            raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
 
     def doublings(self, codes: Int, rows: Real) -> int:
         """How often the fine bins are doubled before estimation; a function of the totals alone."""
@@ -68,9 +73,7 @@ class Histogram(Family):
             return 0
         free = self.bins == "auto" and self.width is None
         times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows))))) if free else 0
-        most = (
-            MOST_BINS if self.bins == "auto" else min(max(self.bins, 2), MOST_BINS)
-        )  # 0 is an edge: never one for −1 and 1
+        most = MOST_BINS if isinstance(self.bins, str) else min(max(self.bins, 2), MOST_BINS)  # 0 is an edge: never one
         while (codes[-1] >> times) - (codes[0] >> times) + 1 > most:
             times += 1
         return times
@@ -79,30 +82,55 @@ class Histogram(Family):
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> Histograms:
         alpha = choice.alpha if self.alpha is None else self.alpha
-        tables, firsts, widths = [], [], []
+        tables, joined, widths = [], [], []
         for f, feature in enumerate(features):
-            keys, rows = sums.feature(f)
-            first, width, cells = self.joined(keys, rows.value)
-            share = dirichlet.shares(cells, np.array([0, len(cells)]), np.full(len(cells), alpha), choice.how, rng)
-            share[[0, -1]] /= 2.0
-            firsts.append(first)
-            widths.append(min(width * feature.unit, 2.0**1023))
-            tables.append(dirichlet.log(share) - np.log(widths[-1]))
-        return Histograms(features, tuple(firsts), tuple(widths), tuple(tables))
+            bins = self.joined(*_cells(sums, f))
+            n_bins = len(bins.cells)
+            share = dirichlet.shares(bins.cells, np.array([0, n_bins]), np.full(n_bins, alpha), choice.how, rng)
+            joined.append(bins)
+            widths.append(min(bins.width * feature.unit, 2.0**1023))
+            density = dirichlet.log(share / bins.reach[:, None]) - np.log(widths[-1])
+            tables.append(density if len(bins.sizes) == bins.sizes.sum() else np.repeat(density, bins.sizes, axis=0))
+        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
+        return Histograms(features, firsts, tuple(widths), tuple(tables), sizes)
 
-    def joined(self, keys: Keys, cells: Real) -> tuple[int, float, Real]:
-        """The lowest bin's number, the width in fine bins, and rows per bin; with one bin more on each side."""
+    def joined(self, keys: Keys, cells: Real) -> Joined:
+        """The bins for estimation, from the fine ones and their rows per class."""
         codes = np.array(keys, dtype=np.int64)
         times = self.doublings(codes, cells.sum(axis=1))
         coarse = codes >> times
         low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
-        result = np.zeros((high - low + 3, cells.shape[1]))
-        np.add.at(result, coarse - low + 1, cells)
-        return low - 1, float(2**times), result
+        rows = np.zeros((high - low + 3, cells.shape[1]))
+        np.add.at(rows, coarse - low + 1, cells)
+        if self.bins != "mdl":
+            return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
+        there = np.flatnonzero(rows.any(axis=1))
+        begins = np.array(cuts_of(rows[there]), dtype=np.int64)
+        cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
+        starts = np.array([0, *cuts], dtype=np.int64)
+        sizes = np.diff([*starts, len(rows)])
+        return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
-        return [(len(self.joined(*_cells(sums, f))[2]) - 1, 0) for f in range(len(features))]
+        return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]
+
+
+class Joined(NamedTuple):
+    """Bins for estimation: each is of one or more equal steps, numbered from ``first`` on and ``width`` fine bins wide."""
+
+    first: int
+    width: float
+    cells: Real  # rows per bin and class
+    sizes: Int  # steps per bin
+
+    @property
+    def reach(self) -> Real:
+        """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
+        steps = self.sizes.astype(np.float64)
+        steps[0] += 1.0
+        steps[-1] += 1.0
+        return steps
 
 
 def _cells(sums: Counts, f: int) -> tuple[Keys, Real]:
@@ -120,12 +148,13 @@ def _freedman_diaconis(codes: Int, rows: Real) -> float:
 
 @dataclass(frozen=True)
 class Histograms:
-    """Log densities of the bins of each feature, (bins, classes), from bin ``first`` on, ``width`` wide."""
+    """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
 
     features: tuple[Feature, ...]
     firsts: tuple[int, ...]
     widths: tuple[float, ...]
     tables: tuple[Real, ...]
+    sizes: tuple[Int, ...]
 
     def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
         columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]
@@ -134,8 +163,8 @@ class Histograms:
         return [("histogram", *each) for each in bins]
 
     def select(self, index: Sequence[int]) -> Histograms:
-        features, tables = tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index)
-        return Histograms(features, tuple(self.firsts[f] for f in index), tuple(self.widths[f] for f in index), tables)
+        columns = (self.features, self.firsts, self.widths, self.tables, self.sizes)
+        return Histograms(*(tuple(column[f] for f in index) for column in columns))  # type: ignore[arg-type]
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
@@ -168,8 +197,16 @@ class Histograms:
     def nearest_edges(self, f: int, cuts: Real) -> Real:
         """For each of these numbers the edge of a bin that lies nearest."""
         edges = self._edges(f)
-        at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1)
-        return np.asarray(edges[at.astype(np.int64)])
+        at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1).astype(np.int64)
+        ends = np.cumsum([0, *self.sizes[f]])
+        above = np.searchsorted(ends, at)
+        below = np.maximum(above - 1, 0)
+        nearest = np.where(at - ends[below] < ends[above] - at, ends[below], ends[above])
+        return np.asarray(edges[nearest])
+
+    def cuts(self, f: int) -> Real:
+        """The edges between the bins of a feature, in order."""
+        return self._edges(f)[np.cumsum(self.sizes[f])[:-1]]
 
     def _edges(self, f: int) -> Real:
         bins = self.firsts[f] + np.arange(len(self.tables[f]) + 1)

@@ -188,7 +188,7 @@ def _histograms(family: Histogram, parameters: Histograms, sums: Counts, choice:
     places = _cells(numbered.parts(own.rows), own)
     for f, width in enumerate(parameters.widths):
         keys, rows = sums.feature(f)
-        cells = family.joined(keys, rows.value)[2]
+        cells = family.joined(keys, rows.value).cells
         there = np.flatnonzero(places[:, f] >= 0)
         table = _Shares(cells, np.full(len(cells), alpha), choice.how, np.ones(len(cells), dtype=np.bool_), False)
         found = table.of_rows(places[there, f], own.labels[there], _some(own.weights, there))
