@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
     from banbury.estimators.tan import TANClassifier
+    from banbury.estimators.semi_supervised import Mixture, SemiSupervisedClassifier
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
     from banbury.hypotheses import Hypotheses, conjunctions, thresholds
@@ -73,6 +74,7 @@ __all__ = [
     "Joint",
     "KernelDensity",
     "LearningCurve",
+    "Mixture",
     "Model",
     "MultinomialNB",
     "NaiveBayesClassifier",
@@ -82,6 +84,7 @@ __all__ = [
     "Report",
     "Schema",
     "TANClassifier",
+    "SemiSupervisedClassifier",
     "Tally",
     "Text",
     "Tuning",
@@ -115,6 +118,7 @@ _HOMES = {
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
     "estimators.conversion": "from_sklearn",
+    "estimators.semi_supervised": "Mixture SemiSupervisedClassifier",
     "estimators.drop_in": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
     "estimators.tan": "TANClassifier",
     "explain": "Explanation Informative",

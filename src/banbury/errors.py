@@ -206,6 +206,19 @@ def no_target(n_rows: int, target: Any) -> EmptyData:
     )
 
 
+def no_labels(n_rows: int) -> EmptyData:
+    return EmptyData(
+        f"none of the {n_rows:,} rows has a label. Label a few rows of each class, or find classes without labels by bb.Mixture."
+    )
+
+
+def empty_class(name: Any) -> EmptyData:
+    return EmptyData(
+        f"class {name!r} has no row to start from: all weights of its rows are zero. "
+        "Give one of its rows a weight above zero, or leave the class out."
+    )
+
+
 def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
     """``what`` as the kernels say it."""
     place = f"row {row:,} of column {column!r}{where(source)}"

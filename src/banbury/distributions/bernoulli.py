@@ -88,6 +88,10 @@ class Bernoulli(Family):
         table = dirichlet.log(share).reshape(len(features), 2, -1)
         return Flags(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
+    def log_prior(self, parameters: Flags, sums: Counts, choice: Choice) -> float:
+        logs = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
+        return dirichlet.log_prior(logs, self.pseudo_counts(choice.alpha), choice.how)
+
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 

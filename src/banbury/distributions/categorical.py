@@ -78,6 +78,10 @@ class Categorical(Family):
         new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
         return Tables(features, sums.keys, sums.offsets, np.concatenate([seen, new]))
 
+    def log_prior(self, parameters: Tables, sums: Counts, choice: Choice) -> float:
+        alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
+        return dirichlet.log_prior(parameters.table[: len(alpha)], alpha, choice.how)
+
     def _all_codes(self, keys: Keys) -> Keys:
         """The numbers from 0 up to the highest seen, or to as many as there are said to be."""
         seen = [int(key) for key in keys if isinstance(key, (int, np.integer))]

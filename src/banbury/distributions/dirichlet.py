@@ -28,6 +28,14 @@ def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Gene
     return _divided(weights, offsets)
 
 
+def log_prior(logs: Real, alpha: Real, how: How) -> float:
+    """What the prior adds to the log-likelihood of all keys and classes: its pseudo-counts times their log-probabilities."""
+    if how == "mle":
+        return 0.0
+    pseudo = np.maximum(alpha - 1.0, 0.0) if how == "map" else at_least(alpha)
+    return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
+
+
 def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
     """Log-probability of a key that is in no class, (features, classes): α / (n + αK); 0, no evidence, where it has no α.
 

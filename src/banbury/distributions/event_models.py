@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import How, at_least
-from banbury.distributions.vocabulary import Pairs, Vocabulary
+from banbury.distributions.vocabulary import CELLS, Pairs, Vocabulary
 from banbury.sums import ROUNDING, Rows
 
 Real = NDArray[np.float64]
@@ -111,6 +111,16 @@ def of_words(a: float | Real, pairs: Pairs) -> float | Real:
 def all_words(a: float | Real, n_words: int) -> float:
     """The pseudo-counts of all words together."""
     return float(a.sum()) if isinstance(a, np.ndarray) else a * max(n_words, 1)
+
+
+def sum_of_logs(scores: Scores, ids: NDArray[np.uint32], yes_and_no: bool) -> float:
+    """The log-probabilities of these words in all classes, added up; of each that it is in a text, and that it is not."""
+    n_classes, total = len(scores.base), 0.0
+    step = max(1, CELLS // max(n_classes, 1))
+    for start in range(0, len(ids), step):
+        rows = scores.weights.rows(ids[start : start + step])[1]
+        total += float((rows - 2.0 * np.logaddexp(0.0, rows)).sum() if yes_and_no else rows.sum())
+    return total if yes_and_no else total + len(ids) * float(scores.base.sum())
 
 
 def check_size(words: Vocabulary, column: str, why: str) -> None:

@@ -123,6 +123,13 @@ class Family:
         """Parameters of features of this family, from their Counts, Moments or Words."""
         raise NotImplementedError
 
+    def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
+        """What the prior adds to the log-likelihood that "map" and "mean" maximise, but for a constant; 0 where it has no part.
+
+        The mean under a Dirichlet, Beta or Gamma prior is the mode under one that is worth one more of each.
+        """
+        return 0.0
+
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError

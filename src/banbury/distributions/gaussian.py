@@ -173,6 +173,18 @@ class Gaussian(Family):
     def _posterior(self, features: tuple[Feature, ...], sums: Moments) -> _Posterior:
         prior = self.prior or NormalInverseGamma()
         n, mean, spread = sums.n.value, sums.mean, sums.spread
+        centre, variance = self._centre(prior, features, sums)
+        kappa = prior.kappa + n
+        extra = np.maximum(spread, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
+        if self.variance == "shared":
+            n, extra = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, extra))
+        nu = prior.nu + n
+        return _Posterior(
+            (prior.kappa * centre + sums.n.value * mean) / kappa, kappa, nu, (prior.nu * variance + extra) / nu
+        )
+
+    def _centre(self, prior: NormalInverseGamma, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
+        """The prior's mean and variance of z, (features, 1)."""
         centre, variance = pooled(sums)
         if prior.mean is not None:
             origin, unit = _scales(features)
@@ -182,14 +194,19 @@ class Gaussian(Family):
             with np.errstate(over="ignore"):
                 unit = _scales(features)[1][:, None]
                 variance = np.minimum(prior.variance / unit / unit, LARGEST)
-        kappa = prior.kappa + n
-        extra = np.maximum(spread, 0.0) + prior.kappa * n / kappa * (mean - centre) ** 2
+        return centre, variance
+
+    def log_prior(self, parameters: Normals, sums: Moments, choice: Choice) -> float:
+        if self.prior is None or choice.how == "mle":
+            return 0.0
+        centre, variance = self._centre(self.prior, parameters.features, sums)
+        precision = parameters.precision  # 1 / (2 · variance)
+        rows = self.prior.nu + 3.0 if choice.how == "map" else self.prior.nu - 2.0
+        of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
+        of_variances = self.prior.nu * variance * precision - 0.5 * rows * np.log(2.0 * precision)
         if self.variance == "shared":
-            n, extra = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, extra))
-        nu = prior.nu + n
-        return _Posterior(
-            (prior.kappa * centre + sums.n.value * mean) / kappa, kappa, nu, (prior.nu * variance + extra) / nu
-        )
+            of_variances = of_variances[:, :1]
+        return -float(of_means.sum()) - float(of_variances.sum())
 
     def _drawn(self, posterior: _Posterior, rng: np.random.Generator) -> tuple[Real, Real]:
         shape = posterior.nu.shape

@@ -111,6 +111,12 @@ class Histogram(Family):
         sizes = np.diff([*starts, len(rows)])
         return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
 
+    def log_prior(self, parameters: Histograms, sums: Counts, choice: Choice) -> float:
+        alpha = choice.alpha if self.alpha is None else self.alpha
+        first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
+        logs = [table[steps] for table, steps in zip(parameters.tables, first_steps, strict=True)]
+        return sum(dirichlet.log_prior(each, np.full(len(each), alpha), choice.how) for each in logs)
+
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]

@@ -129,6 +129,16 @@ class Occurrences(Family):
         table = words.table.core if isinstance(words.table, Learned) else words.table
         return Occurring(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
 
+    def log_prior(self, parameters: Occurring, sums: Words, choice: Choice) -> float:
+        a = event_models.pseudo_count(choice.how, self.pseudo_counts(choice, len(parameters.ids)))
+        pseudo = np.maximum(np.broadcast_to(a, len(parameters.ids)), 0.0)
+        if self.model == "complement" or not pseudo.any():
+            return 0.0
+        logs = parameters.weights
+        if self.model == "bernoulli":
+            logs = logs - 2.0 * np.logaddexp(0.0, logs)
+        return float(pseudo @ np.where(pseudo[:, None] > 0, logs, 0.0).sum(axis=1))
+
     def _live_count(self, choice: Choice, alpha: float | Real) -> Any:
         """The pseudo-count of models whose rows depend on a column's own counts alone."""
         if self.norm or self.model == "bernoulli" or choice.how in ("gibbs", "map"):

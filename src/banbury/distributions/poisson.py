@@ -49,13 +49,8 @@ class Poisson(Family):
 
     def estimate(self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator) -> Rates:
         n, events = sums.n.value, np.maximum(sums.n.value * sums.mean, 0.0)
-        rows = 1.0 if self.prior_rows is None else self.prior_rows
         pooled = sums.pooled()[1]
-        count = (
-            rows * np.maximum(pooled, SMALLEST_RATE)
-            if self.prior_count is None
-            else np.full_like(pooled, self.prior_count)
-        )
+        count, rows = self._prior(pooled)
         shape, rate = events + count, n + rows
         if choice.how == "predictive":
             return Rates(features, shape, rate)
@@ -68,6 +63,22 @@ class Poisson(Family):
         if choice.how == "gibbs":
             return Rates(features, np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny) / rate, None)
         return Rates(features, shape / rate, None)
+
+    def _prior(self, pooled: Real) -> tuple[Real, float]:
+        """The prior's events, for each feature, and rows."""
+        rows = 1.0 if self.prior_rows is None else self.prior_rows
+        if self.prior_count is None:
+            return rows * np.maximum(pooled, SMALLEST_RATE), rows
+        return np.full_like(pooled, self.prior_count), rows
+
+    def log_prior(self, parameters: Rates, sums: Moments, choice: Choice) -> float:
+        if choice.how == "mle":
+            return 0.0
+        events, rows = self._prior(sums.pooled()[1])
+        events = np.maximum(events - 1.0, 0.0) if choice.how == "map" else events
+        some = events > 0
+        logs = np.where(some, np.log(np.where(some, parameters.mean, 1.0)), 0.0)
+        return float((events * logs - rows * parameters.mean).sum())
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)

@@ -294,6 +294,14 @@ class Text(Family):
             return event_models.drawn_multinomial(weighed, alpha, rng)
         return event_models.multinomial(weighed, how, alpha, urn=how == "predictive" and self.counts_tokens)
 
+    def log_prior(self, parameters: Bag, sums: Words, choice: Choice) -> float:
+        """Of complement, which is no likelihood, and of words weighted by idf: nothing."""
+        a = max(float(event_models.pseudo_count(choice.how, self.prior(choice))), 0.0)
+        if not a or self.model == "complement" or self.idf:
+            return 0.0
+        words = every_word(parameters.table, False).ids if parameters.kept is None else parameters.kept
+        return a * event_models.sum_of_logs(parameters.scores, words, self.model == "bernoulli")
+
     def prior(self, choice: Choice) -> float:
         return float(choice.alpha if self.alpha is None else self.alpha)
 

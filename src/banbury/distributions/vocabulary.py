@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.sums import Rows, value
+from banbury.sums import ROUNDING, Rows, value
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -265,9 +265,10 @@ class Pruning:
             return words
         occurrences, documents, information = self._totals(words)
         n_texts = float(words.texts.sum())
-        kept = (occurrences >= self.min_count) & (documents >= self.min_share * n_texts)
+        near = 1.0 - ROUNDING  # weights of soft labels may add up to a little less than the rows they divide
+        kept = (occurrences >= self.min_count * near) & (documents >= self.min_share * n_texts * near)
         if self.max_share < 1:
-            kept &= documents <= self.max_share * n_texts
+            kept &= documents * near <= self.max_share * n_texts
         if self.drop_most_frequent:
             kept[_best(occurrences, self.drop_most_frequent)] = False
         if self.max_words is not None:

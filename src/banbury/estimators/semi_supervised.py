@@ -1,0 +1,379 @@
+"""The scikit-learn face of expectation maximisation: a classifier for rows some of which have no label, and a mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin
+
+from banbury import errors
+from banbury.distributions.family import check_positive
+from banbury.estimators.classifier import _as_array, _batch, _labels, _sample_weight
+from banbury.explain import Explanation, Informative
+from banbury.naive_bayes import Model, check_seed
+from banbury.readers import Batch, n_threads
+from banbury.schema import infer
+from banbury.semi_supervised import HOWS, Climb, Observed, Task, labelled_starts, seeded_start, with_starts
+from banbury.sums import in_order
+from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, refuse_continuous
+
+Real = NDArray[np.float64]
+FOLDS = 5  # parts of the rows, each of which is held out once
+
+
+class _Learner(BaseEstimator):  # type: ignore[misc]
+    """What both have in common: settings of counting, estimating and climbing, and what the model says of rows."""
+
+    features: Any
+    how: Any
+    alpha: Any
+    class_prior: Any
+    starts: Any
+    max_iter: Any
+    tol: Any
+    missing: Any
+    threads: Any
+    seed: Any
+    model_: Model
+    n_features_in_: int
+    log_likelihoods_: NDArray[np.float64]
+    objectives_: NDArray[np.float64]
+    n_iter_: int
+    converged_: bool
+
+    @property
+    def tally_(self) -> Tally:
+        """The sums of all rows, each divided among the classes."""
+        return self._fitted().tally
+
+    def explain(self, row: Any, against: Any = None) -> Explanation:
+        """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
+        return self._fitted().explain(row, against)
+
+    def informative(self, n: int = 10, classes: Any = None) -> Informative:
+        """The ``n`` values that best tell each class from the rest, as likelihood ratios: see ``Model.informative``."""
+        return self._fitted().informative(n, classes)
+
+    def predict_proba(self, X: Any) -> Real:
+        """P(class | row), rows × classes."""
+        model = self._fitted()
+        return model.posterior(self._rows(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _fitted(self) -> Model:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return self.model_
+
+    def _rows(self, X: Any) -> Batch:
+        batch = _batch(X)
+        if not (batch.named and "feature_names_in_" in self.__dict__) and len(batch.names) != self.n_features_in_:
+            raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
+        return batch
+
+    def _check(self) -> None:
+        if not isinstance(self.how, str) or self.how not in HOWS:
+            raise errors.unknown_choice("how", self.how, HOWS)
+        check_positive("alpha", self.alpha, zero=True)
+        check_positive("tol", self.tol, zero=True)
+        check_seed(self.seed)
+        for name in ("starts", "max_iter"):
+            _check_whole(name, getattr(self, name))
+
+    def _observed(self, batch: Batch, weights: Real) -> Observed:
+        threads = n_threads(self.threads)
+        batch.threads = threads
+        schema = infer(batch, [], None, self.features, self.missing)
+        return Observed.of(aligned(batch, schema), schema, weights, threads)
+
+    def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
+        settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
+        return Task(observed, tuple(classes), labels, weights, settings)
+
+    def _keep(self, found: Climb, batch: Batch) -> None:
+        self.model_ = found.model
+        self.log_likelihoods_, self.objectives_ = np.array(found.log_likelihoods), np.array(found.objectives)
+        self.n_iter_, self.converged_ = len(found.objectives), found.converged
+        self.n_features_in_ = len(found.model.schema.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if batch.named:
+            self.feature_names_in_ = np.array(found.model.schema.columns, dtype=object)
+
+
+class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
+    """Naive Bayes that learns from rows without a label too, by expectation maximisation (Nigam et al. 2000).
+
+    A row has no label where ``y`` is None or NaN, or equal to ``unlabelled`` (−1, say, as in scikit-learn). The model of the
+    labelled rows says how probable each class is for all others; these are counted, divided so among the classes, and
+    the model is made anew, until the likelihood of all rows grows no more. ``unlabelled_weight``, from 0 to 1: what a row without
+    a label counts. ``starts``: besides that of the labelled rows as they are, starts from the same rows weighted at random,
+    by ``seed``; the likeliest is kept. ``max_iter`` iterations at most; ``tol``: the least gain, as a share, worth another.
+    ``features``, ``how`` ("mle", "map" or "mean"), ``alpha``, ``class_prior``, ``missing`` and ``threads`` are those of
+    ``bb.NaiveBayesClassifier``.
+
+    After fitting: ``classes_``, ``model_``, ``tally_``, ``transduction_`` (the class of each row: its own, or the most probable),
+    ``log_likelihoods_`` and ``objectives_`` (of each iteration; the objective, which has the log prior too, never falls),
+    ``n_iter_``, ``converged_``.
+
+    >>> import banbury as bb
+    >>> texts = ["cheap pills", "lunch at noon", "cheap watches", "watches today", "noon walk", "a walk today"]
+    >>> clf = bb.SemiSupervisedClassifier().fit(texts, ["spam", "ham", None, None, None, None])
+    >>> clf.predict(["watches", "walk"]).tolist()
+    ['spam', 'ham']
+    """
+
+    classes_: NDArray[Any]
+    transduction_: NDArray[Any]
+
+    def __init__(
+        self,
+        features: Any = "auto",
+        how: str = "mean",
+        alpha: float = 1.0,
+        class_prior: Any = None,
+        unlabelled: Any = None,
+        unlabelled_weight: float = 1.0,
+        starts: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        missing: str = "skip",
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.features = features
+        self.how = how
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.unlabelled = unlabelled
+        self.unlabelled_weight = unlabelled_weight
+        self.starts = starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.missing = missing
+        self.threads = threads
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedClassifier:
+        """Learns from all rows, whether they have a label or not."""
+        self._check()
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        share = self.unlabelled_weight
+        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
+            raise errors.bad_setting("unlabelled_weight", share, "a number from 0 to 1")
+        batch, given = _batch(X), _labels(y, "y")
+        if len(given) != batch.n_rows:
+            raise errors.length_mismatch("labels", len(given), batch.n_rows)
+        own = _weights(sample_weight, batch)
+        classes, labels = _numbered(given, self.unlabelled, n_threads(self.threads))
+        weights = np.where(labels >= 0, own, own * float(share))
+        task = self._task(self._observed(batch, weights), classes, labels, weights)
+        found = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
+        self._keep(found, batch)
+        self.classes_ = _as_array(tuple(classes), _dtype(given, classes))
+        self.transduction_ = self.classes_[found.posteriors.argmax(axis=1)]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def predict_log_proba(self, X: Any) -> Real:
+        """log P(class | row), in the order of ``classes_``."""
+        model = self._fitted()
+        return model.log_posterior(self._rows(X))
+
+
+class Mixture(DensityMixin, _Learner):  # type: ignore[misc]
+    """A mixture of as many components as are asked for, each with a family for every column: clusters and densities.
+
+    It is naive Bayes whose classes nobody has named, learned by expectation maximisation. ``n_components``: a number, or several,
+    of which the best is kept by ``choose_by``: "bic", the Bayesian information criterion, or "held_out", the likelihood of rows
+    held out in five folds. ``starts``: every one takes other rows for the cores of its components, by ``seed``, and the likeliest
+    is kept. All else is as in ``bb.SemiSupervisedClassifier``.
+
+    After fitting: ``model_``, whose classes are 0, 1, 2 …, ``tally_``, ``n_components_``, ``scores_`` (of each number of
+    components tried: its BIC, of which less is better, or its held-out log-likelihood per row), ``log_likelihoods_``,
+    ``objectives_``, ``n_iter_``, ``converged_``.
+
+    >>> import banbury as bb
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> mixture = bb.Mixture(3).fit(X)
+    >>> mixture.predict(X[[0, 1, 60, 149]]).shape, round(mixture.score(X), 2)
+    ((4,), -2.05)
+    """
+
+    n_components_: int
+    scores_: dict[int, float]
+
+    def __init__(
+        self,
+        n_components: Any = 2,
+        features: Any = "auto",
+        how: str = "mean",
+        alpha: float = 1.0,
+        class_prior: Any = None,
+        choose_by: str = "bic",
+        starts: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        missing: str = "skip",
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.features = features
+        self.how = how
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.choose_by = choose_by
+        self.starts = starts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.missing = missing
+        self.threads = threads
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Mixture:
+        """Finds the components. ``y`` is not used."""
+        self._check()
+        if self.choose_by not in ("bic", "held_out"):
+            raise errors.unknown_choice("choose_by", self.choose_by, ["bic", "held_out"])
+        batch = _batch(X)
+        weights = _weights(sample_weight, batch)
+        sizes = self._sizes(int(np.count_nonzero(weights > 0)))
+        observed = self._observed(batch, weights)
+        if len(sizes) == 1:
+            found, self.scores_ = {sizes[0]: self._climbed(observed, weights, sizes[0])}, {}
+        elif self.choose_by == "bic":
+            found = {n: self._climbed(observed, weights, n) for n in sizes}
+            self.scores_ = {n: _bic(each.model, each.log_likelihoods[-1], weights) for n, each in found.items()}
+        else:
+            self.scores_ = {n: self._held_out(batch, weights, n) for n in sizes}
+        sign = -1.0 if self.choose_by == "held_out" else 1.0
+        best = min(sizes, key=lambda n: sign * self.scores_.get(n, 0.0))
+        if len(sizes) > 1 and self.choose_by == "held_out":
+            found = {best: self._climbed(observed, weights, best)}
+        self.n_components_ = best
+        self._keep(found[best], batch)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The number of each row's most probable component."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def score_samples(self, X: Any) -> Real:
+        """log P(row) of each row."""
+        model = self._fitted()
+        return _log_sum(model.log_joint(self._rows(X)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of log P(row)."""
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X: Any) -> float:
+        """The Bayesian information criterion: parameters × log(rows) − 2 log P(rows). Less is better."""
+        found = self.score_samples(X)
+        return _bic(self.model_, float(found.sum()), np.ones(len(found)))
+
+    def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """``n`` rows drawn from the mixture, as a mapping of columns; "class" is the component."""
+        return self._fitted().sample(n, seed)
+
+    def _sizes(self, n_rows: int) -> list[int]:
+        given = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
+        if not given:
+            raise errors.bad_setting("n_components", self.n_components, "a number, or one at least to choose from")
+        for n in given:
+            _check_whole("n_components", n)
+            if n > n_rows:
+                raise errors.bad_setting("n_components", n, f"{n_rows:,} at most, the number of rows to start from")
+        return sorted({int(n) for n in given})
+
+    def _climbed(self, observed: Observed, weights: Real, n: int) -> Climb:
+        labels = np.zeros(observed.n_rows, dtype=np.int32) - np.int32(1)
+        task = self._task(observed, range(n), labels, weights)
+        rng = np.random.default_rng(self.seed)
+        starts = (seeded_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
+        return with_starts(task, starts, int(self.max_iter), self.tol)
+
+    def _held_out(self, batch: Batch, weights: Real, n: int) -> float:
+        """The mean log-likelihood of rows under mixtures of the others."""
+        folds = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
+        schema, total = infer(batch, [], None, self.features, self.missing), 0.0
+        threads = n_threads(self.threads)
+        for fold in range(int(folds.max()) + 1):
+            rest, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            observed = Observed.of(aligned(batch.take(rest), schema), schema, weights[rest], threads)
+            if np.count_nonzero(weights[rest] > 0) < n:
+                raise errors.bad_setting("n_components", n, "fewer than the rows that are left when some are held out")
+            model = self._climbed(observed, weights[rest], n).model
+            total += float(weights[held] @ _log_sum(model.log_joint(batch.take(held))))
+        return total / float(weights.sum())
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise errors.bad_setting(name, value, "a whole number from 1 up")
+
+
+def _weights(sample_weight: Any, batch: Batch) -> Real:
+    """A weight for each row, checked as ``bb.count`` checks it."""
+    given = _sample_weight(sample_weight, batch.n_rows)
+    if given is None:
+        return np.ones(batch.n_rows)
+    found = Labels.of(np.zeros(batch.n_rows, dtype=np.int64), given, None, 1)
+    found.check_length(batch.n_rows)
+    assert found.weights is not None
+    if not found.weights.any():
+        raise errors.empty_data(None, "every row has a weight of zero")
+    return found.weights
+
+
+def _numbered(given: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
+    """The classes in order, and the number of each row's among them; −1 where it has none."""
+    found = Labels.of(given, None, None, threads).codes
+    assert found is not None
+    codes, names = dense_numbers(found, threads)
+    refuse_continuous(names, len(codes))
+    used = {names[c] for c in np.unique(codes[codes >= 0]).tolist() if unlabelled is None or names[c] != unlabelled}
+    classes = in_order(used)
+    if not classes:
+        raise errors.no_labels(len(given))
+    lookup = np.full(len(names) + 1, -1, dtype=np.int32)
+    for c, name in enumerate(names):
+        lookup[c] = classes.index(name) if name in used else -1
+    return classes, lookup[codes]
+
+
+def _dtype(given: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
+    """The type of the labels, where it holds labels alone."""
+    return (
+        given.dtype if given.dtype.kind != "O" else np.array(classes).dtype if len({*map(type, classes)}) == 1 else None
+    )
+
+
+def _log_sum(log_joint: Real) -> Real:
+    highest = log_joint.max(axis=1)
+    safe = np.where(np.isfinite(highest), highest, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(safe + np.log(np.exp(log_joint - safe[:, None]).sum(axis=1)))
+
+
+def _bic(model: Model, log_likelihood: float, weights: Real) -> float:
+    return model.tally.n_parameters() * float(np.log(weights.sum())) - 2.0 * log_likelihood

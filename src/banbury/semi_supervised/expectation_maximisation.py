@@ -1,0 +1,150 @@
+"""Expectation maximisation: soft labels from a model, a model from soft labels, until neither changes.
+
+A. Dempster, N. Laird and D. Rubin, *Maximum likelihood from incomplete data via the EM algorithm* (1977); of texts, K. Nigam,
+A. McCallum, S. Thrun and T. Mitchell, *Text classification from labeled and unlabeled documents using EM* (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.naive_bayes import Model, estimate
+from banbury.semi_supervised.observed import Observed
+from banbury.tally import Label
+
+Real = NDArray[np.float64]
+HOWS = ("mle", "map", "mean")  # those that maximise something
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Rows to be learned from: of each its weight and the number of its class, −1 where it has none; and how it is estimated."""
+
+    observed: Observed
+    classes: tuple[Label, ...]
+    labels: NDArray[np.int32]
+    weights: Real
+    settings: Mapping[str, Any]  # of bb.estimate
+
+    def model(self, soft: Real) -> Model:
+        """What rows × classes of weights come to."""
+        return estimate(self.observed.tally(self.classes, soft), **self.settings)
+
+    def soft_labels(self, log_joint: Real) -> Real:
+        """P(class | row); of a row that has a label, one."""
+        highest = log_joint.max(axis=1, keepdims=True)
+        posterior: Real = np.exp(log_joint - highest)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        known = np.flatnonzero(self.labels >= 0)
+        posterior[known] = 0.0
+        posterior[known, self.labels[known]] = 1.0
+        return posterior
+
+    def log_likelihood(self, log_joint: Real) -> float:
+        """log P(rows), and of rows that have a label that of row and label; each as often as it weighs."""
+        highest = log_joint.max(axis=1)
+        each = highest + np.log(np.exp(log_joint - highest[:, None]).sum(axis=1))
+        known = np.flatnonzero(self.labels >= 0)
+        each[known] = log_joint[known, self.labels[known]]
+        counted = self.weights > 0
+        return float(self.weights[counted] @ each[counted])
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """Where EM came to from one start.
+
+    ``log_likelihoods`` and ``objectives`` have a number for each iteration. The objective is the log-likelihood plus the log of
+    the prior, but for a constant: what no iteration makes smaller.
+    """
+
+    model: Model
+    soft: Real  # the weights of rows × classes that the model was learned from
+    posteriors: Real  # what it says of each row
+    log_likelihoods: tuple[float, ...]
+    objectives: tuple[float, ...]
+    converged: bool
+
+
+def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
+    """EM from P(class | row), rows × classes, until the objective grows by no more than ``tol`` of itself."""
+    for name, weight in zip(task.classes, (task.weights @ start).tolist(), strict=True):
+        if not weight > 0:
+            raise errors.empty_class(name)
+    posteriors, likelihoods, objectives = start, list[float](), list[float]()
+    converged = False
+    while not converged and len(objectives) < max_iter:
+        soft = posteriors * task.weights[:, None]
+        model = task.model(soft)
+        log_joint = task.observed.log_joint(model)
+        posteriors = task.soft_labels(log_joint)
+        likelihoods.append(task.log_likelihood(log_joint))
+        objectives.append(likelihoods[-1] + log_prior(model))
+        gained = objectives[-1] - objectives[-2] if len(objectives) > 1 else np.inf
+        converged = gained <= tol * abs(objectives[-1])
+    return Climb(model, soft, posteriors, tuple(likelihoods), tuple(objectives), converged)
+
+
+def log_prior(model: Model) -> float:
+    """What the priors of all features and of the classes add to the log-likelihood, but for a constant."""
+    pairs = zip(model.tally.groups, model.parameters, strict=True)
+    total = sum(family.log_prior(parameters, sums, model.choice) for (family, _, sums), parameters in pairs)
+    prior = model.class_prior
+    if isinstance(prior, (int, float)) and not isinstance(prior, bool) and prior > 0:
+        total += float(prior) * float(model.log_prior.sum())
+    return total
+
+
+def with_starts(task: Task, starts: Iterable[Callable[[], Real]], max_iter: int, tol: float) -> Climb:
+    """The best of several climbs, by the objective; of equals the first. Its model has words by name."""
+    best: Climb | None = None
+    for start in starts:
+        found = climb(task, start(), max_iter, tol)
+        if best is None or found.objectives[-1] > best.objectives[-1]:
+            best = found
+    assert best is not None
+    tally = task.observed.named(task.classes, best.soft)
+    model = estimate(tally, **task.settings)
+    return replace(best, model=replace(model, threads=task.observed.threads))
+
+
+# Starts --------------------------------------------------------------------------------------------------------------
+
+
+def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Callable[[], Real]]:
+    """What a model of the rows that have labels says of the others; then of the same rows, weighted at random."""
+    rng = np.random.default_rng(seed)
+    for number in range(starts):
+        drawn = np.ones(len(task.weights)) if number == 0 else rng.exponential(size=len(task.weights))
+        yield partial(_from_labelled, task, drawn)
+
+
+def _from_labelled(task: Task, drawn: Real) -> Real:
+    known = np.flatnonzero(task.labels >= 0)
+    soft = np.zeros((len(task.labels), len(task.classes)))
+    soft[known, task.labels[known]] = task.weights[known] * drawn[known]
+    for name, weight in zip(task.classes, soft.sum(axis=0).tolist(), strict=True):
+        if not weight > 0:
+            raise errors.empty_class(name)
+    return task.soft_labels(task.observed.log_joint(task.model(soft)))
+
+
+def seeded_start(task: Task, rng: np.random.Generator) -> Callable[[], Real]:
+    """What a model says whose every class is, by half, one row drawn at random, and by half all rows together."""
+    return partial(_from_rows, task, rng.choice(np.flatnonzero(task.weights > 0), len(task.classes), replace=False))
+
+
+def _from_rows(task: Task, drawn: NDArray[np.int64]) -> Real:
+    n_classes = len(task.classes)
+    if n_classes == 1:
+        return np.ones((len(task.weights), 1))
+    soft = np.repeat(task.weights[:, None] / n_classes, n_classes, axis=1)
+    soft[drawn, np.arange(n_classes)] += task.weights.sum() / n_classes
+    return task.soft_labels(task.observed.log_joint(task.model(soft)))

@@ -1,0 +1,169 @@
+"""Observed: rows that are counted and scored again and again, with other soft labels each time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury.distributions import Text
+from banbury.distributions.bag import missing_texts
+from banbury.distributions.family import Feature
+from banbury.distributions.occurrences import UNREAD
+from banbury.naive_bayes import Model
+from banbury.readers import Batch, Codes
+from banbury.schema import Schema
+from banbury.selection.dataset import Encoded
+from banbury.sums import Counts, Moments, Rows, Words
+from banbury.tally import Growing, Label, Tally, count_rows
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+SMALL = 1e-9  # a class with less of a row is left out when the row is counted
+PIECE = 1 << 20  # rows that are counted together
+
+
+@dataclass(frozen=True)
+class Bags:
+    """A column of text, its words looked up once; a word's number is its column in a matrix of occurrences."""
+
+    feature: Feature  # whose words are named by their numbers
+    encoded: Encoded
+    values: Real  # what each word of each text counts
+    n_words: int
+
+    @classmethod
+    def of(cls, feature: Feature, batch: Batch, weights: Real, threads: int) -> Bags:
+        family: Any = feature.family
+        if family.max_words is not None and family.choose_by == "mutual_information":
+            raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
+        texts = family.texts(batch, feature.name)
+        there = np.where(weights > 0, 0, -1).astype(np.int32)
+        table = _core.Words(1, family.buckets or 0)
+        table.count(family.tokeniser, texts, there, np.ascontiguousarray(weights), False, threads)
+        kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
+        table = table if kept is None else kept.table
+        offsets, ids, times = table.bags(family.tokeniser, texts, threads)
+        encoded = Encoded(offsets, ids, times, missing_texts(texts, batch.n_rows))
+        numbered = replace(
+            family,
+            buckets=None,
+            vocabulary=None if kept is None else tuple(f"#{i}" for i in kept.ids.tolist()),
+            **dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 0),
+            max_share=1.0,
+            max_words=None,
+        )
+        return cls(feature._replace(family=numbered), encoded, _counted(family, offsets, times), table.n_ids)
+
+    def count(self, rows: Int, classes: NDArray[np.int32], weights: Real, n_classes: int, threads: int) -> Words:
+        """The words of these rows, some of them more than once, each in one class."""
+        size = np.diff(self.encoded.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(size)])
+        at = np.arange(offsets[-1]) + np.repeat(self.encoded.offsets[rows] - offsets[:-1], size)
+        cells = offsets, self.encoded.ids[at], self.values[at]
+        numbers = np.where(self.encoded.missing[rows], np.int32(-1), classes)
+        table = _core.Words(n_classes, 1 << max(1, (self.n_words - 1).bit_length())).with_columns(self.n_words)
+        matrix: Any = ("matrix", cells, self.n_words, None, True)
+        table.count(UNREAD, matrix, numbers, weights, False, threads)
+        return Words(table)
+
+
+def _counted(family: Text, offsets: Int, times: NDArray[np.int32]) -> Real:
+    """What a word counts that a text has so many times, as the tokeniser would have it."""
+    values = np.log1p(times) if family.damping == "log" else times.astype(np.float64)
+    if family.length and len(values):
+        owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        lengths = np.sqrt(np.bincount(owners, values**2, len(offsets) - 1))
+        values = values / lengths[owners]
+    return np.asarray(values)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The rows of a table under one schema: what is slow to find out about them, the words of texts above all, is found once."""
+
+    schema: Schema
+    batch: Batch
+    bags: tuple[Bags, ...]
+    threads: int
+
+    @classmethod
+    def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Observed:
+        """``weights``: one for each row; they say which words are too rare, where a family asks that."""
+        strings = [f.name for f in schema.keyed if f.family.shape == "keys" and batch.kind(f.name) == "string"]
+        batch = batch.coded(strings) if strings else batch
+        texts = [feature for feature in schema.texts if isinstance(feature.family, Text)]
+        return cls(schema, batch, tuple(Bags.of(each, batch, weights, threads) for each in texts), threads)
+
+    @property
+    def n_rows(self) -> int:
+        return self.batch.n_rows
+
+    def log_joint(self, model: Model) -> Real:
+        """log P(class) + log P(row | class) under a model of ``tally``; of a row that every class rules out the log prior."""
+        batch = self.batch
+        if self.bags:
+            batch = batch.with_columns({bags.feature.name: bags.encoded for bags in self.bags})
+        batch.threads = self.threads
+        found: Real = model._kernel(batch, model.parameters, "log_joint")[0]
+        hopeless = np.isneginf(found.max(axis=1))
+        found[hopeless] = model.log_prior
+        return found
+
+    def tally(self, classes: tuple[Label, ...], soft: Real) -> Tally:
+        """The rows counted with soft labels, rows × classes; words of texts have numbers for names."""
+        rows, numbers, weights = _repeated(soft)
+        names = {bags.feature.name for bags in self.bags}
+        rest = tuple(feature for feature in self.schema.features if feature.name not in names)
+        if rest:
+            found = self._count(replace(self.schema, features=rest), classes, rows, numbers, weights)
+        else:
+            per_class = Rows(*_core.count_classes(numbers, len(classes), weights, False, self.threads))
+            found = Tally(
+                self.schema, classes, per_class, Counts.join([], len(classes)), Moments.zeros(0, len(classes))
+            )
+        others = iter(found.words)
+        bags = {
+            each.feature.name: (each.feature, each.count(rows, numbers, weights, len(classes), self.threads))
+            for each in self.bags
+        }
+        features = tuple(bags[f.name][0] if f.name in bags else f for f in self.schema.features)
+        words = tuple(bags[f.name][1] if f.name in bags else next(others) for f in self.schema.texts)
+        return replace(found, schema=replace(self.schema, features=features), words=words)
+
+    def named(self, classes: tuple[Label, ...], soft: Real) -> Tally:
+        """The same as ``bb.count`` counts it, words by name."""
+        return self._count(self.schema, classes, *_repeated(soft))
+
+    def _count(
+        self,
+        schema: Schema,
+        classes: tuple[Label, ...],
+        rows: Int,
+        numbers: NDArray[np.int32],
+        weights: Real,
+    ) -> Tally:
+        growing = Growing(schema, classes)
+        for start in range(0, max(len(rows), 1), PIECE):
+            some = slice(start, start + PIECE)
+            part = self.batch.take(rows[some])
+            part.threads = self.threads
+            labels = Codes(numbers[some], 0, list(classes))
+            growing.add(count_rows(part, schema, labels, weights[some], self.threads))
+        return growing.frozen()
+
+
+def _repeated(soft: Real) -> tuple[Int, NDArray[np.int32], Real]:
+    """Each row once for every class that has a share of it: its number, its class, and its weight there.
+
+    Shares too small to matter are left out, and the others make up for them.
+    """
+    whole = soft.sum(axis=1, keepdims=True)
+    kept = np.where(soft > SMALL * whole, soft, 0.0)
+    left = kept.sum(axis=1, keepdims=True)
+    kept *= whole / np.where(left > 0, left, 1.0)
+    rows, numbers = np.nonzero(kept)
+    return rows, numbers.astype(np.int32), kept[rows, numbers]
