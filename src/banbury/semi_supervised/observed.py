@@ -22,6 +22,13 @@ from banbury.tally import Growing, Label, Tally, count_rows
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
+UNPRUNED: dict[str, Any] = {
+    "min_count": 0,
+    "min_share": 0,
+    "max_share": 1.0,
+    "drop_most_frequent": 0,
+    "max_words": None,
+}
 SMALL = 1e-9  # a class with less of a row is left out when the row is counted
 PIECE = 1 << 20  # rows that are counted together
 
@@ -47,16 +54,17 @@ class Bags:
         kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
         table = table if kept is None else kept.table
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
+        n_words, vocabulary = table.n_ids, None
+        if kept is not None and (family.length or family.vocabulary is not None):
+            vocabulary = tuple(
+                f"#{i}" for i in kept.ids.tolist()
+            )  # lengths are those of all words; some may be in no text
+        elif kept is not None:
+            n_words = len(kept.ids)
+            offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
         encoded = Encoded(offsets, ids, times, missing_texts(texts, batch.n_rows))
-        numbered = replace(
-            family,
-            buckets=None,
-            vocabulary=None if kept is None else tuple(f"#{i}" for i in kept.ids.tolist()),
-            **dict.fromkeys(("min_count", "min_share", "drop_most_frequent"), 0),
-            max_share=1.0,
-            max_words=None,
-        )
-        return cls(feature._replace(family=numbered), encoded, _counted(family, offsets, times), table.n_ids)
+        numbered = replace(family, vocabulary=vocabulary, buckets=None, **UNPRUNED)
+        return cls(feature._replace(family=numbered), encoded, _counted(family, offsets, times), n_words)
 
     def count(self, rows: Int, classes: NDArray[np.int32], weights: Real, n_classes: int, threads: int) -> Words:
         """The words of these rows, some of them more than once, each in one class."""
@@ -69,6 +77,17 @@ class Bags:
         matrix: Any = ("matrix", cells, self.n_words, None, True)
         table.count(UNREAD, matrix, numbers, weights, False, threads)
         return Words(table)
+
+
+def _only(
+    kept: NDArray[np.uint32], n_ids: int, offsets: Int, ids: NDArray[np.int32], times: NDArray[np.int32]
+) -> tuple[Int, NDArray[np.int32], NDArray[np.int32]]:
+    """Bags without the words that are not kept, which are numbered anew in order."""
+    number = np.full(n_ids, -1, dtype=np.int32)
+    number[np.sort(kept)] = np.arange(len(kept))
+    there = number[ids] >= 0
+    ends = np.concatenate([[0], np.cumsum(there)])
+    return ends[offsets], number[ids][there], times[there]
 
 
 def _counted(family: Text, offsets: Int, times: NDArray[np.int32]) -> Real:
