@@ -514,7 +514,6 @@ def test_of_equally_good_cuts_the_lower_is_taken() -> None:
     assert description_length.cuts_of(np.array([[0.0, 12.0], [2.0, 2.0], [12.0, 0.0]])) == [1]
 
 
-@hypothesis.settings(deadline=None, max_examples=200)
 @hypothesis.given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=9))
 def test_cuts_are_those_of_the_slow_twin(cells: list[list[int]]) -> None:
     cells = [row for row in cells if any(row)]

@@ -265,7 +265,7 @@ class Pruning:
             return words
         occurrences, documents, information = self._totals(words)
         n_texts = float(words.texts.sum())
-        near = 1.0 - ROUNDING  # weights of soft labels may add up to a little less than the rows they divide
+        near = 1.0 - ROUNDING
         kept = (occurrences >= self.min_count * near) & (documents >= self.min_share * n_texts * near)
         if self.max_share < 1:
             kept &= documents * near <= self.max_share * n_texts
@@ -285,12 +285,18 @@ class Pruning:
         start = 0
         for pairs in words:
             at = slice(start, start + len(pairs.ids))
-            occurrences[at] = pairs.per_word(pairs.occurrences)
-            documents[at] = pairs.per_word(pairs.documents)
+            occurrences[at] = _rounded(pairs.per_word(pairs.occurrences))
+            documents[at] = _rounded(pairs.per_word(pairs.documents))
             if asked:
                 information[at] = mutual_information(pairs, words.texts)
             start = at.stop
         return occurrences, documents, information
+
+
+def _rounded(sums: NDArray[Any]) -> Real:
+    """To twelve digits: soft labels of one row may add up to a little less or more than its weight."""
+    digits, exponents = np.frexp(sums)
+    return np.asarray(np.ldexp(np.rint(digits * 2.0**40), exponents - 40))
 
 
 def _best(score: Real, n: int) -> Int:

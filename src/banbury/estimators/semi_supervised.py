@@ -190,6 +190,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
+        self._fitted()
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_log_proba(self, X: Any) -> Real:

@@ -55,7 +55,7 @@ class Bags:
         table = table if kept is None else kept.table
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
         n_words, vocabulary = table.n_ids, None
-        if kept is not None and (family.length or family.vocabulary is not None):
+        if kept is not None and len(kept.ids) and (family.length or family.vocabulary is not None):
             vocabulary = tuple(
                 f"#{i}" for i in kept.ids.tolist()
             )  # lengths are those of all words; some may be in no text

@@ -1,0 +1,394 @@
+"""Expectation maximisation: against a slow twin, by its laws, and with what it must refuse."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.exceptions
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import banbury as bb
+import naive
+from banbury.errors import BadSetting, EmptyData, LengthMismatch
+from banbury.estimators.classifier import _batch
+from banbury.schema import infer
+from banbury.semi_supervised import Observed, Task, climb
+
+TEXTS = [
+    "cheap pills cheap",
+    "lunch at noon",
+    "cheap watches",
+    "watches today",
+    "noon walk",
+    "a walk today",
+    "",
+    "pills",
+]
+SAID = ["spam", "ham", None, None, None, None, None, None]
+IRIS, KINDS = load_iris(return_X_y=True)
+
+
+def fallen(objectives: Any) -> float:
+    """By how much the objective ever fell, as a share of itself."""
+    return float(max(0.0, -np.diff(objectives).min(initial=0.0)) / abs(objectives[-1]))
+
+
+# The slow twin -------------------------------------------------------------------------------------------------------
+
+
+def slow_em(schema: Any, rows: list[dict[str, Any]], labels: list[Any], weight: float, how: str, n: int) -> Any:
+    """n iterations, row by row: posteriors, and the log-likelihood under the last model."""
+    classes = sorted({label for label in labels if label is not None})
+
+    def model(soft: list[dict[Any, float]]) -> naive.Tally:
+        repeated = [(row, c, w) for row, each in zip(rows, soft, strict=True) for c, w in each.items() if w]
+        return naive.count(schema, [{**row, "y": c} for row, c, _ in repeated], "y", [w for _, _, w in repeated])
+
+    def known(label: Any, w: float) -> dict[Any, float]:
+        return {label: w} if label is not None else {}
+
+    tally = model([known(label, 1.0) for label in labels])
+    for _ in range(n):
+        soft = []
+        for row, label in zip(rows, labels, strict=True):
+            joint = naive.log_joint(tally, schema, row, how)
+            top = max(joint.values())
+            total = sum(math.exp(x - top) for x in joint.values())
+            soft.append({c: weight * math.exp(joint[c] - top) / total for c in classes} | known(label, 1.0))
+            if label is not None:
+                soft[-1] = {label: 1.0}
+        tally = model(soft)
+    likelihood = 0.0
+    posteriors = []
+    for row, label in zip(rows, labels, strict=True):
+        joint = naive.log_joint(tally, schema, row, how)
+        total = math.log(sum(math.exp(x) for x in joint.values()))
+        likelihood += joint[label] if label is not None else weight * total
+        posteriors.append([math.exp(joint[c] - total) for c in classes])
+    return posteriors, likelihood
+
+
+@pytest.mark.parametrize("how", ["map", "mean"])
+@pytest.mark.parametrize("weight", [1.0, 0.25])
+def test_it_is_what_counting_row_by_row_comes_to(how: Any, weight: float) -> None:
+    rows = [
+        {"sky": sky, "wet": wet, "degrees": degrees}
+        for sky, wet, degrees in zip(
+            "aabbcabcab", [1, 1, 0, 0, 1, 1, 0, 0, 1, 0], [3, 4, 19, 21, 5, 2, 17, 4, 6, 22], strict=True
+        )
+    ]
+    labels = ["x", "x", "y", "y", *[None] * 6]
+    table = {name: [row[name] for row in rows] for name in rows[0]}
+    families = {"sky": bb.Categorical(), "wet": bb.Bernoulli(), "degrees": bb.Poisson()}
+    found = bb.SemiSupervisedClassifier(families, how=how, alpha=1.0, unlabelled_weight=weight, max_iter=4, tol=0).fit(
+        table, labels
+    )
+    assert found.n_iter_ >= 2
+    posteriors, likelihood = slow_em(found.model_.schema, rows, labels, weight, how, found.n_iter_)
+    np.testing.assert_allclose(found.predict_proba(table), posteriors, rtol=1e-7, atol=1e-9)
+    assert found.log_likelihoods_[-1] == pytest.approx(likelihood, rel=1e-9)
+
+
+# Laws ----------------------------------------------------------------------------------------------------------------
+
+
+FAMILIES = {
+    "auto": "auto",
+    "shared": bb.Gaussian("shared"),
+    "prior": bb.Gaussian(prior=bb.NormalInverseGamma(1, 3)),
+    "shared prior": bb.Gaussian("shared", bb.NormalInverseGamma(1, 3)),
+    "histogram": bb.Histogram(bins=6),
+    "poisson": bb.Poisson(),
+    "categorical": bb.Categorical(),
+    "bernoulli": bb.Bernoulli(threshold=2),
+    "multinomial": bb.Occurrences(),
+    "occurs": bb.Occurrences("bernoulli", threshold=0),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@given(data=st.data())
+def test_the_objective_never_falls(name: str, data: st.DataObject) -> None:
+    how, alpha = data.draw(st.sampled_from([("mle", 1.0), ("map", 1.5), ("mean", 0.5)]))
+    n = data.draw(st.integers(4, 14))
+    cells = st.lists(st.integers(0, 6), min_size=2, max_size=2)
+    X = np.array(data.draw(st.lists(cells, min_size=n, max_size=n)), dtype=float)
+    X[0], X[1] = [0, 1], [6, 2]
+    y = ["a", "b", *data.draw(st.lists(st.sampled_from(["a", "b", None]), min_size=n - 2, max_size=n - 2))]
+    weight = data.draw(st.sampled_from([1.0, 0.3]))
+    prior = data.draw(st.sampled_from([None, "uniform", 2.0]))
+    found = bb.SemiSupervisedClassifier(
+        FAMILIES[name], how=how, alpha=alpha, class_prior=prior, unlabelled_weight=weight, max_iter=6, tol=0
+    ).fit(X, y)
+    assert np.isfinite(found.objectives_).all()
+    assert fallen(found.objectives_) < 1e-8
+    if how == "mle" and prior != 2.0:
+        assert fallen(found.log_likelihoods_) < 1e-8
+
+
+@pytest.mark.parametrize("how, alpha", [("mle", 1.0), ("map", 1.5), ("mean", 0.1)])
+@pytest.mark.parametrize(
+    "family",
+    [bb.Text(), bb.Text(model="presence"), bb.Text(model="bernoulli"), bb.Text(damping="log", length=True),
+     bb.Text(min_count=2), bb.Text(buckets=8), bb.Text(ngrams=2, drop_most_frequent=1)],
+    ids=str,
+)  # fmt: skip
+def test_the_objective_of_texts_never_falls(family: Any, how: Any, alpha: float) -> None:
+    found = bb.SemiSupervisedClassifier(family, how=how, alpha=alpha, tol=0, max_iter=30).fit(TEXTS, SAID)
+    assert len(found.objectives_) > 2
+    assert fallen(found.objectives_) < 1e-8
+
+
+def test_rows_that_all_have_labels_are_counted_as_ever() -> None:
+    found = bb.SemiSupervisedClassifier().fit(IRIS, KINDS)
+    plain = bb.NaiveBayesClassifier().fit(IRIS, KINDS)
+    assert found.tally_ == plain.tally_
+    np.testing.assert_allclose(found.predict_proba(IRIS), plain.predict_proba(IRIS), rtol=1e-12)
+    assert found.transduction_.tolist() == KINDS.tolist()
+
+
+def test_rows_that_weigh_nothing_teach_nothing() -> None:
+    y = [None if i % 3 else kind for i, kind in enumerate(KINDS.tolist())]
+    found = bb.SemiSupervisedClassifier(unlabelled_weight=0).fit(IRIS, y)
+    labelled = bb.count(IRIS[::3], target=KINDS[::3], schema=found.model_.schema)
+    assert found.tally_ == labelled
+
+
+def test_none_nan_and_a_label_of_ones_own_mean_no_label() -> None:
+    hidden = np.arange(150) % 10 > 0
+    floats, whole = KINDS.astype(float), KINDS.copy()
+    floats[hidden], whole[hidden] = np.nan, -1
+    words = np.array(["setosa", "versicolor", "virginica"], dtype=object)[KINDS]
+    words[hidden] = None
+    first = bb.SemiSupervisedClassifier().fit(IRIS, floats)
+    second = bb.SemiSupervisedClassifier(unlabelled=-1).fit(IRIS, whole)
+    third = bb.SemiSupervisedClassifier().fit(IRIS, words)
+    assert first.classes_.tolist() == second.classes_.tolist() == [0, 1, 2]
+    assert second.classes_.dtype == KINDS.dtype
+    assert third.classes_.tolist() == ["setosa", "versicolor", "virginica"]
+    for other in (second, third):
+        np.testing.assert_array_equal(first.predict_proba(IRIS), other.predict_proba(IRIS))
+    assert (first.transduction_[~hidden] == KINDS[~hidden]).all()
+
+
+def test_unlabelled_rows_find_the_border() -> None:
+    """Two rows are labelled at the same side of their clouds; the others show where the clouds are."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([[-1.0, 3.0], rng.normal(-4, 1, 300), rng.normal(4, 1, 300)])
+    truth = np.array([0, 1, *[0] * 300, *[1] * 300])
+    y = np.array([0, 1, *[-1] * 600])
+    found = bb.SemiSupervisedClassifier(bb.Gaussian("shared"), unlabelled=-1).fit(x[:, None], y)
+    assert found.score(x[:, None], truth) > 0.995
+
+
+def test_starts_repeat_with_their_seed_and_the_likeliest_is_kept() -> None:
+    y = [kind if i % 15 == 0 else None for i, kind in enumerate(KINDS.tolist())]
+    one, several, again = (bb.SemiSupervisedClassifier("histogram", starts=n, seed=3).fit(IRIS, y) for n in (1, 6, 6))
+    np.testing.assert_array_equal(several.objectives_, again.objectives_)
+    assert several.objectives_[-1] >= one.objectives_[-1]
+
+
+@pytest.mark.parametrize(
+    "family",
+    [bb.Text(), bb.Text(model="presence"), bb.Text(model="bernoulli"), bb.Text(model="complement"), bb.Text(idf=True),
+     bb.Text(damping="log", length=True), bb.Text(min_count=2), bb.Text(min_count=0.8, length=True), bb.Text(buckets=8),
+     bb.Text(vocabulary=["noon", "cheap", "never"]), bb.Text(tokens=r"\w+", max_words=3)],
+    ids=str,
+)  # fmt: skip
+def test_texts_encoded_once_count_as_texts_counted_by_name(family: Any) -> None:
+    """Beside a missing text and another column."""
+    table = {"said": [*TEXTS[:-1], None], "size": np.arange(8.0)}
+    batch = _batch(table)
+    schema = infer(batch, [], None, {"said": family, "size": "gaussian"}, "skip")
+    soft = np.random.default_rng(0).dirichlet([1, 1, 1], 8)
+    observed = Observed.of(batch, schema, np.ones(8), 1)
+    numbered = bb.estimate(observed.tally((0, 1, 2), soft))
+    named = bb.estimate(observed.named((0, 1, 2), soft))
+    assert named.tally == bb.count(table, weights=soft, classes=[0, 1, 2], schema=schema)
+    np.testing.assert_allclose(observed.log_joint(numbered), named.log_joint(table), rtol=1e-12)
+
+
+def test_columns_of_every_kind_learn_together() -> None:
+    table = {"said": TEXTS, "size": [1.0, 9.0, 1.5, None, 8.0, 9.5, 1.2, 2.0], "by": list("ababbbaa")}
+    found = bb.SemiSupervisedClassifier().fit(table, SAID)
+    assert found.predict(table).tolist()[:2] == ["spam", "ham"]
+    assert found.transduction_[7] == "spam"
+    assert "pills" in str(found.explain({"said": "pills", "size": 1.0, "by": "a"}))
+    assert "spam : rest" in str(found.informative(1))
+    assert found.tally_.n_rows == pytest.approx(8)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.predict_proba(table), found.predict_proba(table))
+
+
+def test_a_model_of_unlabelled_rows_is_saved_and_loaded(tmp_path: Any) -> None:
+    found = bb.SemiSupervisedClassifier().fit(TEXTS, SAID)
+    bb.save(found.model_, tmp_path / "m.banbury")
+    np.testing.assert_array_equal(bb.load(tmp_path / "m.banbury").posterior(TEXTS), found.predict_proba(TEXTS))
+
+
+# Mixtures ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_mixture_of_bell_curves_is_scikit_learns() -> None:
+    """Where EM has stopped, another EM that begins there stays."""
+    found = bb.Mixture(3, tol=1e-12, max_iter=2000).fit(IRIS)
+    (curves,) = found.model_.parameters
+    means = curves.origin[:, None] + curves.unit[:, None] * curves.mean  # type: ignore[attr-defined]
+    variances = np.square(curves.unit)[:, None] * 0.5 / curves.precision  # type: ignore[attr-defined]
+    peer = GaussianMixture(
+        3,
+        covariance_type="diag",
+        means_init=means.T,
+        precisions_init=1 / variances.T,
+        weights_init=np.exp(found.model_.log_prior),
+        reg_covar=0,
+        tol=1e-10,
+        max_iter=2000,
+    ).fit(IRIS)
+    assert found.score(IRIS) == pytest.approx(peer.score(IRIS), rel=1e-6)
+    np.testing.assert_allclose(found.score_samples(IRIS), peer.score_samples(IRIS), rtol=1e-3)
+    assert found.bic(IRIS) == pytest.approx(peer.bic(IRIS), rel=1e-6)
+    np.testing.assert_array_equal(found.predict(IRIS), peer.predict(IRIS))
+
+
+@pytest.mark.parametrize("choose_by", ["bic", "held_out"])
+def test_the_number_of_components_is_found(choose_by: str) -> None:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(centre, 1, (120, 2)) for centre in (-10, 0, 10)])
+    found = bb.Mixture([1, 2, 3, 4], choose_by=choose_by, starts=4).fit(X)
+    assert found.n_components_ == 3
+    assert set(found.scores_) == {1, 2, 3, 4}
+    clusters = found.predict(X).reshape(3, 120)
+    assert [len(set(each)) for each in clusters.tolist()] == [1, 1, 1]
+
+
+def test_a_mixture_of_words_and_numbers() -> None:
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(2, size=200)
+    table = {
+        "colour": np.where(rng.random(200) < 0.95, np.array(["red", "blue"])[kinds], "red"),
+        "n": rng.poisson([2, 20], (200, 2))[np.arange(200), kinds],
+    }
+    found = bb.Mixture(2, {"n": "poisson"}).fit(table)
+    clusters = found.predict(table)
+    assert max(np.mean(clusters == kinds), np.mean(clusters != kinds)) > 0.97
+    drawn = found.sample(500, seed=1)
+    assert set(drawn) == {"colour", "n", "class"} and len(drawn["n"]) == 500
+
+
+def test_texts_are_clustered() -> None:
+    rng = np.random.default_rng(0)
+    topics = np.array([["star", "moon", "orbit", "comet"], ["bread", "salt", "oven", "yeast"]])
+    kinds = np.arange(60) % 2
+    texts = [" ".join(rng.choice(topics[k], 8)) for k in kinds]
+    found = bb.Mixture(2).fit(texts)
+    assert len(set(zip(found.predict(texts).tolist(), kinds.tolist(), strict=True))) == 2
+
+
+def test_one_component_is_a_density() -> None:
+    found = bb.Mixture(1, "histogram").fit(IRIS[:, :1])
+    plain = bb.estimate(bb.count(IRIS[:, :1], target=["all"] * 150, schema=found.model_.schema))
+    np.testing.assert_allclose(found.score_samples(IRIS[:, :1]), plain.log_joint(IRIS[:, :1])[:, 0], rtol=1e-12)
+    assert found.n_iter_ == 2 and found.converged_
+
+
+def test_weights_stand_for_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, times = np.concatenate([rng.normal(-9, 1, (20, 1)), rng.normal(9, 1, (20, 1))]), rng.integers(1, 4, 40)
+    weighted = bb.Mixture(2, tol=1e-13).fit(X, sample_weight=times)
+    repeated = bb.Mixture(2, tol=1e-13).fit(np.repeat(X, times, axis=0))
+    assert weighted.score(X) == pytest.approx(repeated.score(X), rel=1e-6)
+
+
+# scikit-learn's own suite --------------------------------------------------------------------------------------------
+
+
+def unmet(estimator: Any) -> dict[str, str]:
+    if not isinstance(estimator, bb.Mixture):
+        return {}
+    starts, four = "rows are drawn for starts", "the check takes it that there are four classes"
+    return dict.fromkeys(
+        ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"], starts
+    ) | dict.fromkeys(["check_estimator_sparse_array", "check_estimator_sparse_matrix"], four)
+
+
+@parametrize_with_checks([bb.SemiSupervisedClassifier(), bb.Mixture(starts=2)], expected_failed_checks=unmet)
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sklearn.exceptions.SkipTestWarning)
+        check(estimator)
+
+
+def test_settings_are_kept_by_clones() -> None:
+    for estimator in (bb.SemiSupervisedClassifier(unlabelled=-1, tol=1e-3), bb.Mixture(5, choose_by="held_out")):
+        assert clone(estimator).get_params() == estimator.get_params()
+
+
+# What is refused -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings, y, sample_weight, error, words",
+    [
+        ({}, [None] * 4, None, EmptyData, "none of the 4 rows has a label.*bb.Mixture"),
+        ({"unlabelled": -1}, [-1] * 4, None, EmptyData, "none of the 4 rows has a label"),
+        ({}, [0, 1, None, None], [1, 0, 1, 1], EmptyData, "class 1 has no row to start from"),
+        ({}, [0, 1, None], None, LengthMismatch, "3 labels"),
+        ({"unlabelled_weight": 1.5}, [0, 1, None, None], None, BadSetting, "unlabelled_weight must be a number from 0 to 1"),
+        ({"unlabelled_weight": -0.1}, [0, 1, None, None], None, BadSetting, "unlabelled_weight must be"),
+        ({"unlabelled_weight": float("nan")}, [0, 1, None, None], None, BadSetting, "unlabelled_weight must be"),
+        ({"starts": 0}, [0, 1, None, None], None, BadSetting, "starts must be a whole number from 1 up"),
+        ({"max_iter": 1.5}, [0, 1, None, None], None, BadSetting, "max_iter must be a whole number from 1 up"),
+        ({"tol": -1}, [0, 1, None, None], None, BadSetting, "tol must be a finite number from 0 up"),
+        ({"how": "gibbs"}, [0, 1, None, None], None, BadSetting, "how must be one of 'mle', 'map', 'mean'"),
+        ({"seed": -1}, [0, 1, None, None], None, BadSetting, "seed must be"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_learned_is_refused_by_name(
+    settings: Any, y: Any, sample_weight: Any, error: Any, words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        bb.SemiSupervisedClassifier(**settings).fit(np.arange(8.0).reshape(4, 2), y, sample_weight)
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"n_components": 0}, "n_components must be a whole number from 1 up"),
+        ({"n_components": 5}, "n_components must be 4 at most, the number of rows"),
+        ({"n_components": []}, "n_components must be a number, or one at least"),
+        ({"choose_by": "aic"}, "choose_by must be one of 'bic', 'held_out'"),
+    ],
+)
+def test_mixtures_that_cannot_be_are_refused(settings: Any, words: str) -> None:
+    with pytest.raises(BadSetting, match=words):
+        bb.Mixture(**settings).fit(np.arange(8.0).reshape(4, 2))
+
+
+def test_negative_weights_are_refused() -> None:
+    with pytest.raises(bb.BanburyError, match="row 1"):
+        bb.SemiSupervisedClassifier().fit(np.arange(8.0).reshape(4, 2), [0, 1, None, None], [1, -1, 1, 1])
+
+
+def test_words_chosen_by_class_need_labels() -> None:
+    family = bb.Text(max_words=3, choose_by="mutual_information")
+    with pytest.raises(BadSetting, match="choose_by must be 'count' where rows have no label"):
+        bb.SemiSupervisedClassifier(family).fit(TEXTS, SAID)
+
+
+def test_em_that_begins_with_an_empty_class_is_refused() -> None:
+    batch = _batch(IRIS)
+    observed = Observed.of(batch, infer(batch, [], None, "auto", "skip"), np.ones(150), 1)
+    task = Task(observed, ("a", "b"), np.full(150, -1, dtype=np.int32), np.ones(150), {})
+    with pytest.raises(EmptyData, match="class 'b' has no row to start from"):
+        climb(task, np.tile([1.0, 0.0], (150, 1)), 10, 1e-6)
