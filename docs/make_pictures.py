@@ -196,6 +196,16 @@ def network() -> Display:
 
 
 ALWAYS = (density, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior, network)
+def convergence() -> Display:
+    train, groups = newsgroups()
+    posts, labels = np.random.default_rng(0).permutation(len(train))[:10_300], np.array(groups, dtype=object)
+    labels[posts[300:]] = None
+    features = bb.Text(min_count=3, drop_most_frequent=100)
+    learned = bb.SemiSupervisedClassifier(features, alpha=0.01).fit([train[i] for i in posts], labels[posts])
+    return bb.plots.ConvergenceDisplay.from_estimator(learned)
+
+
+ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior)
 WITH_DATA = {
     tree: "adult",
     counts: "adult",
@@ -206,6 +216,7 @@ WITH_DATA = {
     learning: "sms-spam",
     words: "20news-bydate",
     confusion: "20news-bydate",
+    convergence: "20news-bydate",
 }
 
 

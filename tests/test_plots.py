@@ -118,6 +118,9 @@ EVERY: dict[str, Callable[[], Display]] = {
         bb.cross_validate(iris(), "species")
     ),
     "bandwidths": lambda: plots.BandwidthDisplay.from_model(kernels(), "x"),
+    "convergence": lambda: plots.ConvergenceDisplay.from_estimator(
+        bb.Mixture(2, starts=1).fit(np.arange(20.0)[:, None] ** 2)
+    ),
     "posterior": lambda: plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play"),
     "tree": lambda: plots.NetworkDisplay.from_network(
         bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
@@ -912,6 +915,20 @@ def test_what_is_no_trace_is_not_drawn() -> None:
         plots.PosteriorDisplay.from_trace(sports().trace([], []))
     with pytest.raises(BadSetting, match="7 hypotheses at most"):
         plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play", most=8)
+
+
+def test_convergence_shows_what_every_iteration_gained() -> None:
+    learned = bb.SemiSupervisedClassifier(max_iter=5, tol=0).fit(
+        ["a1 b1", "c1 d1", "a1 c1", "b1"], ["x", "y", None, None]
+    )
+    shown = plots.ConvergenceDisplay.from_estimator(learned)
+    likelihood, objective = shown.ax_.get_lines()
+    assert objective.get_ydata() == pytest.approx(learned.objectives_ - learned.objectives_[0])
+    assert likelihood.get_ydata() == pytest.approx(learned.log_likelihoods_ - learned.log_likelihoods_[0])
+    plain = bb.SemiSupervisedClassifier(how="mle", max_iter=5).fit([[0.0], [9.0], [1.0]], [0, 1, None])
+    assert len(plots.ConvergenceDisplay.from_estimator(plain).ax_.get_lines()) == 1
+    with pytest.raises(BadSetting, match="the estimator must be a fitted"):
+        plots.ConvergenceDisplay.from_estimator(bb.Mixture(2))
 
 
 # The gallery

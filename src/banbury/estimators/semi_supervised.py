@@ -131,7 +131,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
 
     >>> import banbury as bb
     >>> texts = ["cheap pills", "lunch at noon", "cheap watches", "watches today", "noon walk", "a walk today"]
-    >>> clf = bb.SemiSupervisedClassifier().fit(texts, ["spam", "ham", None, None, None, None])
+    >>> clf = bb.SemiSupervisedClassifier(alpha=0.1).fit(texts, ["spam", "ham", None, None, None, None])
     >>> clf.predict(["watches", "walk"]).tolist()
     ['spam', 'ham']
     """

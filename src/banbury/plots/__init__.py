@@ -9,6 +9,7 @@ from banbury.plots.boundary import DecisionBoundaryDisplay
 from banbury.plots.calibration import CalibrationDisplay
 from banbury.plots.confusion import ConfusionMatrixDisplay
 from banbury.plots.density import DensityDisplay
+from banbury.plots.convergence import ConvergenceDisplay
 from banbury.plots.evidence import EvidenceDisplay
 from banbury.plots.learning import LearningCurveDisplay
 from banbury.plots.likelihood import LikelihoodDisplay
@@ -20,6 +21,7 @@ __all__ = [
     "BandwidthDisplay",
     "CalibrationDisplay",
     "ConfusionMatrixDisplay",
+    "ConvergenceDisplay",
     "DecisionBoundaryDisplay",
     "DensityDisplay",
     "EvidenceDisplay",
