@@ -130,9 +130,9 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
     ``n_iter_``, ``converged_``.
 
     >>> import banbury as bb
-    >>> texts = ["cheap pills", "lunch at noon", "cheap watches", "watches today", "noon walk", "a walk today"]
+    >>> texts = ["cheap pills", "lunch at noon", "cheap watches", "gold watches", "noon walk", "a long walk"]
     >>> clf = bb.SemiSupervisedClassifier(alpha=0.1).fit(texts, ["spam", "ham", None, None, None, None])
-    >>> clf.predict(["watches", "walk"]).tolist()
+    >>> clf.predict(["gold", "long"]).tolist()
     ['spam', 'ham']
     """
 
