@@ -162,6 +162,18 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["every one of the 1 rows", "'y'", "check the column's name"],
     ),
     (
+        "no_labels",
+        lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0]], [None, None]),
+        errors.EmptyData,
+        ["none of the 2 rows", "Label a few rows", "bb.Mixture"],
+    ),
+    (
+        "empty_class",
+        lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0], [3.0]], ["a", "b", None], [0, 1, 1]),
+        errors.EmptyData,
+        ["class 'a' has no row", "weight above zero"],
+    ),
+    (
         "bad_value",
         lambda _: counted({"x": [1.0, np.inf], "y": ["a", "b"]}),
         errors.BadValue,
