@@ -269,6 +269,20 @@ def test_posts_lose_the_headers_that_name_groups(monkeypatch):
     assert body_hash(post) == body_hash(bare)
 
 
+def test_posts_with_and_without_a_label_are_drawn_apart(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.em import Posts
+
+    texts, groups = [str(i) for i in range(90)], np.repeat(["a", "b", "c"], 30)
+    posts = Posts(texts, groups, [], np.array([]))
+    for seed in range(5):
+        drawn, labels = posts.split(12, seed)
+        assert sorted(map(int, drawn)) == list(range(90))
+        assert sorted(labels[:12]) == [*"aaaabbbbcccc"]
+        assert [groups[int(text)] for text in drawn[:12]] == labels[:12].tolist()
+        assert set(labels[12:]) == {None}
+
+
 def test_posts_of_one_body_stay_on_one_side(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.newsgroups import halved

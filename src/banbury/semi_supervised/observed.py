@@ -55,10 +55,11 @@ class Bags:
         table = table if kept is None else kept.table
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
         n_words, vocabulary = table.n_ids, None
-        if kept is not None and len(kept.ids) and (family.length or family.vocabulary is not None):
-            vocabulary = tuple(
-                f"#{i}" for i in kept.ids.tolist()
-            )  # lengths are those of all words; some may be in no text
+        all_count = (
+            family.length or family.vocabulary is not None
+        )  # lengths are those of all words; some are in no text
+        if kept is not None and len(kept.ids) and all_count:
+            vocabulary = tuple(f"#{i}" for i in kept.ids.tolist())
         elif kept is not None:
             n_words = len(kept.ids)
             offsets, ids, times = _only(kept.ids, table.n_ids, offsets, ids, times)
