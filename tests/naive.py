@@ -433,15 +433,24 @@ def bandwidth(family: Any, unit: float, rows: Mapping[int, Fraction]) -> float:
     rule *= (n * 3 / 4 if family.bandwidth == "silverman" else n) ** -0.2
     if family.bandwidth != "leave-one-out" or n <= 1 or len(rows) < 2:
         return max(rule, 1.0)
-    tried = sorted({max(rule * 2 ** (k / 4), 1.0) for k in range(-24, 13)})
-    return max(tried, key=lambda h: _left_out(family.kernel, rows, h))
+    tried = [max(rule * 2 ** (k / 2), 1.0) for k in range(-12, 7)]
+    for finer in (4, 8, 16):
+        best = max(tried, key=lambda h: left_out(family.kernel, rows, h))
+        tried += [max(best / 2 ** (1 / finer), 1.0), best * 2 ** (1 / finer)]
+    return max(tried, key=lambda h: left_out(family.kernel, rows, h))
 
 
-def _left_out(name: str, rows: Mapping[int, Fraction], h: float) -> float:
-    """The log-likelihood of the rows, each under the kernels of the others."""
+def left_out(name: str, rows: Mapping[int, Fraction], h: float) -> float:
+    """The log-likelihood of the rows, each under the kernels of the others; bins are joined while h is 64 of them or more."""
+    if h >= 64:
+        joined: dict[int, Fraction] = {}
+        for b, w in rows.items():
+            joined[b // 2] = joined.get(b // 2, ZERO) + w
+        return left_out(name, joined, h / 2) - float(sum(rows.values())) * math.log(2)
     score, n = 0.0, float(sum(rows.values()))
     for b, w in rows.items():
-        density = sum(float(v) * kernel(name, (b - other) / h) for other, v in rows.items()) - kernel(name, 0.0)
+        others = sum(float(v) * kernel(name, (b - other) / h) for other, v in rows.items() if other != b)
+        density = others + float(w - 1) * kernel(name, 0.0)
         score += float(w) * math.log(max(density, 2.2250738585072014e-308) / ((n - 1) * h))
     return score
 

@@ -29,6 +29,12 @@ DEVIATION: dict[str, float] = {
     "cosine": (1.0 - 8.0 / np.pi**2) ** 0.5,
 }
 RULES = ("scott", "silverman", "leave-one-out")
+FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to those tried next; at first they are half of one apart
+MANY = 32  # bins to a bandwidth; more do not change its likelihood
+SPARSE = 16  # times as many bins as are occupied: then they are added pair by pair
+NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
+LONELY = 1e-11  # ... and nothing to a density above this share of all rows
+AROUND = 256  # occupied bins on either side of a lonely one
 MIXED_IN = 1e-6  # of a normal over all classes, so that a compact kernel makes nothing impossible
 
 
@@ -113,8 +119,13 @@ class KernelDensity(Family):
         centres, rows = centres[used], rows[used]
         if rows.sum() <= 1 or len(centres) < 2:
             return np.empty(0), np.empty(0)
-        tried = np.unique(np.maximum(rule * 2.0 ** (np.arange(-24, 13) / 4.0), 1.0))
-        return tried, np.array([self._likelihood_left_out(centres, rows, h) for h in tried])
+        likelihood = lambda h: self._likelihood_left_out(centres, rows, h)  # noqa: E731
+        found = {h: likelihood(h) for h in (max(rule * 2.0 ** (k / 2.0), 1.0) for k in range(-12, 7))}
+        for finer in FINER:
+            best = max(found, key=lambda h: found[h])
+            found |= {h: likelihood(h) for h in (max(best / 2.0**finer, 1.0), best * 2.0**finer)}
+        tried = np.array(sorted(found))
+        return tried, np.array([found[h] for h in tried.tolist()])
 
     def left_out(self, keys: Any, rows: Any, c: int) -> tuple[Real, Real]:
         """Bandwidths in bins, and the mean log-likelihood, per bin, of a row of class c under the kernels of the others."""
@@ -126,13 +137,10 @@ class KernelDensity(Family):
         return tried, likelihoods / cells[:, c].sum()
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
-        score = 0.0
-        for block in np.array_split(np.arange(len(centres)), max(1, len(centres) // 256)):
-            heights = kernel_height(self.kernel, (centres[block, None] - centres) / bandwidth)
-            density = heights @ rows - kernel_height(self.kernel, np.zeros(1))[0]
-            density = np.maximum(density, np.finfo(float).tiny) / ((rows.sum() - 1.0) * bandwidth)
-            score += float(rows[block] @ np.log(density))
-        return score
+        centres, rows, h = _joined(centres, rows, bandwidth)
+        density = _others(self.kernel, centres, rows, h) + (rows - 1.0) * kernel_height(self.kernel, np.zeros(1))[0]
+        density = np.maximum(density, np.finfo(float).tiny) / ((rows.sum() - 1.0) * bandwidth)
+        return float(rows @ np.log(density))
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
@@ -152,6 +160,51 @@ def kernel_height(kernel: str, u: Real) -> Real:
         return np.where(np.abs(u) <= 1.0, np.pi / 4.0 * np.cos(np.pi / 2.0 * u), 0.0)
     power, height = {"epanechnikov": (1, 0.75), "biweight": (2, 15.0 / 16.0), "triweight": (3, 35.0 / 32.0)}[kernel]
     return height * inside**power
+
+
+def _joined(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
+    """Bins joined in pairs, again and again, while the bandwidth is many of them; and the bandwidth in these bins."""
+    times = max(int(np.floor(np.log2(bandwidth / MANY))), 0)
+    if not times:
+        return centres, rows, bandwidth
+    joined, where = np.unique(np.floor(centres / 2.0**times), return_inverse=True)
+    return joined, np.bincount(where.reshape(-1), rows), bandwidth / 2.0**times
+
+
+def _others(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
+    """Σ rows K((centre − other) / bandwidth) over the other bins: those near, and farther ones where they are all there is.
+
+    Terms are added one by one: an FFT's rounding would decide how likely the loneliest rows are.
+    """
+    found = _near(kernel, centres, rows, bandwidth, NEAR if kernel == "normal" else 1.0)
+    if kernel == "normal":
+        lonely = np.flatnonzero(found < LONELY * rows.sum())
+        for block in np.array_split(lonely, len(lonely) // 256 + 1):
+            others = block[:, None] + np.concatenate([np.arange(-AROUND, 0), np.arange(1, AROUND + 1)])
+            inside = (others >= 0) & (others < len(centres))
+            others = np.clip(others, 0, len(centres) - 1)
+            heights = kernel_height(kernel, (centres[block, None] - centres[others]) / bandwidth)
+            found[block] = (heights * rows[others] * inside).sum(axis=1)
+    return found
+
+
+def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float) -> Real:
+    """The same over the other bins within reach, in bandwidths."""
+    steps = int(reach * bandwidth) + 1
+    if centres[-1] - centres[0] > SPARSE * len(centres):
+        found = np.empty(len(centres))
+        for block in np.array_split(np.arange(len(centres)), len(centres) // 64 + 1):
+            low, high = np.searchsorted(centres, [centres[block[0]] - steps, centres[block[-1]] + steps + 1])
+            heights = kernel_height(kernel, (centres[block, None] - centres[low:high]) / bandwidth)
+            heights[block - block[0], block - low] = 0.0
+            found[block] = heights @ rows[low:high]
+        return found
+    at = (centres - centres[0]).astype(np.int64)
+    line = np.zeros(at[-1] + 1)
+    line[at] = rows
+    heights = kernel_height(kernel, np.arange(-steps, steps + 1) / bandwidth)
+    heights[steps] = 0.0
+    return np.asarray(np.convolve(line, heights)[steps + at])
 
 
 def _mean_and_deviation(centres: Real, cells: Real) -> tuple[Real, Real]:
