@@ -29,7 +29,7 @@ DEVIATION: dict[str, float] = {
     "cosine": (1.0 - 8.0 / np.pi**2) ** 0.5,
 }
 RULES = ("scott", "silverman", "leave-one-out")
-FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to those tried next; at first they are half of one apart
+FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
 MANY = 32  # bins to a bandwidth; more do not change its likelihood
 SPARSE = 16  # times as many bins as are occupied: then they are added pair by pair
 NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
