@@ -1,5 +1,6 @@
 """The benchmarks run, and refuse wrong answers."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -106,6 +107,39 @@ def test_files_runs_small_and_agrees_with_its_peer(run):
         "size",
     ]
     assert all(f["ours"] > 0 for f in figures)
+
+
+def test_kernel_density_runs_small_and_agrees_with_its_peers(run):
+    status, printed = run("kernel_density", "--json")
+    assert status == 0, printed.err
+    tasks = [(f["peer_name"], f["task"]) for f in json.loads(printed.out)]
+    assert tasks[-3:] == [
+        ("KernelDensity", "fit, and the densities at 1,000 points"),
+        ("NumPy and SciPy, all pairs", "leave-one-out bandwidth"),
+        ("", "leave-one-out bandwidth"),
+    ]
+    if importlib.util.find_spec("KDEpy"):
+        assert [peer for peer, _ in tasks[:-3]] == [
+            "FFTKDE on 4,096 points, interpolated",
+            "FFTKDE on 4,096 points",
+        ]
+    else:
+        assert len(tasks) == 3 and "KDEpy is left out" in printed.err
+
+
+def test_wrong_densities_and_bandwidths_are_refused(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import kernel_density
+    from benchmarks.measure import WrongAnswer
+
+    right = np.array([0.1, 0.2, 0.3])
+    with pytest.raises(WrongAnswer, match=r"densities are 0\.02 of their sum apart"):
+        kernel_density.same_densities({"ours": right * 1.02, "peer": right})
+    with pytest.raises(WrongAnswer, match="of their sum apart"):
+        kernel_density.same_densities({"ours": right - [0.1001, 0, 0], "peer": right - [0.1, 0, 0]})
+    x = kernel_density.data(200, 3)
+    with pytest.raises(WrongAnswer, match="nats less likely than by the peer's bandwidth"):
+        kernel_density.same_likelihood(x, {"ours": 8.0, "peer": kernel_density.bandwidth(x)})
 
 
 def test_wrong_words_are_refused(run, monkeypatch):

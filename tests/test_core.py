@@ -669,6 +669,27 @@ def test_score_of_densities(dtype):
         assert_score(100, log_prior, [kernel_part(rng, 100, 3, kernel, dtype)], wants=wants, rtol=1e-10)
 
 
+@pytest.mark.parametrize("bandwidth", [1.0, 2.5, 12.0, 90.0])
+def test_score_of_normal_kernels_on_neighbouring_bins(bandwidth):
+    rng = np.random.default_rng(19)
+    n, log_prior = 2000, np.log([0.5, 0.5])
+    bins = np.concatenate([np.arange(-60, 60), np.arange(90, 150), [400, 4000]]) + 0.5
+    weights = rng.integers(0, 9, (len(bins), 2)).astype(float)
+    weights /= weights.sum(axis=0)
+    x = np.concatenate([rng.uniform(-120, 500, n - 100), rng.normal(0, 1e4, 100)])
+    kernels = ("normal", bins, weights, np.array([bandwidth, bandwidth * 1.3]), np.zeros(2), (0.0, 1.0))
+    part = ("kernel", x, 0.0, 1.0, *kernels)
+    found, lost = _core.score(n, log_prior, [part], "log_joint", 1)
+    some = slice(0, n, 7)
+    wanted, _ = naive.score(len(x[some]), log_prior, [("kernel", x[some], 0.0, 1.0, *kernels)], "log_joint")
+    np.testing.assert_allclose(found[some], wanted, rtol=1e-11, atol=1e-11)
+    assert lost == 0
+    assert np.array_equal(found, _core.score(n, log_prior, [part], "log_joint", 3)[0])
+    for i in range(0, n, 191):
+        alone = ("kernel", x[i : i + 1], 0.0, 1.0, *kernels)
+        assert np.array_equal(_core.score(1, log_prior, [alone], "log_joint", 1)[0], found[i : i + 1])
+
+
 @pytest.mark.parametrize("c", [*range(1, 10), 20])
 @pytest.mark.parametrize("n", [0, 1, 130])
 def test_score_of_all_parts(n, c):

@@ -910,7 +910,7 @@ def test_leaving_each_draw_out_finds_a_bandwidth_close_to_the_best(figure):
     assert score(found) > score(model("scott").parameters[0].bumps[0].bandwidth[0] * tally.schema["x"].unit)
     figure(
         25,
-        "1,000 draws from two bumps: the log density of held-out draws, by leave-one-out and the best bandwidth; by 1/10 and 10 times it",
+        "1,000 draws from two bumps: log density of 10,000 others, by leave-one-out and the best bandwidth; 1/10 and 10 times it",
         "close to the best; worse",
         f"{score(found):.4f} and {score(best):.4f}; {score(found / 10):.4f} and {score(10 * found):.4f}",
         'bb.KernelDensity(bandwidth="leave-one-out")',

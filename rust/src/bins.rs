@@ -1,12 +1,14 @@
 //! Bin numbers of real values, and the check that values are counts.
 
-use crate::columns::{Block, Columns, Value, each};
+use crate::columns::{Block, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
+use crate::simd::{Loop, wide};
 use crate::threads;
-use ndarray::{Axis, Slice};
+use ndarray::{ArrayView1, Axis, Slice};
 
 const PIECE: usize = 1 << 14;
 const LARGEST: f64 = 9.007199254740992e15; // 2^53: beyond, neighbours share a double
+const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
 
 /// The bin of a missing value.
 pub const MISSING: i64 = i64::MIN;
@@ -26,6 +28,9 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
             let column = view.column(0);
             let rows = Slice::from(i * PIECE..i * PIECE + out.len());
             let column = column.slice_axis(Axis(0), rows);
+            if wide(Few { out: &mut *out, column, start, width }) {
+                return Ok(());
+            }
             for (at, (code, &x)) in out.iter_mut().zip(column).enumerate() {
                 *code = bin(x.real(), start, width).map_err(|fault| Error::BadValue {
                     fault,
@@ -38,6 +43,35 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
         })
     })?;
     Ok(codes)
+}
+
+/// The bins of a piece, if all are below 2^51 or missing; it answers whether they are.
+struct Few<'a, T> {
+    out: &'a mut [i64],
+    column: ArrayView1<'a, T>,
+    start: f64,
+    width: f64,
+}
+
+impl<T: Value> Loop for Few<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let (start, width) = (self.start, self.width);
+        let mut few = true;
+        pair(self.out, self.column, |code, x| {
+            let x = x.real();
+            let floor = ((x - start) / width).floor();
+            few &= (floor.abs() <= WHOLE / 2.0) | x.is_nan();
+            // The lowest bits of the sum are the whole number itself.
+            let whole = (floor + 1.5 * WHOLE)
+                .to_bits()
+                .wrapping_sub((1.5 * WHOLE).to_bits()) as i64;
+            *code = if x.is_nan() { MISSING } else { whole };
+        });
+        few
+    }
 }
 
 #[inline(always)]
@@ -103,6 +137,28 @@ mod tests {
             assert!(matches!(error, Error::BadValue { fault, .. } if fault == expected));
         }
         assert!(bins(&Block::F64(x.view()), 0.0, 0.0, 1).is_err());
+    }
+
+    #[test]
+    fn bins_near_and_far_from_zero() {
+        let edge = WHOLE / 2.0;
+        let far = [
+            edge,
+            -edge,
+            edge + 1.0,
+            -edge - 1.0,
+            LARGEST,
+            -LARGEST,
+            -0.0,
+            -1e-300,
+        ];
+        for other in [0.5, f64::NAN, 1e15] {
+            for x in far {
+                let found = bins(&Block::F64(array![[x], [other]].view()), 0.0, 1.0, 1).unwrap();
+                assert_eq!(found[0], x.floor() as i64);
+                assert_eq!(found[1], bin(other, 0.0, 1.0).unwrap());
+            }
+        }
     }
 
     #[test]

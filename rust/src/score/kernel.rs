@@ -119,7 +119,15 @@ pub struct Kernel<'a> {
     scale: Scale<'a>,
     shape: Shape,
     classes: Vec<Bumps>,
-    floor: [f64; 2],
+    floor: Floor,
+}
+
+/// A wide normal: its mean, its deviation and the logarithm of its height, already made small.
+#[derive(Debug)]
+struct Floor {
+    mean: f64,
+    deviation: f64,
+    height: f64,
 }
 
 impl<'a> Kernel<'a> {
@@ -184,6 +192,11 @@ impl<'a> Kernel<'a> {
             }
         });
         let classes = classes.collect();
+        let floor = Floor {
+            mean: floor[0],
+            deviation: floor[1],
+            height: FLOOR.ln() - floor[1].ln() - LOG_SQRT_TAU,
+        };
         Ok(Kernel {
             columns,
             scale,
@@ -231,8 +244,7 @@ impl<'a> Kernel<'a> {
             bumps.constant + bumps.log_normal(z)
         } else {
             let density = (1.0 - FLOOR) * bumps.density(self.shape, z);
-            let floor = FLOOR.ln() + log_normal(z, self.floor[0], self.floor[1]);
-            bumps.constant + log_add(density.ln(), floor)
+            bumps.constant + log_add(density.ln(), self.floor.log(z))
         }
     }
 }
@@ -375,7 +387,7 @@ impl Bumps {
 }
 
 impl Cells {
-    /// No more than rows that may come.
+    /// Room for twice as many as there are rows to come, at most.
     fn new(centres: &[f64], bandwidth: f64, rows: Option<usize>) -> Self {
         let (Some(&lowest), Some(&highest)) = (centres.first(), centres.last()) else {
             return Cells::default();
@@ -425,9 +437,11 @@ fn polynomial(c: &[f64; TERMS], s: f64) -> f64 {
     low + high * (square * square)
 }
 
-fn log_normal(z: f64, mean: f64, deviation: f64) -> f64 {
-    let u = ((z - mean) / deviation).abs().min(FARTHEST_U);
-    -0.5 * u * u - deviation.ln() - LOG_SQRT_TAU
+impl Floor {
+    fn log(&self, z: f64) -> f64 {
+        let u = ((z - self.mean) / self.deviation).abs().min(FARTHEST_U);
+        self.height - 0.5 * u * u
+    }
 }
 
 /// log(exp a + exp b) for a finite b.
