@@ -4,6 +4,7 @@ use crate::classes::{Rows, Weights};
 use crate::columns::{Block, Columns, Whole, each_whole};
 use crate::error::{Error, Fault, demand};
 use crate::expansion::Expansion;
+use crate::simd::{Loop, wide};
 use crate::threads;
 use ndarray::{ArrayView2, s};
 use std::ops::{AddAssign, Range};
@@ -337,7 +338,7 @@ fn span_rows(
 ) -> Result<(), Error> {
     each_whole!(block, view => {
         let view = view.slice(s![rows.clone(), ..]);
-        if !span_block(view, low, high) {
+        if !wide(Widen(view, low, high)) {
             for ((row, column), x) in view.indexed_iter() {
                 if x.whole().is_none() {
                     return Err(Error::BadValue {
@@ -353,35 +354,48 @@ fn span_rows(
     }, Ok(()))
 }
 
-/// Answers whether an `i64` can hold every value.
-#[inline(always)]
-fn span_block<T: Whole>(view: ArrayView2<T>, low: &mut [i64], high: &mut [i64]) -> bool {
-    let mut inside = true;
-    let mut widen = |x: T, low: &mut i64, high: &mut i64| {
-        let whole = x.whole();
-        inside &= whole.is_some();
-        let x = whole.unwrap_or(0);
-        *high = (*high).max(x);
-        *low = (*low).min(if x == i64::MIN { i64::MAX } else { x });
-    };
-    if view.ncols() > 1 && view.strides()[1] == 1 {
-        for row in view.rows() {
-            if let Some(row) = row.to_slice() {
-                let ends = low.iter_mut().zip(high.iter_mut());
-                row.iter()
-                    .zip(ends)
-                    .for_each(|(&x, (low, high))| widen(x, low, high));
+/// Widens the spans of columns by a piece of them; answers whether an `i64` can hold every value.
+struct Widen<'a, T>(ArrayView2<'a, T>, &'a mut [i64], &'a mut [i64]);
+
+impl<T: Whole> Loop for Widen<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let Widen(view, low, high) = self;
+        let mut inside = true;
+        let mut widen = |x: T, low: &mut i64, high: &mut i64| {
+            let whole = x.whole();
+            inside &= whole.is_some();
+            let x = whole.unwrap_or(0);
+            *high = (*high).max(x);
+            *low = (*low).min(if x == i64::MIN { i64::MAX } else { x });
+        };
+        if view.ncols() > 1 && view.strides()[1] == 1 {
+            for row in view.rows() {
+                if let Some(row) = row.to_slice() {
+                    let ends = low.iter_mut().zip(high.iter_mut());
+                    row.iter()
+                        .zip(ends)
+                        .for_each(|(&x, (low, high))| widen(x, low, high));
+                }
+            }
+        } else {
+            for (column, (low, high)) in view.columns().into_iter().zip(low.iter_mut().zip(high)) {
+                let mut ends = (*low, *high);
+                match column.to_slice() {
+                    Some(column) => column
+                        .iter()
+                        .for_each(|&x| widen(x, &mut ends.0, &mut ends.1)),
+                    None => column
+                        .iter()
+                        .for_each(|&x| widen(x, &mut ends.0, &mut ends.1)),
+                }
+                (*low, *high) = ends;
             }
         }
-    } else {
-        for (column, (low, high)) in view.columns().into_iter().zip(low.iter_mut().zip(high)) {
-            match column.to_slice() {
-                Some(column) => column.iter().for_each(|&x| widen(x, low, high)),
-                None => column.iter().for_each(|&x| widen(x, low, high)),
-            }
-        }
+        inside
     }
-    inside
 }
 
 #[cfg(test)]

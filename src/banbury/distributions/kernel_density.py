@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -119,11 +119,14 @@ class KernelDensity(Family):
         centres, rows = centres[used], rows[used]
         if rows.sum() <= 1 or len(centres) < 2:
             return np.empty(0), np.empty(0)
-        likelihood = lambda h: self._likelihood_left_out(centres, rows, h)  # noqa: E731
-        found = {h: likelihood(h) for h in (max(rule * 2.0 ** (k / 2.0), 1.0) for k in range(-12, 7))}
+
+        def likelihoods(tried: Iterable[float]) -> dict[float, float]:
+            return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, 1.0) for h in tried)}
+
+        found = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
         for finer in FINER:
             best = max(found, key=lambda h: found[h])
-            found |= {h: likelihood(h) for h in (max(best / 2.0**finer, 1.0), best * 2.0**finer)}
+            found |= likelihoods([best / 2.0**finer, best * 2.0**finer])
         tried = np.array(sorted(found))
         return tried, np.array([found[h] for h in tried.tolist()])
 
@@ -168,7 +171,7 @@ def _joined(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, fl
     if not times:
         return centres, rows, bandwidth
     joined, where = np.unique(np.floor(centres / 2.0**times), return_inverse=True)
-    return joined, np.bincount(where.reshape(-1), rows), bandwidth / 2.0**times
+    return joined, np.asarray(np.bincount(where, rows), dtype=np.float64), bandwidth / 2.0**times
 
 
 def _others(kernel: str, centres: Real, rows: Real, bandwidth: float) -> Real:
