@@ -33,8 +33,9 @@ const WIDEST: f64 = 32.0;
 const MARGIN: f64 = 64.0;
 /// ... unless bumps are so many bandwidths from 0 that a double cannot tell cells apart.
 const FINEST: f64 = f64::from_bits((1023 + 40) << 52); // 2^40
-/// So many cells are kept, at most.
+/// So many cells are kept at most, of a class and of all classes.
 const MOST_KEPT: usize = 1 << 15;
+const ALL_KEPT: usize = 1 << 19;
 /// How much of a compact kernel's density is a wide normal, so that no value is impossible.
 const FLOOR: f64 = 1e-6;
 
@@ -118,7 +119,7 @@ struct Cell {
 #[derive(Debug)]
 enum Log {
     Whole(Series),
-    Sides(Series, Series),
+    Sides(Box<[Series; 2]>),
     None,
 }
 
@@ -192,7 +193,10 @@ impl<'a> Kernel<'a> {
             let occupied = centres.iter().zip(column).filter(|&(_, &w)| w > 0.0);
             let (centres, weights): (Vec<f64>, Vec<f64>) = occupied.unzip();
             let cells = match shape {
-                Shape::Normal => Cells::new(&centres, bandwidth[class], columns.rows()),
+                Shape::Normal => {
+                    let comers = 2 * columns.rows().unwrap_or(0);
+                    Cells::new(&centres, bandwidth[class], comers.min(ALL_KEPT / n_classes))
+                }
                 _ => Cells::default(),
             };
             Bumps {
@@ -284,7 +288,7 @@ impl Bumps {
         let s = (z - cell.middle) * (2.0 * self.cells.inverse);
         match &cell.log {
             Log::Whole(series) => polynomial(series, s),
-            Log::Sides(left, right) => log_add(polynomial(left, s), polynomial(right, s)),
+            Log::Sides(sides) => log_add(polynomial(&sides[0], s), polynomial(&sides[1], s)),
             Log::None => self.bump_by_bump(z),
         }
     }
@@ -312,7 +316,8 @@ impl Bumps {
         let (n, below) = (self.centres.len(), nearest(&self.centres, middle).0);
         let sides = || {
             let left = self.series(0..below, middle)?;
-            Some(Log::Sides(left, self.series(below..n, middle)?))
+            let right = self.series(below..n, middle)?;
+            Some(Log::Sides(Box::new([left, right])))
         };
         let whole = self.series(0..n, middle).map(Log::Whole);
         Cell {
@@ -405,8 +410,8 @@ fn outwards(centres: &[f64], weights: &[f64], at: usize, mut f: impl FnMut(f64, 
 }
 
 impl Cells {
-    /// Room for twice as many as there are rows to come, at most.
-    fn new(centres: &[f64], bandwidth: f64, rows: Option<usize>) -> Self {
+    /// Room for the cells, or for about so many of them.
+    fn new(centres: &[f64], bandwidth: f64, most: usize) -> Self {
         let (Some(&lowest), Some(&highest)) = (centres.first(), centres.last()) else {
             return Cells::default();
         };
@@ -415,7 +420,7 @@ impl Cells {
         }
         let (width, margin) = (2.0 * HALF * bandwidth, MARGIN * bandwidth);
         let n = ((highest - lowest + 2.0 * margin) / width).floor();
-        let kept = (n as usize).min(2 * rows.unwrap_or(0)).clamp(1, MOST_KEPT);
+        let kept = (n as usize).min(most).clamp(1, MOST_KEPT);
         let mut cells = Cells {
             from: lowest - margin,
             width,
@@ -471,14 +476,14 @@ fn log_add(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Bumps on bins of width 1, scored by so many rows.
-    fn bumps(centres: &[f64], weights: &[f64], bandwidth: f64, rows: usize) -> Bumps {
+    /// Bumps, with room for so many cells.
+    fn bumps(centres: &[f64], weights: &[f64], bandwidth: f64, most: usize) -> Bumps {
         Bumps {
             centres: centres.to_vec(),
             weights: weights.to_vec(),
             bandwidth,
             constant: 0.0,
-            cells: Cells::new(centres, bandwidth, Some(rows)),
+            cells: Cells::new(centres, bandwidth, most),
         }
     }
 
@@ -532,7 +537,7 @@ mod tests {
     fn answers_do_not_depend_on_the_cells_kept() {
         let (few, many) = (uneven(500, 2, 3.0), uneven(500, 2, 3.0));
         let few = Bumps {
-            cells: Cells::new(&few.centres, few.bandwidth, Some(1)),
+            cells: Cells::new(&few.centres, few.bandwidth, 1),
             ..few
         };
         assert!(few.cells.kept.len() < 4 && many.cells.kept.len() > 1000);
