@@ -20,7 +20,6 @@ from scipy.special import logsumexp
 import banbury as bb
 import naive
 from banbury.distributions import FAMILIES, description_length, family
-from banbury.distributions import FAMILIES, family
 from banbury.distributions.family import HOWS
 from banbury.distributions.kernel_density import DEVIATION, kernel_height
 from banbury.errors import BadSetting, BadValue

@@ -1349,6 +1349,9 @@ def test_a_tree_helps_where_columns_depend_on_each_other(car, house_votes, figur
         "none",
         f"{of_cars[1]:.1%} : {of_cars[0]:.1%} ({cars:.2f} bits), {of_votes[1]:.1%} : {of_votes[0]:.1%} ({votes:.2f} bits)",
         "bb.TANClassifier().fit(rows, labels)",
+    )
+
+
 # Row 36
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from banbury.estimators import NaiveBayesClassifier
     from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
-    from banbury.estimators.tan import TANClassifier
     from banbury.estimators.semi_supervised import Mixture, SemiSupervisedClassifier
+    from banbury.estimators.tan import TANClassifier
     from banbury.explain import Explanation, Informative
     from banbury.files import load, save
     from banbury.hypotheses import Hypotheses, conjunctions, thresholds
@@ -83,8 +83,8 @@ __all__ = [
     "Poisson",
     "Report",
     "Schema",
-    "TANClassifier",
     "SemiSupervisedClassifier",
+    "TANClassifier",
     "Tally",
     "Text",
     "Tuning",

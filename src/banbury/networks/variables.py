@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
+from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import Family, Feature, Kind
 from banbury.distributions.histogram import MOST_BINS
 from banbury.readers import Batch
@@ -223,14 +224,18 @@ def settled(first: First, feature: Feature, bins: int) -> Variable:
 
 
 def _bins(values: Real, cells: Real, family: Histogram, bins: int) -> tuple[float, ...]:
-    """Where numbers are cut, midway between two that occur: a bin for each where they are few.
+    """Where numbers are cut, midway between two that occur: where the classes change, by minimum description length.
 
-    Of many, a number that alone is as frequent as a bin would be has its own; the others are cut into about equal shares.
-    ``cells`` are the rows of each number and class.
+    Without classes, or where so many bins are asked for: a bin for each where they are few; of many, a number that alone is as
+    frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are the rows of each
+    number and class.
     """
-    most = bins if family.bins == "auto" else family.bins
+    by_class = family.bins in ("auto", "mdl") and cells.shape[1] > 1
+    most = bins if isinstance(family.bins, str) else family.bins
     group = np.arange(len(values))
-    if len(values) > most:
+    if by_class:
+        group = np.searchsorted(cuts_of(cells), group, side="right")
+    elif len(values) > most:
         n = cells.sum(axis=1)
         large = n * most > n.sum()
         rest = np.where(large, 0.0, n)

@@ -8,8 +8,8 @@ from banbury.plots.bandwidth import BandwidthDisplay
 from banbury.plots.boundary import DecisionBoundaryDisplay
 from banbury.plots.calibration import CalibrationDisplay
 from banbury.plots.confusion import ConfusionMatrixDisplay
-from banbury.plots.density import DensityDisplay
 from banbury.plots.convergence import ConvergenceDisplay
+from banbury.plots.density import DensityDisplay
 from banbury.plots.evidence import EvidenceDisplay
 from banbury.plots.learning import LearningCurveDisplay
 from banbury.plots.likelihood import LikelihoodDisplay
