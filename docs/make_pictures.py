@@ -196,6 +196,8 @@ def network() -> Display:
 
 
 ALWAYS = (density, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior, network)
+
+
 def convergence() -> Display:
     train, groups = newsgroups()
     posts, labels = np.random.default_rng(0).permutation(len(train))[:10_300], np.array(groups, dtype=object)

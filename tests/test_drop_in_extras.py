@@ -119,7 +119,9 @@ def test_a_copy_answers_and_learns_as_the_original(name: str, way: str) -> None:
     for asked in (False, True):
         if asked:
             clf.predict(X)
-        twin = {"pickle": lambda clf: pickle.loads(pickle.dumps(clf)), "deepcopy": copy.deepcopy, "copy": clone_state}[way](clf)
+        twin = {"pickle": lambda clf: pickle.loads(pickle.dumps(clf)), "deepcopy": copy.deepcopy, "copy": clone_state}[
+            way
+        ](clf)
         np.testing.assert_array_equal(twin.predict_joint_log_proba(X), clf.predict_joint_log_proba(X))
         assert twin.tally_ == clf.tally_
         before = clf.predict_proba(X)
@@ -168,7 +170,11 @@ def test_a_grid_search_finds_what_theirs_finds(name: str) -> None:
 
 
 def before_it(name: str) -> Any:
-    return KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf") if name == "CategoricalNB" else MinMaxScaler()
+    return (
+        KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf")
+        if name == "CategoricalNB"
+        else MinMaxScaler()
+    )
 
 
 @every_class
@@ -188,7 +194,9 @@ def test_words_come_from_a_vectoriser(name: str) -> None:
     kinds = np.array(["spam", "spam", "ham", "spam", "ham"])
     found = []
     for each in same_as_theirs(name):
-        pipeline = Pipeline([("count", CountVectorizer()), ("weigh", TfidfTransformer()), ("nb", each)]).fit(texts, kinds)
+        pipeline = Pipeline([("count", CountVectorizer()), ("weigh", TfidfTransformer()), ("nb", each)]).fit(
+            texts, kinds
+        )
         found.append(pipeline.predict_proba([*texts, "", "free noon"]))
     np.testing.assert_allclose(*found, rtol=1e-10, atol=1e-10)
 
@@ -250,7 +258,12 @@ def test_scikit_learns_array_api_test_of_the_gaussian() -> None:
 # Categories as they come ---------------------------------------------------------------------------------------------
 
 WORDS = ("a", "b", "ü", "")
-COLUMNS = {"kind": st.sampled_from(WORDS), "size": st.integers(-2, 3), "flag": st.booleans(), "dose": st.sampled_from([0.5, 1.5])}
+COLUMNS = {
+    "kind": st.sampled_from(WORDS),
+    "size": st.integers(-2, 3),
+    "flag": st.booleans(),
+    "dose": st.sampled_from([0.5, 1.5]),
+}
 
 
 @st.composite
@@ -281,7 +294,9 @@ def naive_shares(frame: pd.DataFrame, y: Any, w: Any, rows: pd.DataFrame, alpha:
             if value is None:
                 continue
             for k, c in enumerate(classes):
-                here = [(v, weight) for v, weight, label in zip(values, w, y, strict=True) if label == c and v is not None]
+                here = [
+                    (v, weight) for v, weight, label in zip(values, w, y, strict=True) if label == c and v is not None
+                ]
                 n = sum(weight for v, weight in here if v == value)
                 joint[i, k] += np.log((n + alpha) / (sum(weight for _, weight in here) + alpha * K)) if K else 0.0
     return joint
@@ -294,7 +309,9 @@ def test_categories_are_words_numbers_and_booleans(data: st.DataObject) -> None:
     frame, y, weights = data.draw(mixed(missing))
     alpha = data.draw(st.sampled_from([0.5, 1.0]))
     clf = bb.CategoricalNB(alpha=alpha, categories="any", missing="skip" if missing else "error").fit(frame, y, weights)
-    strange = pd.DataFrame({name: pd.Series([v], dtype=object) for name, v in zip(COLUMNS, ["new", 99, None, 7.5], strict=True)})
+    strange = pd.DataFrame(
+        {name: pd.Series([v], dtype=object) for name, v in zip(COLUMNS, ["new", 99, None, 7.5], strict=True)}
+    )
     rows = pd.concat([frame, strange if missing else strange.assign(flag=pd.Series([True], dtype=object))])
     expected = naive_shares(frame, y, weights, rows, alpha)
     np.testing.assert_allclose(clf.predict_joint_log_proba(rows), expected, rtol=1e-10, atol=1e-10)
@@ -308,7 +325,7 @@ def test_categories_are_words_numbers_and_booleans(data: st.DataObject) -> None:
 @law
 @given(data=st.data())
 def test_whole_numbers_are_categories_however_they_are_named(data: st.DataObject) -> None:
-    """"any" is what theirs answers once every number from 0 up was seen."""
+    """ "any" is what theirs answers once every number from 0 up was seen."""
     n = data.draw(st.integers(4, 9))
     codes = data.draw(arrays.arrays(np.int64, (n, 2), elements=st.integers(0, 3)))
     codes[:4] = np.arange(4)[:, None]
@@ -354,7 +371,9 @@ def test_sparse_rows_are_dense_rows(name: str, kind: str, data: st.DataObject) -
     for part in (slice(0, 2), slice(2, 6)):
         grown.partial_fit(sparse.tocsr()[part], y[part], [0, 1, 2], None if weights is None else weights[part])
     assert grown.tally_.to(mine.tally_.schema) == mine.tally_
-    np.testing.assert_allclose(grown.predict_joint_log_proba(dense), mine.predict_joint_log_proba(dense), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        grown.predict_joint_log_proba(dense), mine.predict_joint_log_proba(dense), rtol=1e-10, atol=1e-10
+    )
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
         ours(name).fit(sparse, y)
 
@@ -469,7 +488,9 @@ def attributes(clf: Any) -> dict[str, Any]:
 def assert_same(a: Any, b: Any) -> None:
     assert a.tally_ == b.tally_
     for name, found in attributes(a).items():
-        for one, two in zip(found, getattr(b, name), strict=True) if isinstance(found, list) else [(found, getattr(b, name))]:
+        for one, two in (
+            zip(found, getattr(b, name), strict=True) if isinstance(found, list) else [(found, getattr(b, name))]
+        ):
             np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
@@ -515,7 +536,9 @@ def test_rows_that_were_never_learned_raise_and_change_nothing(name: str, rows: 
         clf.forget(rows, labels, sample_weight=weights)
     assert clf.tally_ == tally
     np.testing.assert_array_equal(clf.predict_joint_log_proba(X), before)
-    with pytest.raises(ValueError, match=r"The target label\(s\) \[8\] in y do not exist in the initial classes \[0 1 2\]"):
+    with pytest.raises(
+        ValueError, match=r"The target label\(s\) \[8\] in y do not exist in the initial classes \[0 1 2\]"
+    ):
         clf.forget(X[:1], [8])
     left = ours(name).fit(X[10:], Y[10:])
     np.testing.assert_allclose(clf.forget(X[:10], Y[:10]).predict_proba(X[10:]), left.predict_proba(X[10:]), rtol=1e-9)

@@ -681,7 +681,8 @@ def test_probabilities_are_probabilities(case: Case, data: st.DataObject) -> Non
     assert not np.isnan(posterior).any()
     assert ((posterior >= 0) & (posterior <= 1)).all()
     np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=0, atol=1e-12)
-    assert classes.tolist() == [model.classes[c] for c in posterior.argmax(axis=1)]
+    chosen = posterior[np.arange(len(classes)), [model.classes.index(c) for c in classes.tolist()]]
+    assert (chosen >= posterior.max(axis=1) * (1 - 1e-15)).all()  # of two that are even but for rounding, either
     joint = model.log_joint(rows.columns())
     assert not np.isnan(joint).any()
     assert not np.isposinf(joint).any()

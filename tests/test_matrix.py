@@ -366,9 +366,9 @@ def large():
     """Rows that keep several threads busy: those of few columns, and those of many."""
     rng = np.random.default_rng(0)
     few = rng.poisson(0.6, (60_000, 40)).astype(np.float64)
-    many = sp.random(4_000, 90_000, density=0.004, format="csr", random_state=0)
-    many.data = np.ceil(many.data * 5)
-    return {"few": few, "many": (many.indptr.astype(np.int64), many.indices.astype(np.int32), many.data)}
+    columns = rng.integers(0, 250, (4_000, 1)) + 250 * np.arange(360)  # of 90,000
+    values = rng.integers(1, 6, columns.size).astype(np.float64)
+    return {"few": few, "many": (np.arange(4_001) * 360, columns.ravel().astype(np.int32), values)}
 
 
 @pytest.mark.parametrize("kind", ["whole", "whole weights", "parts", "real weights"])

@@ -43,7 +43,7 @@ from banbury import errors
 from banbury.distributions import FAMILIES
 from banbury.distributions.family import HOWS
 from banbury.readers import blocks
-from test_laws import CASES, PRUNED_AWAY, WEIGHTS, Case, is_far, law, parametrized, quietly, text
+from test_laws import CASES, PRUNED_AWAY, WEIGHTS, Case, damped, is_far, law, parametrized, quietly, text
 
 # The oracle ----------------------------------------------------------------------------------------------------------
 
@@ -85,6 +85,11 @@ def test_every_family_is_cross_validated() -> None:
     assert {case.family.name for case in EVERY.values()} == set(FAMILIES)
 
 
+def declared(families: Mapping[str, Any]) -> dict[Any, Any]:
+    """The families of columns; one that takes a block has a block of one."""
+    return {(name,) if getattr(family, "block", False) else name: family for name, family in families.items()}
+
+
 @dataclass(frozen=True)
 class Data:
     """Columns with a family for each, labels of which some may be missing, and weights or None."""
@@ -105,7 +110,7 @@ class Data:
     def schema(self) -> bb.Schema:
         """Settled by the values that do not lie far out, as a longer table's quartiles would settle it."""
         near = {name: [None if is_far(x) else x for x in column] for name, column in self.columns.items()}
-        return bb.Schema.infer({**near, "y": self.labels}, target="y", features=dict(self.families))
+        return bb.Schema.infer({**near, "y": self.labels}, target="y", features=declared(self.families))
 
     def count(self, schema: bb.Schema, index: Iterable[int]) -> bb.Tally:
         index = list(index)
@@ -137,8 +142,11 @@ class Data:
     def only_whole_numbers(self) -> bool:
         """Whether all sums are whole numbers, so that no order of adding them up can show."""
         schema, weights = self.schema, self.weights or ()
-        damped = any(feature.family.damping or feature.family.length for feature in schema.texts)  # type: ignore[attr-defined]
-        return all(w == int(w) for w in weights) and not schema.measured and not damped
+        parts = any(
+            feature.columns and any(x and x != int(x) for x in self.columns[feature.name]) for feature in schema.texts
+        )
+        inexact = parts or any(map(damped, schema.texts))
+        return all(w == int(w) for w in weights) and not schema.measured and not inexact
 
 
 Splits = list[tuple[list[int], list[int]]]

@@ -131,10 +131,10 @@ class Stream:
         found = [lambda: self.forgotten(never)]
         if self.kind != "none":
             found += [lambda: self.learned(self.clf, negative), lambda: self.forgotten(negative)]
-        if self.case.family.shape == "words":
+        if self.case.family.name == "text":
             no_text = Table((first, (*first[:-2], ["ab"], "new")), (1.0, 1.0))
             found += [lambda: self.learned(self.clf, no_text), lambda: self.forgotten(no_text)]
-        if self.case.family.shape == "words" and self.case.family.buckets is None:
+        if self.case.family.name == "text" and self.case.family.buckets is None:
             # With two columns of text the first is forgotten before the second shows that it was never learned.
             strange = Table(((*first[:-2], "quince", label),), (self.held.weights[0] or 1.0,))
             found.append(lambda: self.forgotten(strange))

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions.bag import Bag
 from banbury.distributions.family import Choice, How, check_positive
-from banbury.distributions.occurrences import Occurring
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate, score_each
 from banbury.readers import Remembering
 from banbury.schema import Features, Missing, Schema
@@ -242,10 +241,10 @@ class Told:
     wordless: dict[str, int] = field(default_factory=dict)
 
     def note(self, model: Model) -> None:
-        texts = [group for group in model.parameters if isinstance(group, (Bag, Occurring))]
-        for group, words in zip(texts, model.tally.words, strict=True):
-            if isinstance(group, Bag) and words.table.n_words and not group.n_words:
-                self.wordless[group.features[0].name] = words.table.n_words
+        bags = {group.features[0].name: group for group in model.parameters if isinstance(group, Bag)}
+        for feature, words in zip(model.tally.schema.texts, model.tally.words, strict=True):
+            if feature.name in bags and words.table.n_words and not bags[feature.name].n_words:
+                self.wordless[feature.name] = words.table.n_words
 
     def warn(self, how: str, stacklevel: int) -> None:
         for column, n_words in self.wordless.items():

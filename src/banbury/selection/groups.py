@@ -65,9 +65,8 @@ class Groups:
 
     def encoded(self, rows: Dataset) -> Dataset:
         """The rows with the words of their texts looked up, to be scored again and again."""
-        names = [feature.name for feature in rows.schema.texts]
-        tables = [words.table for words in self.counted.words]
-        return rows.encoded(dict(zip(names, tables, strict=True)))
+        pairs = zip(rows.schema.texts, self.counted.words, strict=True)
+        return rows.encoded({feature.name: words.table for feature, words in pairs if not feature.columns})
 
     def learned(
         self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False, every: bool = False
