@@ -134,7 +134,7 @@ every_bag, every_other = parametrized(BAGS), parametrized(OTHERS)
 
 
 def test_every_family_meets_the_laws() -> None:
-    assert {case.family.name for case in CASES.values()} == set(FAMILIES)
+    assert {case.family.name for case in CASES.values()} == set(FAMILIES) - {"joint"}  # blocks: see test_blocks.py
 
 
 def is_far(cell: Any) -> bool:

@@ -82,7 +82,7 @@ every_case = parametrized(EVERY)
 
 
 def test_every_family_is_cross_validated() -> None:
-    assert {case.family.name for case in EVERY.values()} == set(FAMILIES)
+    assert {case.family.name for case in EVERY.values()} == set(FAMILIES) - {"joint"}  # blocks: see test_blocks.py
 
 
 def declared(families: Mapping[str, Any]) -> dict[Any, Any]:

@@ -367,7 +367,9 @@ def _block_settled(batch: Batch, feature: Feature) -> Feature:
     """A block with the origins and units of its numbers, or the types of its values."""
     shape = feature.family.shape
     if shape == "products":
-        origins, units = _scales(_sample(batch, feature.inputs).rows)
+        sample = _sample(batch, feature.inputs).rows
+        origins, units = _scales(sample)
+        units = units * _finer(sample)
         return feature._replace(scales=tuple(zip(origins.tolist(), units.tolist(), strict=True)))
     if shape == "keys":
         return feature._replace(kinds=tuple(_kind(batch, name) for name in feature.inputs))
@@ -378,7 +380,9 @@ def of_one_family(batch: Batch, given: Family) -> Schema:
     """The schema of columns that are all of one family, however few rows show them."""
     names = batch.names
     if given.shape == "moments":
-        origins, units = _scales(_sample(batch, names).rows)
+        sample = _sample(batch, names).rows
+        origins, units = _scales(sample)
+        units = units * _finer(sample)
         made: Any = map(Feature, names, repeat(given), origins.tolist(), units.tolist(), repeat("float"))  # type: ignore[arg-type]
         features: tuple[Feature, ...] = tuple(made)
     else:
@@ -515,10 +519,12 @@ def _sample(batch: Batch, names: Sequence[str]) -> Sample:
 
 def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], sample: Sample) -> tuple[Feature, ...]:
     """Features with their origins, units and kinds."""
-    scaled = [name for name, given, _ in chosen if given.shape in ("bins", "moments") and given.name != "poisson"]
+    scaled = [name for name, given, _ in chosen if _is_scaled(given)]
     if list(sample.names) != scaled:
         sample = _sample(batch, scaled)
     origins, units = _scales(sample.rows)
+    moments = np.array([given.shape == "moments" for _, given, _ in chosen if _is_scaled(given)], dtype=np.bool_)
+    units = np.where(moments, units * _finer(sample.rows), units)
     scales = dict(zip(scaled, zip(origins.tolist(), units.tolist(), strict=True), strict=True))
     return tuple(_feature(batch, name, given, why, scales.get(name)) for name, given, why in chosen)
 
@@ -557,11 +563,23 @@ def _scales(sample: Real) -> tuple[Real, Real]:
         spread = high - low
         if not (spread > 0).all() or not np.isfinite(spread).all():
             deviations = np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1)
-            for fallback in (deviations, np.abs(middle) * STEADY, 1.0):
+            for fallback in (deviations, np.abs(middle), 1.0):
                 spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
         unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spread)[1] - 1, -1014), 1000))
         steps = np.rint(middle / unit)
         return np.where(np.abs(steps) < 2.0**52, steps * unit, middle), unit
+
+
+def _is_scaled(given: Family) -> bool:
+    return given.shape in ("bins", "moments") and given.name != "poisson"
+
+
+def _finer(sample: Real) -> Real:
+    """What units of columns that have shown one value only are multiplied with: they may vary by little."""
+    if len(sample) == 0:
+        return np.ones(sample.shape[1])
+    low, high = np.fmin.reduce(sample, axis=0), np.fmax.reduce(sample, axis=0)
+    return np.where((low == high) & (np.abs(low) > 1e-290), STEADY, 1.0)
 
 
 def _quartiles(ordered: Real, n: NDArray[Any]) -> tuple[Real, ...]:

@@ -17,6 +17,7 @@ from banbury.sums import Products
 
 Real = NDArray[np.float64]
 
+FARTHEST = 2.0**400  # in units of z: a value farther away is as far as this
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
 NARROW = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
 
@@ -180,7 +181,8 @@ class Ellipses:
     def _with_gaps(self, wide: Real) -> tuple[Any, ...]:
         """The same where some rows lack some values: by the marginal distribution of those that they have."""
         origin, unit = self._scales
-        z = (wide - origin) / unit
+        with np.errstate(over="ignore"):
+            z = np.clip((wide - origin) / unit, -FARTHEST, FARTHEST)
         table = np.zeros((len(wide), len(self.mean)))
         there = ~np.isnan(wide)
         patterns, which = np.unique(there, axis=0, return_inverse=True)
@@ -195,7 +197,8 @@ class Ellipses:
     def _densities(self, z: Real) -> Real:
         """Log densities of rows, (rows, classes)."""
         white = np.einsum("cij,rcj->rci", self._whiten, z[:, None] - self.mean)
-        square = np.square(white).sum(axis=2)
+        with np.errstate(over="ignore"):
+            square = np.minimum(np.square(white).sum(axis=2), 1e300)
         if self.nu is None:
             return np.asarray(self._constant - 0.5 * square)
         return np.asarray(self._constant - (self.nu + z.shape[1]) / 2.0 * np.log1p(square / self.nu))

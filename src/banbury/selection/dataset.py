@@ -93,12 +93,9 @@ class Dataset:
 
     def encoded(self, tables: Mapping[str, _core.Words]) -> Dataset:
         """The same rows, with the words of these columns of text looked up in tables."""
-        families: dict[str, Any] = {
-            feature.name: feature.family for feature in self.schema.texts if not feature.columns
-        }
-        tables = {name: table for name, table in tables.items() if name in families}  # a block is encoded as it is
         if not tables:
             return self
+        families: dict[str, Any] = {feature.name: feature.family for feature in self.schema.texts}
         batches = []
         for batch in self.batches:
             columns: dict[str, Encoded] = {}
