@@ -35,7 +35,6 @@ Features = Any  # "auto", a family for all columns, or a mapping from column to 
 Missing = Literal["skip", "category"]
 
 SAMPLE = 1000  # rows that settle origins, units and types
-STEADY = 2.0**-26  # of a column that has shown one value: it may vary by little, and sums of far values are exact
 FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
@@ -369,7 +368,7 @@ def _block_settled(batch: Batch, feature: Feature) -> Feature:
     if shape == "products":
         sample = _sample(batch, feature.inputs).rows
         origins, units = _scales(sample)
-        units = units * _finer(sample)
+        origins = _about(sample, origins)
         return feature._replace(scales=tuple(zip(origins.tolist(), units.tolist(), strict=True)))
     if shape == "keys":
         return feature._replace(kinds=tuple(_kind(batch, name) for name in feature.inputs))
@@ -382,7 +381,7 @@ def of_one_family(batch: Batch, given: Family) -> Schema:
     if given.shape == "moments":
         sample = _sample(batch, names).rows
         origins, units = _scales(sample)
-        units = units * _finer(sample)
+        origins = _about(sample, origins)
         made: Any = map(Feature, names, repeat(given), origins.tolist(), units.tolist(), repeat("float"))  # type: ignore[arg-type]
         features: tuple[Feature, ...] = tuple(made)
     else:
@@ -524,7 +523,7 @@ def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], sample: Sample
         sample = _sample(batch, scaled)
     origins, units = _scales(sample.rows)
     moments = np.array([given.shape == "moments" for _, given, _ in chosen if _is_scaled(given)], dtype=np.bool_)
-    units = np.where(moments, units * _finer(sample.rows), units)
+    origins = np.where(moments, _about(sample.rows, origins), origins)
     scales = dict(zip(scaled, zip(origins.tolist(), units.tolist(), strict=True), strict=True))
     return tuple(_feature(batch, name, given, why, scales.get(name)) for name, given, why in chosen)
 
@@ -574,12 +573,12 @@ def _is_scaled(given: Family) -> bool:
     return given.shape in ("bins", "moments") and given.name != "poisson"
 
 
-def _finer(sample: Real) -> Real:
-    """What units of columns that have shown one value only are multiplied with: they may vary by little."""
+def _about(sample: Real, origins: Real) -> Real:
+    """The origins of moments; a column that has shown one value has it for its own, since it may vary by little about it."""
     if len(sample) == 0:
-        return np.ones(sample.shape[1])
+        return origins
     low, high = np.fmin.reduce(sample, axis=0), np.fmax.reduce(sample, axis=0)
-    return np.where((low == high) & (np.abs(low) > 1e-290), STEADY, 1.0)
+    return np.where(low == high, low, origins)
 
 
 def _quartiles(ordered: Real, n: NDArray[Any]) -> tuple[Real, ...]:

@@ -148,6 +148,9 @@ class Gaussian(Family):
             variance = np.where(n > 0, spread / np.where(n > 0, n, 1.0), all_variance)
         least = FLOOR * all_variance
         if self.smoothing is not None:
+            rows, _, apart = sums.pooled()
+            every = apart / np.where(rows > 0, rows, 1.0)  # 0 where there is none: such a column tells no classes apart
+            variance = np.where(n > 0, variance, every)
             with np.errstate(over="ignore"):
                 variance = np.minimum(variance + self._added(features, sums), WIDEST)
             least = np.where(variance > 0, 0.0, least)

@@ -753,8 +753,8 @@ class BernoulliNB(_Counting, theirs.BernoulliNB):  # type: ignore[misc]
         """The rows as the threshold they are counted under has them, where binarize was changed since."""
         family = self._state.counted_under.family
         counted = getattr(family, "threshold", None)
-        now = None if self.binarize is None else float(self.binarize)
-        if counted == now or counted is None or now is None:
+        now = self.binarize if isinstance(self.binarize, (int, float, np.number)) else None
+        if counted is None or now is None or now < 0 or counted == now:
             return batch
         if isinstance(batch, Sparse):
             matrix = batch.matrix.astype(np.float64)
