@@ -12,12 +12,10 @@ from pathlib import Path
 from benchmarks import machine, report
 from benchmarks.measure import Figure, Setting, Task, WrongAnswer, measured, say
 
-BENCHMARKS = "gaussian categorical bernoulli mixed text files selection drop_in tiny threads memory kernels".split()
-ONLY_WHEN_NAMED = ["many_classes", "bigfile", "networks"]
 BENCHMARKS = (
-    "gaussian categorical bernoulli mixed text files selection tiny threads memory kernels kernel_density".split()
-)
-ONLY_WHEN_NAMED = ["many_classes", "bigfile"]
+    "gaussian categorical bernoulli mixed text files selection drop_in tiny threads memory kernels kernel_density"
+).split()
+ONLY_WHEN_NAMED = ["many_classes", "bigfile", "networks"]
 
 
 def figures(name: str, setting: Setting) -> Iterator[Figure]:

@@ -207,7 +207,6 @@ def convergence() -> Display:
     return bb.plots.ConvergenceDisplay.from_estimator(learned)
 
 
-ALWAYS = (densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior)
 WITH_DATA = {
     tree: "adult",
     counts: "adult",

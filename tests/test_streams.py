@@ -65,6 +65,8 @@ class Stream:
         return None if self.kind == "none" else table.weights
 
     def learned(self, clf: Any, table: Table, **more: Any) -> Any:
+        if "schema" in self.__dict__ and not exactly(table, self.schema):
+            self.exact = False  # sums that were real once stay so
         return clf.partial_fit(table.columns(labelled=False), table.labels(), sample_weight=self.weights(table), **more)
 
     def forgotten(self, table: Table) -> None:

@@ -177,7 +177,7 @@ impl<'py> HeldTexts<'py> {
         };
         let items: Vec<_> = tuple.iter().collect();
         match items.as_slice() {
-            [name, matrix @ ..] if matrix.len() == 4 && name.is_instance_of::<PyString>() => {
+            [name, matrix @ ..] if name.extract::<&str>().is_ok_and(|name| name == "matrix") => {
                 Ok(HeldTexts::Counted(HeldMatrix::new(matrix)?))
             }
             [offsets, data, valid, first] => Ok(HeldTexts::Arrow {

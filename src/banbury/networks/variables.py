@@ -226,15 +226,15 @@ def settled(first: First, feature: Feature, bins: int) -> Variable:
 def _bins(values: Real, cells: Real, family: Histogram, bins: int) -> tuple[float, ...]:
     """Where numbers are cut, midway between two that occur: where the classes change, by minimum description length.
 
-    Without classes, or where so many bins are asked for: a bin for each where they are few; of many, a number that alone is as
-    frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are the rows of each
-    number and class.
+    Without classes, where they do not change, or where so many bins are asked for: a bin for each where they are few; of many, a
+    number that alone is as frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are
+    the rows of each number and class.
     """
-    by_class = family.bins in ("auto", "mdl") and cells.shape[1] > 1
+    cuts = cuts_of(cells) if family.bins in ("auto", "mdl") else []
     most = bins if isinstance(family.bins, str) else family.bins
     group = np.arange(len(values))
-    if by_class:
-        group = np.searchsorted(cuts_of(cells), group, side="right")
+    if cuts:
+        group = np.searchsorted(cuts, group, side="right")
     elif len(values) > most:
         n = cells.sum(axis=1)
         large = n * most > n.sum()
