@@ -13,7 +13,7 @@ pub struct Expansion {
 
 /// The rounded sum and what rounding lost (Knuth): `s + e == a + b` exactly.
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     let t = s - a;
     (s, (a - (s - t)) + (b - t))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.distributions import Joint
@@ -131,10 +131,7 @@ class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return float(self._scores(model, batch)[0])
 
     def _model(self) -> Model:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                "This Density instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
-            )
+        check_is_fitted(self)
         return self.model_
 
     def __sklearn_is_fitted__(self) -> bool:

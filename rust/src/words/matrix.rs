@@ -12,7 +12,7 @@ use super::{TOO_LARGE, Total, Words};
 use crate::classes::{self, Rows, Weights};
 use crate::columns::{Block, Value, each};
 use crate::error::{Error, Fault, Number, demand};
-use crate::expansion::Expansion;
+use crate::expansion::{Expansion, two_sum};
 use crate::simd::{Loop, wide};
 use crate::threads;
 use ndarray::ArrayView2;
@@ -1126,14 +1126,6 @@ impl Loop for AddWhole<'_> {
 
 /// Adds a row of real counts.
 struct AddReal<'a>(&'a [f64], f64, u64, Slice<'a>, &'a mut Lanes);
-
-/// The rounded sum and what rounding lost: `s + e == a + b` exactly.
-#[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let s = a + b;
-    let t = s - a;
-    (s, (a - (s - t)) + (b - t))
-}
 
 impl Loop for AddReal<'_> {
     type Output = ();

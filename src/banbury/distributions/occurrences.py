@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.distributions import event_models
 from banbury.distributions.event_models import CERTAIN, Scores, Weighed
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
+from banbury.distributions.family import (
+    SMALLEST_ALPHA,
+    Choice,
+    Columns,
+    Family,
+    Feature,
+    Shape,
+    by_class,
+    check_positive,
+)
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
 from banbury.sums import Rows, Words
 
@@ -308,8 +317,8 @@ class Occurring:
                 with np.errstate(over="ignore"):
                     share = 1.0 / (1.0 + np.exp(-rows))
             elif family.model == "complement":
-                counts = pairs.cells(pairs.occurrences, len(texts)) + SMALLEST
-                share = counts / (Rows(*self.table.occurrences()).value + SMALLEST * len(names))
+                counts = pairs.cells(pairs.occurrences, len(texts)) + SMALLEST_ALPHA
+                share = counts / (Rows(*self.table.occurrences()).value + SMALLEST_ALPHA * len(names))
             else:
                 share = np.exp(rows)
             yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
@@ -337,4 +346,3 @@ class Occurring:
 
 
 OTHERS = "(all others absent)"
-SMALLEST = 1e-10

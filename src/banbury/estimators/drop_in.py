@@ -17,12 +17,17 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn import get_config
 from sklearn import naive_bayes as theirs
 from sklearn.base import _fit_context, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils._array_api import get_namespace_and_device, move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_sample_weight, check_non_negative, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    check_non_negative,
+    column_or_1d,
+    validate_data,
+)
 
 from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical, Gaussian, Occurrences
@@ -462,11 +467,7 @@ class _DropIn:
         return "_state" in self.__dict__
 
     def _fitted(self) -> _State:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before using "
-                "this estimator."
-            )
+        check_is_fitted(self)
         return self._state
 
     def _off(self, name: str, make: Callable[[Model], T]) -> T:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.estimators.classifier import _batch, _labels, _named, _sample_weight
@@ -110,11 +110,7 @@ class TANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return network.log_joint(batch)
 
     def _ready(self, X: Any) -> tuple[BeliefNetwork, Batch]:
-        if not self.__sklearn_is_fitted__():
-            name = type(self).__name__
-            raise NotFittedError(
-                f"This {name} instance is not fitted yet. Call 'fit' with appropriate arguments before using this estimator."
-            )
+        check_is_fitted(self)
         batch = _dense(X)
         known = "feature_names_in_" in self.__dict__
         if batch.named and known:

@@ -245,15 +245,6 @@ class Matrix(Batch):
     def dtype(self) -> np.dtype[Any]:
         return self._raw.dtype
 
-    @property
-    def lowest(self) -> float:
-        """The lowest number of all; NaN aside."""
-        if not self._array.size:
-            return 0.0
-        if self._array.dtype.kind == "f" or self._array.dtype == np.uint64:
-            return float(np.fmin.reduce(self._array, axis=None))
-        return int(self._spans[0].min())
-
     def renamed(self, names: tuple[str, ...]) -> Batch:
         if names == self.names:
             return self
