@@ -187,7 +187,9 @@ def weight(n: Fraction, alpha: Fraction, how: str) -> Fraction:
     """What a key with ``n`` rows and the prior ``alpha`` weighs; its share is that over the sum of all keys."""
     if how == "mle":
         return n
-    return max(n + alpha - 1, ZERO) if how == "map" else n + max(alpha, Fraction(1e-10))
+    if how == "map":  # five times 0.1 is a little more than 0.5, but not as a double
+        return n + alpha - 1 if n + alpha - 1 > n * Fraction(1e-15) else ZERO
+    return n + max(alpha, Fraction(1e-10))
 
 
 def share(own: Fraction, total: Fraction, n_keys: int) -> Fraction:

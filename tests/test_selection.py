@@ -314,6 +314,8 @@ def test_the_rest_of_a_fold_has_no_say(case: Case, data: st.DataObject) -> None:
         return
     with quietly():
         one, other = before.validate(**settings), after.validate(**settings)
+    if one.rows[0] != 0 or other.rows[0] != 0:  # of a class whose rows all weigh nothing: it is not tested
+        return
     known = {name: c for c, name in enumerate(other.classes)}
     kept = [c for c, name in enumerate(one.classes) if name in known]
     expected = one.posteriors[0, kept]

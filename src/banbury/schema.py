@@ -365,6 +365,9 @@ def infer(
 def _block_settled(batch: Batch, feature: Feature) -> Feature:
     """A block with the origins and units of its numbers, or the types of its values."""
     shape = feature.family.shape
+    if shape == "bins":
+        units = _scales(_sample(batch, feature.inputs).rows)[1]
+        return feature._replace(scales=_grid(feature, np.maximum(units * 2.0**-FINE_BINS, 2.0**-1020)))
     if shape == "products":
         sample = _sample(batch, feature.inputs).rows
         origins, units = _scales(sample)
@@ -373,6 +376,20 @@ def _block_settled(batch: Batch, feature: Feature) -> Feature:
     if shape == "keys":
         return feature._replace(kinds=tuple(_kind(batch, name) for name in feature.inputs))
     return feature
+
+
+def _grid(feature: Feature, fine: Real) -> tuple[tuple[float, float], ...]:
+    """Start and width of each column's bins: those given, or fine ones from 0 on."""
+    found = []
+    for setting, default in (("start", np.zeros(len(fine))), ("width", fine)):
+        given = getattr(feature.family, setting)
+        if isinstance(given, tuple) and len(given) != len(fine):
+            raise errors.bad_setting(setting, given, f"a number, or one for each of the {len(fine)} columns")
+        found.append(np.broadcast_to(default if given is None else np.array(given, dtype=np.float64), fine.shape))
+    bandwidth = getattr(feature.family, "bandwidth", None)
+    if isinstance(bandwidth, tuple) and len(bandwidth) != len(fine):
+        raise errors.bad_setting("bandwidth", bandwidth, f"a number, or one for each of the {len(fine)} columns")
+    return tuple(zip(*(each.tolist() for each in found), strict=True))
 
 
 def of_one_family(batch: Batch, given: Family) -> Schema:
@@ -412,7 +429,7 @@ def _declared(
     for name, given in features.items():
         several = tuple(_column(n, columns, batch) for n in (name if isinstance(name, tuple) else (name,)))
         chosen = None if given is None else family(given)
-        if chosen is not None and chosen.block:
+        if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
             blocks.append(block(several, chosen))
         elif isinstance(name, tuple):
             raise errors.bad_setting(
@@ -535,6 +552,9 @@ def _feature(batch: Batch, name: str, given: Family, why: str, scale: tuple[floa
         return Feature(name, given, kind=_kind(batch, name) if given.shape == "keys" else "integer", why=why)
     if given.shape == "moments":
         return Feature(name, given, scale[0], scale[1], "float", why)
+    for setting in ("start", "width", "bandwidth"):
+        if isinstance(value := getattr(given, setting, None), tuple):
+            raise errors.bad_setting(setting, value, f"one number for the column {name!r}; several are for a block")
     start, width = getattr(given, "start", None), getattr(given, "width", None)
     if start is None or width is None:
         start, width = 0.0, max(scale[1] * 2.0**-FINE_BINS, 2.0**-1020)

@@ -330,10 +330,15 @@ class Counts:
         )
         return Counts(keys, self.cells.take(np.flatnonzero(used), 0))
 
-    def coarsen(self, f: int, times: int) -> Counts:
-        """Feature f's integer keys halved, rounding down, so many times."""
+    def coarsen(self, f: int, times: int | Int) -> Counts:
+        """Feature f's integer keys halved, rounding down, so many times; of keys of several numbers each so many."""
         parts = [self.feature(g) for g in range(len(self.keys))]
         keys, cells = parts[f]
+        if keys and not isinstance(times, int):
+            merged, where = np.unique(np.array(keys, dtype=np.int64) >> times, axis=0, return_inverse=True)
+            coarser: Any = tuple(tuple(key) for key in merged.tolist())
+            parts[f] = coarser, cells.merged(where.reshape(-1), len(merged), 0)
+            return Counts.join(parts, self.cells.rows.shape[1])
         coarse = np.array(keys, dtype=np.int64) >> times
         starts = np.flatnonzero(np.diff(coarse, prepend=coarse[:1] - 1))
         if len(coarse):

@@ -15,7 +15,7 @@ use crate::flags::Thresholds;
 use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
 use crate::score::{
-    Each, Part, Task, Want, ellipse, flags, histogram, kernel, linear, normal, table,
+    Each, Part, Task, Want, ellipse, flags, histogram, kernel, linear, normal, product, table,
 };
 use crate::{bins, classes, codes, encode, moments, products};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, Ix1, Ix2};
@@ -739,11 +739,25 @@ enum HeldPart<'py> {
         constant: Held<'py, f64>,
         power: Option<Held<'py, f64>>,
     },
+    Product {
+        columns: HeldColumns<'py>,
+        scale: [Held<'py, f64>; 2],
+        shape: kernel::Shape,
+        centres: Held<'py, f64>,
+        weights: Held<'py, f64>,
+        bandwidth: Held<'py, f64>,
+        floor: Held<'py, f64>,
+    },
     Linear {
         matrix: HeldMatrix<'py>,
         weights: Held<'py, f64>,
         constant: Held<'py, f64>,
     },
+}
+
+fn kernel_named(name: &Bound<PyAny>) -> PyResult<kernel::Shape> {
+    let name: String = name.extract()?;
+    kernel::Shape::named(&name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
 }
 
 impl<'py> HeldPart<'py> {
@@ -802,6 +816,27 @@ impl<'py> HeldPart<'py> {
                     power: words::optional(power, "power")?,
                 })
             }
+            (
+                "product",
+                [
+                    columns,
+                    origin,
+                    unit,
+                    name,
+                    centres,
+                    weights,
+                    bandwidth,
+                    floor,
+                ],
+            ) => Ok(HeldPart::Product {
+                columns: HeldColumns::new(columns)?,
+                scale: [Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?],
+                shape: kernel_named(name)?,
+                centres: Held::new(centres, "centres", 2)?,
+                weights: Held::new(weights, "weights", 2)?,
+                bandwidth: Held::new(bandwidth, "bandwidth", 2)?,
+                floor: Held::new(floor, "floor", 2)?,
+            }),
             ("words", rest) if rest.len() == 8 => HeldWords::new(rest).map(HeldPart::Words),
             (name, rest) => Err(malformed(format!(
                 "there is no part {name:?} with {} arguments",
@@ -833,9 +868,7 @@ impl<'py> HeldPart<'py> {
     }
 
     fn kernel(column: &Bound<'py, PyAny>, rest: &[Bound<'py, PyAny>]) -> PyResult<Self> {
-        let name: String = rest[2].extract()?;
-        let shape = kernel::Shape::named(&name)
-            .ok_or_else(|| malformed(format!("there is no kernel {name:?}")))?;
+        let shape = kernel_named(&rest[2])?;
         let floor: Vec<f64> = rest[7].extract()?;
         let floor = <[f64; 2]>::try_from(floor)
             .map_err(|_| malformed("floor must be a mean and a standard deviation"))?;
@@ -960,6 +993,28 @@ impl<'py> HeldPart<'py> {
                     c,
                 )?)
             }
+            HeldPart::Product {
+                columns,
+                scale: [origin, unit],
+                shape,
+                centres,
+                weights,
+                bandwidth,
+                floor,
+            } => {
+                let columns = columns.columns()?;
+                let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+                Part::Product(product::Product::new(
+                    columns,
+                    scale,
+                    *shape,
+                    centres.slice(),
+                    weights.matrix(c, "weights")?,
+                    bandwidth.slice(),
+                    floor.slice(),
+                    c,
+                )?)
+            }
             HeldPart::Linear {
                 matrix,
                 weights,
@@ -972,6 +1027,24 @@ impl<'py> HeldPart<'py> {
             )?),
         })
     }
+}
+
+#[pyfunction]
+fn kernels_left_out<'py>(
+    py: Python<'py>,
+    kernel: &Bound<'py, PyAny>,
+    centres: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    bandwidth: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (shape, threads) = (kernel_named(kernel)?, at_least_one(threads)?);
+    let centres = Held::<f64>::new(centres, "centres", 2)?;
+    let weights = Held::<f64>::new(weights, "weights", 1)?;
+    let bandwidth = Held::<f64>::new(bandwidth, "bandwidth", 1)?;
+    let (centres, weights, bandwidth) = (centres.slice(), weights.slice(), bandwidth.slice());
+    let found = py.detach(|| product::left_out(shape, centres, weights, bandwidth, threads))?;
+    Ok(found.into_pyarray(py))
 }
 
 #[pyfunction]
@@ -1069,6 +1142,6 @@ mod _core {
     use super::{
         BadValue, bins_of, by_class, checksum, count_classes, count_codes, count_flags,
         count_moments, count_products, encode_objects, encode_records, encode_strings, has_twins,
-        not_counts, one_less, score, score_each, span,
+        kernels_left_out, not_counts, one_less, score, score_each, span,
     };
 }

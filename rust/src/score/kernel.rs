@@ -19,7 +19,7 @@ const NEGLIGIBLE: f64 = 40.0;
 /// Distances in bandwidths are kept below this, whose square is finite.
 const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
 const NARROWEST: f64 = 1.0 / FARTHEST_U;
-const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
+pub(super) const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 /// Half a cell, in bandwidths.
 const HALF: f64 = 1.0 / 16.0;
 /// Terms of a cell's series, and so many more that tell whether they suffice.
@@ -37,7 +37,7 @@ const FINEST: f64 = f64::from_bits((1023 + 40) << 52); // 2^40
 const MOST_KEPT: usize = 1 << 15;
 const ALL_KEPT: usize = 1 << 19;
 /// How much of a compact kernel's density is a wide normal, so that no value is impossible.
-const FLOOR: f64 = 1e-6;
+pub(super) const FLOOR: f64 = 1e-6;
 
 /// The form of a bump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,12 +66,12 @@ impl Shape {
     }
 
     /// How far a compact kernel reaches.
-    fn reach(self) -> f64 {
+    pub(super) fn reach(self) -> f64 {
         if self == Shape::Box { 0.5 } else { 1.0 }
     }
 
     /// The density of a compact kernel, 0 outside.
-    fn density(self, u: f64) -> f64 {
+    pub(super) fn density(self, u: f64) -> f64 {
         let inside = (1.0 - u * u).max(0.0);
         match self {
             Shape::Normal => 0.0,
@@ -468,7 +468,7 @@ impl Floor {
 }
 
 /// log(exp a + exp b) for a finite b.
-fn log_add(a: f64, b: f64) -> f64 {
+pub(super) fn log_add(a: f64, b: f64) -> f64 {
     a.max(b) + (-(a - b).abs()).exp().ln_1p()
 }
 

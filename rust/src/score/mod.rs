@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod linear;
 pub mod normal;
 mod occurrences;
+pub mod product;
 pub mod table;
 mod urn;
 pub mod words;
@@ -44,6 +45,7 @@ pub enum Part<'a> {
     Words(words::Words<'a>),
     Linear(linear::Linear<'a>),
     Ellipse(ellipse::Ellipse<'a>),
+    Product(product::Product<'a>),
 }
 
 /// Where a part is to add: sums `[class][row]` of a block.
@@ -64,6 +66,7 @@ pub(crate) struct Scratch {
     words: words::Room,
     /// Of a part that reads rows whole.
     row: Vec<f64>,
+    product: product::Room,
 }
 
 /// A tile's room, made when first needed.
@@ -83,7 +86,9 @@ impl<'a> Part<'a> {
             Part::Flags(part) => &part.columns,
             Part::Histogram(part) => &part.columns,
             Part::Kernel(part) => &part.columns,
-            Part::Words(_) | Part::Linear(_) | Part::Ellipse(_) => return None,
+            Part::Words(_) | Part::Linear(_) | Part::Ellipse(_) | Part::Product(_) => {
+                return None;
+            }
         })
     }
 
@@ -103,6 +108,7 @@ impl<'a> Part<'a> {
         match self {
             Part::Words(part) => demand(part.texts.len() == n, "there must be n_rows texts"),
             Part::Ellipse(part) => part.columns.demand_rows(n),
+            Part::Product(part) => part.columns.demand_rows(n),
             Part::Linear(part) => demand(part.matrix.len() == n, "a matrix must have n_rows rows"),
             other => other
                 .columns()
@@ -116,6 +122,7 @@ impl<'a> Part<'a> {
             Part::Words(part) => part.texts.bytes(),
             Part::Linear(part) => part.matrix.cells(),
             Part::Ellipse(part) => n_rows.saturating_mul(part.columns.features().pow(2)),
+            Part::Product(part) => n_rows.saturating_mul(part.work()),
             other => n_rows.saturating_mul(other.features()),
         }
     }
@@ -136,6 +143,7 @@ impl<'a> Part<'a> {
             Part::Words(part) => part.add(sums, &mut scratch.words),
             Part::Linear(part) => part.add(sums, scratch),
             Part::Ellipse(part) => part.add(sums, &mut scratch.row),
+            Part::Product(part) => part.add(sums, &mut scratch.product),
         }
     }
 }

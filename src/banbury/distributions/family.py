@@ -108,6 +108,7 @@ class Family:
     shape: ClassVar[Shape]
     counting: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[bool] = False  # whether it takes several columns together
+    blocks: ClassVar[bool] = False  # whether it may: where several are given
 
     def counted(self) -> tuple[Any, ...]:
         """What two families must share for their sums to add."""
@@ -129,6 +130,10 @@ class Family:
         The mean under a Dirichlet, Beta or Gamma prior is the mode under one that is worth one more of each.
         """
         return 0.0
+
+    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float | None:
+        """Of a block's table the share of cells that no row has; None where there is no table."""
+        return None
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from banbury import errors
 from banbury.distributions import dirichlet
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_finite, check_positive
+from banbury.distributions.histogram_block import HistogramBlocks, cells_of, empty_share, joined
+from banbury.distributions.joint import log_prior_of_cells
 from banbury.sums import Counts, Keys, Moments
 
 Real = NDArray[np.float64]
@@ -21,13 +24,23 @@ Int = NDArray[np.int64]
 MOST_BINS = 4096
 
 
-def check_grid(start: float | None, width: float | None) -> None:
+def several(given: Any) -> tuple[Any, ...]:
+    """A setting's numbers, one for each column of a block; none of None."""
+    return given if isinstance(given, tuple) else () if given is None else (given,)
+
+
+def hashable(given: Any) -> Any:
+    """A list or array of numbers as a tuple."""
+    return tuple(np.asarray(given, dtype=object).tolist()) if isinstance(given, (list, np.ndarray)) else given
+
+
+def check_grid(start: Any, width: Any) -> None:
     if (start is None) != (width is None):
         raise errors.bad_setting("start and width", (start, width), "given together")
-    if width is not None:
-        check_positive("width", width)
-    if start is not None:
-        check_finite("start", start)
+    for each in several(width):
+        check_positive("width", each)
+    for each in several(start):
+        check_finite("start", each)
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +54,9 @@ class Histogram(Family):
     that outer bin's share is spread over it and all beyond, the density halving from bin to bin, so that the density has no
     edge and integrates to one. Of ``"mdl"`` the first and the last bin are the outer ones.
 
+    A block of columns has a cell for every combination of their bins, which are wider the more columns there are;
+    ``tally.empty_cells`` says which share has no row. ``start`` and ``width`` may then be a number for each column.
+
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
     >>> tally = bb.count(ages, target="school", features={"age": bb.Histogram(start=0, width=5)})
@@ -52,14 +68,17 @@ class Histogram(Family):
 
     alpha: float | None = None
     bins: int | Literal["auto", "mdl"] = "auto"
-    start: float | None = None
-    width: float | None = None
+    start: float | tuple[float, ...] | None = None
+    width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "histogram"
     shape: ClassVar[Shape] = "bins"
     counting: ClassVar[tuple[str, ...]] = ("start", "width")
+    blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        for setting in ("start", "width"):
+            object.__setattr__(self, setting, hashable(getattr(self, setting)))
         check_grid(self.start, self.width)
         if self.alpha is not None:
             check_positive("alpha", self.alpha, zero=True)
@@ -67,12 +86,12 @@ class Histogram(Family):
         if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
 
-    def doublings(self, codes: Int, rows: Real) -> int:
+    def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
         """How often the fine bins are doubled before estimation; a function of the totals alone."""
         if not len(codes):
             return 0
         free = self.bins == "auto" and self.width is None
-        times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows))))) if free else 0
+        times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows, n_columns))))) if free else 0
         most = MOST_BINS if isinstance(self.bins, str) else min(max(self.bins, 2), MOST_BINS)  # 0 is an edge: never one
         while (codes[-1] >> times) - (codes[0] >> times) + 1 > most:
             times += 1
@@ -80,8 +99,11 @@ class Histogram(Family):
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> Histograms:
+    ) -> Histograms | HistogramBlocks:
         alpha = choice.alpha if self.alpha is None else self.alpha
+        if features[0].columns:
+            each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
+            return HistogramBlocks(features, tuple(cells_of(self, *given, alpha, choice, rng) for given in each))
         tables, joined, widths = [], [], []
         for f, feature in enumerate(features):
             bins = self.joined(*_cells(sums, f))
@@ -94,10 +116,10 @@ class Histogram(Family):
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
         return Histograms(features, firsts, tuple(widths), tuple(tables), sizes)
 
-    def joined(self, keys: Keys, cells: Real) -> Joined:
-        """The bins for estimation, from the fine ones and their rows per class."""
+    def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
+        """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
         codes = np.array(keys, dtype=np.int64)
-        times = self.doublings(codes, cells.sum(axis=1))
+        times = self.doublings(codes, cells.sum(axis=1), n_columns)
         coarse = codes >> times
         low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
         rows = np.zeros((high - low + 3, cells.shape[1]))
@@ -111,15 +133,26 @@ class Histogram(Family):
         sizes = np.diff([*starts, len(rows)])
         return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
 
-    def log_prior(self, parameters: Histograms, sums: Counts, choice: Choice) -> float:
+    def log_prior(self, parameters: Histograms | HistogramBlocks, sums: Counts, choice: Choice) -> float:
         alpha = choice.alpha if self.alpha is None else self.alpha
+        if isinstance(parameters, HistogramBlocks):
+            return sum(
+                log_prior_of_cells(each.seen, each.empty, each.n_empty, alpha, choice) for each in parameters.cells
+            )
         first_steps = [np.cumsum(sizes) - sizes for sizes in parameters.sizes]
         logs = [table[steps] for table, steps in zip(parameters.tables, first_steps, strict=True)]
         return sum(dirichlet.log_prior(each, np.full(len(each), alpha), choice.how) for each in logs)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
+        n_columns = [len(feature.inputs) for feature in features]
+        if features[0].columns:
+            bins = [joined(self, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
+            return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
         return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]
+
+    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float:
+        return empty_share(self, feature, keys, rows)
 
 
 class Joined(NamedTuple):
@@ -144,12 +177,12 @@ def _cells(sums: Counts, f: int) -> tuple[Keys, Real]:
     return keys, rows.value
 
 
-def _freedman_diaconis(codes: Int, rows: Real) -> float:
-    """2 · IQR / n^(1/3) in bins, at least 1; from the spread of the occupied bins where half the rows share one bin."""
+def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
+    """2 · IQR / n^(1 / (2 + columns)) in bins, at least 1; of the occupied bins where half the rows share one bin."""
     below = np.cumsum(rows)
     low, high = (codes[np.searchsorted(below, share * below[-1])] for share in (0.25, 0.75))
     spread = float(high - low) or float(codes[-1] - codes[0]) / 4.0
-    return float(max(1.0, 2.0 * spread / float(below[-1]) ** (1.0 / 3.0)))
+    return float(max(1.0, 2.0 * spread / float(below[-1]) ** (1.0 / (2.0 + n_columns))))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.distributions import dirichlet
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, at_least, by_class, check_positive
@@ -56,6 +57,14 @@ class Joint(Family):
             tables.append(_table(keys, rows.value, len(features[f].inputs), alpha, choice, rng))
         return JointTables(features, tuple(tables))
 
+    def log_prior(self, parameters: JointTables, sums: Counts, choice: Choice) -> float:
+        alpha = float(choice.alpha if self.alpha is None else self.alpha)
+        return sum(log_prior_of_cells(t.seen, t.empty, t.n_empty, alpha, choice) for t in parameters.tables)
+
+    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float:
+        every = prod(_sizes(keys, len(feature.inputs)))
+        return 1.0 - len(keys) / every if every else 0.0
+
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
@@ -64,12 +73,6 @@ class Joint(Family):
 def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
     """How many values each column has."""
     return [len({key[j] for key in keys}) for j in range(n_columns)]
-
-
-def empty_share(feature: Feature, keys: Sequence[Any]) -> float:
-    """The share of a table's cells that no row has."""
-    every = prod(_sizes(keys, len(feature.inputs)))
-    return 1.0 - len(keys) / every if every else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +109,14 @@ def _table(
 ) -> Table:
     values = tuple(frozenset(key[j] for key in keys) for j in range(n_columns))
     every = float(prod(map(len, values)))
-    n_empty, how = every - len(keys), choice.how
+    seen, empty = shares(cells, every, alpha, choice, rng)
+    new = np.zeros_like(empty) if choice.how == "mle" else np.where(np.isneginf(empty), 0.0, empty)
+    return Table({key: k for k, key in enumerate(keys)}, values, seen, empty, new, every - len(keys))
+
+
+def shares(cells: Real, every: float, alpha: float, choice: Choice, rng: np.random.Generator) -> tuple[Real, Real]:
+    """Log-shares of the cells that rows have, (cells, classes), and of each of the others, of ``every`` so many in all."""
+    n_empty, how = every - len(cells), choice.how
     if how == "mle":
         weights, rest = cells, 0.0
     elif how == "map":
@@ -123,10 +133,15 @@ def _table(
     nothing = total <= 0
     safe = np.where(nothing, 1.0, total)
     equal = 1.0 / max(every, 1.0)
-    seen = log(np.where(nothing, equal, weights / safe))
-    empty = log(np.where(nothing, equal, each / safe))
-    new = np.zeros_like(empty) if how == "mle" else np.where(np.isneginf(empty), 0.0, empty)
-    return Table({key: k for k, key in enumerate(keys)}, values, seen, empty, new, n_empty)
+    return log(np.where(nothing, equal, weights / safe)), log(np.where(nothing, equal, each / safe))
+
+
+def log_prior_of_cells(seen: Real, empty: Real, n_empty: float, alpha: float, choice: Choice) -> float:
+    """What the prior of a table adds to the log-likelihood: the pseudo-count of every cell times its log-probability."""
+    both = np.concatenate([seen, empty[None]])
+    pseudo = np.full(len(both), alpha)
+    rest = dirichlet.log_prior(both[-1:], pseudo[-1:], choice.how) if n_empty > 0 else 0.0
+    return dirichlet.log_prior(both[:-1], pseudo[:-1], choice.how) + n_empty * rest
 
 
 def combinations(rows: Columns, feature: Feature, threads: int = 1) -> tuple[NDArray[np.int32], list[tuple[Any, ...]]]:

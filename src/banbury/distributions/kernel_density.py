@@ -11,23 +11,13 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
-from banbury.distributions.histogram import check_grid
+from banbury.distributions.histogram import check_grid, hashable, several
+from banbury.distributions.kernel_block import KernelBlocks, product_bumps
+from banbury.distributions.kernels import DEVIATION, MIXED_IN, Kernel, kernel_area, kernel_height, noise
 from banbury.sums import Counts, Moments
 
 Real = NDArray[np.float64]
 
-Kernel = Literal["normal", "box", "triangle", "epanechnikov", "biweight", "triweight", "cosine"]
-
-# The standard deviation of each kernel at bandwidth 1: box on [−½, ½), the others on [−1, 1].
-DEVIATION: dict[str, float] = {
-    "normal": 1.0,
-    "box": 12.0**-0.5,
-    "triangle": 6.0**-0.5,
-    "epanechnikov": 5.0**-0.5,
-    "biweight": 7.0**-0.5,
-    "triweight": 1.0 / 3.0,
-    "cosine": (1.0 - 8.0 / np.pi**2) ** 0.5,
-}
 RULES = ("scott", "silverman", "leave-one-out")
 FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
 MANY = 32  # bins to a bandwidth; more do not change its likelihood
@@ -35,7 +25,6 @@ SPARSE = 16  # times as many bins as are occupied: then they are added pair by p
 NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
 LONELY = 1e-11  # ... and nothing to a density above this share of all rows
 AROUND = 256  # occupied bins on either side of a lonely one
-MIXED_IN = 1e-6  # of a normal over all classes, so that a compact kernel makes nothing impossible
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,6 +36,9 @@ class KernelDensity(Family):
     kernels of the others. Rows are kept as fine bins, so the bandwidth is at least one bin, and a row counts as its bin's
     centre. ``gibbs`` draws the bins' weights (the Bayesian bootstrap); mle, map, mean and predictive are one.
 
+    A block of columns has on every row a product of kernels, one per column, each with its own bandwidth; ``bandwidth``,
+    ``start`` and ``width`` may then be a number for each column.
+
     >>> import banbury as bb
     >>> waits = {"wait": [1.0, 1.2, 4.8, 5.0, 2.9, 3.1], "kind": ["a", "a", "a", "a", "b", "b"]}
     >>> tally = bb.count(waits, target="kind", features={"wait": bb.KernelDensity(bandwidth=0.3)})
@@ -55,15 +47,18 @@ class KernelDensity(Family):
     """
 
     kernel: Kernel = "normal"
-    bandwidth: float | Literal["scott", "silverman", "leave-one-out"] = "scott"
-    start: float | None = None
-    width: float | None = None
+    bandwidth: float | tuple[float, ...] | Literal["scott", "silverman", "leave-one-out"] = "scott"
+    start: float | tuple[float, ...] | None = None
+    width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "kernel_density"
     shape: ClassVar[Shape] = "bins"
     counting: ClassVar[tuple[str, ...]] = ("start", "width")
+    blocks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        for setting in ("bandwidth", "start", "width"):
+            object.__setattr__(self, setting, hashable(getattr(self, setting)))
         check_grid(self.start, self.width)
         if not isinstance(self.kernel, str) or self.kernel not in DEVIATION:
             raise errors.unknown_choice("kernel", self.kernel, DEVIATION)
@@ -71,11 +66,17 @@ class KernelDensity(Family):
             if self.bandwidth not in RULES:
                 raise errors.unknown_choice("bandwidth", self.bandwidth, RULES)
         else:
-            check_positive("bandwidth", self.bandwidth)
+            for each in several(self.bandwidth):
+                check_positive("bandwidth", each)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> Kernels:
+    ) -> Kernels | KernelBlocks:
+        if features[0].columns:
+            every = (sums.feature(f) for f in range(len(features)))
+            blocks = zip(features, every, strict=True)
+            bumps = (product_bumps(self, block, keys, rows.value, choice, rng) for block, (keys, rows) in blocks)
+            return KernelBlocks(features, tuple(bumps))
         return Kernels(
             features, tuple(self._one(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
         )
@@ -100,7 +101,8 @@ class KernelDensity(Family):
     def _bandwidths(self, centres: Real, cells: Real, unit: float) -> Real:
         """Per class, in bins."""
         if not isinstance(self.bandwidth, str):
-            return np.full(cells.shape[1], self.bandwidth / unit)
+            (bandwidth,) = several(self.bandwidth)
+            return np.full(cells.shape[1], bandwidth / unit)
         n = cells.sum(axis=0)
         deviation = _mean_and_deviation(centres, cells)[1] / DEVIATION[self.kernel]
         rule = deviation * (n * 0.75 if self.bandwidth == "silverman" else n) ** -0.2
@@ -147,22 +149,8 @@ class KernelDensity(Family):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
-        return [(max(len(keys) - 1, 0) + 1, 0) for keys in sums.keys]
-
-
-def kernel_height(kernel: str, u: Real) -> Real:
-    """K(u); each kernel integrates to one."""
-    inside = np.maximum(1.0 - u * u, 0.0)
-    if kernel == "normal":
-        return np.asarray(np.exp(-0.5 * u * u) / np.sqrt(2.0 * np.pi))
-    if kernel == "box":
-        return ((u >= -0.5) & (u < 0.5)).astype(np.float64)
-    if kernel == "triangle":
-        return np.maximum(1.0 - np.abs(u), 0.0)
-    if kernel == "cosine":
-        return np.where(np.abs(u) <= 1.0, np.pi / 4.0 * np.cos(np.pi / 2.0 * u), 0.0)
-    power, height = {"epanechnikov": (1, 0.75), "biweight": (2, 15.0 / 16.0), "triweight": (3, 35.0 / 32.0)}[kernel]
-    return height * inside**power
+        sizes = zip(features, sums.keys, strict=True)
+        return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
 
 
 def _joined(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
@@ -213,7 +201,7 @@ def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float
 def _mean_and_deviation(centres: Real, cells: Real) -> tuple[Real, Real]:
     """Per class, the deviation with n − 1 as SciPy has it; below two rows' weight with n / 2, which goes on from there."""
     n = np.maximum(cells.sum(axis=0), np.finfo(float).tiny)
-    mean = centres @ cells / n
+    mean = centres[0] + (centres - centres[0]) @ cells / n
     squares = ((centres[:, None] - mean) ** 2 * cells).sum(axis=0)
     return mean, np.sqrt(squares / np.maximum(n - 1.0, n / 2.0))
 
@@ -263,7 +251,7 @@ class Kernels:
                     else np.full(len(bump.weights), 1.0 / len(bump.weights))
                 )
                 centre = rng.choice(bump.centres, size=len(rows), p=share)
-                z[rows] = centre + bump.bandwidth[c] * _noise(bump.kernel, len(rows), rng)
+                z[rows] = centre + bump.bandwidth[c] * noise(bump.kernel, len(rows), rng)
                 stray = (rng.random(len(rows)) < MIXED_IN) & (bump.kernel != "normal")
                 z[rows[stray]] = rng.normal(bump.floor[0], bump.floor[1], int(stray.sum()))
             columns.append(feature.origin + feature.unit * z)
@@ -292,37 +280,3 @@ class Kernels:
                 mass = (1.0 - MIXED_IN) * mass + MIXED_IN * floor[:, None]
             found.append(mass)
         return found[0], found[1]
-
-
-def kernel_area(kernel: str, u: Real) -> Real:
-    """The integral of K up to u."""
-    if kernel == "normal":
-        from scipy.special import ndtr  # a third of a second to import; few need it
-
-        return np.asarray(ndtr(u))
-    if kernel == "box":
-        return np.clip(u + 0.5, 0.0, 1.0)
-    u = np.clip(u, -1.0, 1.0)
-    if kernel == "triangle":
-        return 0.5 + u - 0.5 * u * np.abs(u)
-    if kernel == "cosine":
-        return 0.5 + 0.5 * np.sin(np.pi / 2.0 * u)
-    if kernel == "epanechnikov":
-        return 0.5 + 0.75 * (u - u**3 / 3.0)
-    if kernel == "biweight":
-        return 0.5 + 15.0 / 16.0 * (u - 2.0 * u**3 / 3.0 + u**5 / 5.0)
-    return 0.5 + 35.0 / 32.0 * (u - u**3 + 3.0 * u**5 / 5.0 - u**7 / 7.0)
-
-
-def _noise(kernel: str, n: int, rng: np.random.Generator) -> Real:
-    """Draws from the kernel itself."""
-    if kernel == "normal":
-        return rng.standard_normal(n)
-    if kernel == "box":
-        return rng.random(n) - 0.5
-    if kernel == "triangle":
-        return rng.random(n) - rng.random(n)
-    if kernel == "cosine":
-        return 2.0 / np.pi * np.arcsin(2.0 * rng.random(n) - 1.0)
-    shape = {"epanechnikov": 2.0, "biweight": 3.0, "triweight": 4.0}[kernel]
-    return 2.0 * rng.beta(shape, shape, n) - 1.0

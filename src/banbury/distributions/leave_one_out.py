@@ -21,7 +21,8 @@ from banbury.distributions.categorical import Categorical, Tables
 from banbury.distributions.family import Choice, Columns, Family, Feature, How, at_least
 from banbury.distributions.gaussian import FLOOR, Gaussian, Normals, pooled
 from banbury.distributions.histogram import Histogram, Histograms
-from banbury.distributions.kernel_density import MIXED_IN, Bumps, KernelDensity, Kernels, kernel_height
+from banbury.distributions.kernel_density import Bumps, KernelDensity, Kernels
+from banbury.distributions.kernels import MIXED_IN, kernel_height
 from banbury.distributions.poisson import Rates
 from banbury.sums import Counts, Moments, Rows, exact_product, expansion, times
 

@@ -190,8 +190,19 @@ def _is_scale(feature: Feature) -> bool:
     """Whether a feature has an origin and a unit: of what is measured, a power of two."""
     if not type(feature.origin) is type(feature.unit) is float or not math.isfinite(feature.origin):
         return False
-    power = feature.family.shape != "moments" or math.frexp(feature.unit)[0] == 0.5
-    return power and 2.0**-1022 <= feature.unit < math.inf
+    shape, bins = feature.family.shape, feature.family.shape == "bins"
+    power = shape != "moments" and not (bins and feature.columns)
+    if not (power or math.frexp(feature.unit)[0] == 0.5) or not 2.0**-1022 <= feature.unit < math.inf:
+        return False
+    scaled = len(feature.columns) if bins or shape == "products" else 0
+    return len(feature.scales) == scaled and all(_is_place(*scale, power=not bins) for scale in feature.scales)
+
+
+def _is_place(origin: Any, unit: Any, power: bool) -> bool:
+    """Of a block's column: where it begins, and its unit, a power of two, or the width of its bins."""
+    if not type(origin) is type(unit) is float or not math.isfinite(origin):
+        return False
+    return 2.0**-1022 <= unit < math.inf and (not power or math.frexp(unit)[0] == 0.5)
 
 
 def _words(prefix: str, feature: Feature, arrays: Arrays, n_classes: int) -> Words:
@@ -230,7 +241,19 @@ def _combinations(feature: Feature, names: Any) -> tuple[Any, ...]:
     return tuple(keys)
 
 
+def _cells(feature: Feature, names: Any) -> tuple[Any, ...]:
+    """The numbers of bins, one for each column of a block."""
+    keys = tuple(tuple(name) for name in names)
+    width = len(feature.inputs)
+    fit = all(len(key) == width and all(type(b) is int and abs(b) <= LARGEST_BIN for b in key) for key in keys)
+    if not fit or tuple(sorted(set(keys))) != keys:
+        raise ValueError(f"the keys of {feature.name!r} are not the numbers of cells, in order and each once")
+    return keys
+
+
 def _keys(feature: Feature, names: Any) -> tuple[Any, ...]:
+    if feature.columns and feature.family.shape == "bins":
+        return _cells(feature, names)
     if feature.columns:
         return _combinations(feature, names)
     keys = _names(f"the keys of {feature.name!r}", names)

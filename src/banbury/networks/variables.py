@@ -250,17 +250,19 @@ def _bins(values: Real, cells: Real, family: Histogram, bins: int) -> tuple[floa
 
 def _grid(values: Real, family: Histogram, feature: Feature) -> tuple[float, ...]:
     """The edges of bins of a given start and width, between the lowest number and the highest."""
-    assert family.start is not None and family.width is not None
+    start, width = family.start, family.width
+    if not isinstance(start, (int, float)) or not isinstance(width, (int, float)):
+        raise errors.bad_setting(f"start and width of {feature.name!r}", (start, width), "one number each")
     if not len(values):
         return ()
-    first, last = (int(np.floor((x - family.start) / family.width)) for x in (values[0], values[-1]))
+    first, last = (int(np.floor((x - start) / width)) for x in (values[0], values[-1]))
     if last - first >= MOST_BINS:
         raise errors.bad_setting(
             f"width of {feature.name!r}",
-            family.width,
+            width,
             f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}",
         )
-    return tuple((family.start + family.width * np.arange(first + 1, last + 1)).tolist())
+    return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
 
 
 def _intervals(cuts: Sequence[float]) -> Keys:

@@ -13,10 +13,11 @@ from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened
-from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing, n_threads
+from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.readers.encoding import column, encode
 from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
 from banbury.readers.tables import from_texts
+from banbury.threads import n_threads
 
 __all__ = [
     "MISSING_VALUES",

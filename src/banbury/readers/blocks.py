@@ -16,7 +16,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.readers.arrow import arrow
-from banbury.readers.columns import n_threads
+from banbury.threads import n_threads
 
 BLOCK = 4 << 20
 LONGEST_RECORD = 64 << 20

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -15,7 +14,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import _core
+from banbury.threads import n_threads
 
 Kind = Literal["boolean", "integer", "float", "string", "date", "empty", "other"]
 Wanted = Literal["boolean", "integer", "float", "string"]
@@ -25,7 +25,6 @@ Texts = list[str | None] | tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uin
 
 SMALL_SPAN = 65536
 PARALLEL_ROWS = 65536
-MOST_THREADS = 1024
 LOWEST = np.iinfo(np.int64).min
 
 
@@ -66,22 +65,6 @@ class Column(Protocol):
     def head(self, n: int) -> list[Scalar]: ...
     def cut(self, start: int, stop: int) -> Column: ...
     def take(self, rows: NDArray[np.int64]) -> Column: ...
-
-
-def n_threads(threads: int | None) -> int:
-    """``threads``, else the environment's BANBURY_THREADS, else the processors this process may use."""
-    if threads is None:
-        given = os.environ.get("BANBURY_THREADS", "")
-        if not given:
-            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if not given.isdecimal() or not 1 <= int(given) <= MOST_THREADS:
-            raise errors.bad_setting("BANBURY_THREADS", given, f"a whole number from 1 up, {MOST_THREADS} at most")
-        return int(given)
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= MOST_THREADS:
-        raise errors.bad_setting(
-            "threads", threads, f"a whole number from 1 up, {MOST_THREADS} at most, or None for all processors"
-        )
-    return int(threads)
 
 
 def threads_for(n_rows: int, threads: int | None) -> int:

@@ -19,12 +19,13 @@ import numpy as np
 from banbury import errors
 from banbury.readers.batches import Batch, Source
 from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
-from banbury.readers.columns import Coded, Codes, Column, Objects, decoded, missing, n_threads
+from banbury.readers.columns import Coded, Codes, Column, Objects, decoded, missing
 from banbury.readers.decoding import declared_in_html, decode_file
 from banbury.readers.mail import begins_as_mail, begins_as_mbox, message_text, messages
 from banbury.readers.markup import html_text
 from banbury.readers.options import SUBJECT, Options
 from banbury.readers.tables import TEXT, given_names
+from banbury.threads import n_threads
 
 Form = Literal["text", "mail", "html"]
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.readers.arrow import arrow, from_arrow
 from banbury.readers.batches import Batch, Columns, Matrix, Source, Sparse, distinct, positions
-from banbury.readers.columns import Column, Empty, from_array, from_list, n_threads, ready
+from banbury.readers.columns import Column, Empty, from_array, from_list, ready
 from banbury.readers.encoding import column, from_pandas
+from banbury.threads import n_threads
 
 SMALL_CHUNK = 16384
 SMALL_FRAME = 16384

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.distributions import Bernoulli, Categorical
+from banbury.distributions import Bernoulli, Categorical, grid
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind, side_by_side
+from banbury.distributions.histogram import MOST_BINS
 from banbury.distributions.joint import combinations
 from banbury.distributions.poisson import check_counts
 from banbury.progress import watched
@@ -321,6 +322,7 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.
         weights = np.ascontiguousarray(weights)
     rows = Assigned(batch, labels.values, classes, weights, whole, threads)
     per_class = Rows(*_core.count_classes(classes, len(labels.values), weights, whole, threads))
+    schema = _with_cells(schema, rows)
     counts = _count_keyed(schema, rows, per_class)
     products = tuple(_count_products(feature, rows) for feature in schema.blocks)
     moments = _count_moments(schema, rows)
@@ -410,13 +412,14 @@ def _count_keyed(schema: Schema, rows: Assigned, per_class: Rows) -> Counts:
     flags = [f for f, feature in enumerate(schema.keyed) if _is_flag(feature, rows.batch)]
     found = dict(zip(flags, _count_flags([schema.keyed[f] for f in flags], rows), strict=True))
     for f, feature in enumerate(schema.keyed):
-        if feature.columns:
+        if feature.columns and feature.family.shape == "keys":
             found[f] = _count_codes([feature], [_complete(feature, rows)], rows)[0]
     values = [f for f, feature in enumerate(schema.keyed) if f not in found and feature.family.shape == "keys"]
     found |= dict(zip(values, _count_values([schema.keyed[f] for f in values], rows, per_class), strict=True))
     for f, feature in enumerate(schema.keyed):
         if f not in found:
-            found[f] = _count_codes([feature], [_bins(feature, rows)], rows)[0]
+            bins = _cells(feature, rows) if feature.columns else _bins(feature, rows)
+            found[f] = _count_codes([feature], [bins], rows)[0]
     return Counts.join([found[f] for f in range(len(schema.keyed))], len(rows.labels))
 
 
@@ -489,6 +492,45 @@ def _bins(feature: Feature, rows: Assigned) -> Codes:
         raise named(bad, [feature.name], rows.batch) from None
     low, high = (int(x[0]) for x in _core.span([codes], rows.threads))
     return _narrow(Codes(codes, low, range(low, high + 1)), rows)
+
+
+def _with_cells(schema: Schema, rows: Assigned) -> Schema:
+    """The schema with blocks of bins as wide as these rows want them, so that no more cells are made than are kept."""
+    wider = {}
+    for feature in schema.keyed:
+        if feature.columns and feature.family.shape == "bins":
+            codes = _block_codes(feature, rows)
+            counted = codes[(rows.classes >= 0) & (codes != LOWEST).all(axis=1)]
+            cells = grid.distinct(counted, rows.threads)[1]
+            wider[feature.name] = grid.fitting(feature, cells, MOST_BINS * len(feature.inputs), rows.threads)
+    if not wider:
+        return schema
+    return replace(schema, features=tuple(wider.get(f.name, f) for f in schema.features))
+
+
+def _block_codes(feature: Feature, rows: Assigned) -> NDArray[np.int64]:
+    """The numbers of the fine bins, (rows, columns)."""
+    matrices = [column.reshape(rows.batch.n_rows, -1) for column in rows.batch.numbers(feature.inputs)]
+    wide = [matrix[:, k] for matrix in matrices for k in range(matrix.shape[1])]
+    bins = []
+    for name, column, start, width in zip(
+        feature.inputs, wide, grid.starts(feature), grid.widths(feature), strict=True
+    ):
+        try:
+            bins.append(_core.bins(np.ascontiguousarray(column), start, width, rows.threads))
+        except _core.BadValue as bad:
+            raise named(bad, [name], rows.batch) from None
+    return np.column_stack(bins)
+
+
+def _cells(feature: Feature, rows: Assigned) -> Codes:
+    """The numbers of the cells that a block's values fall into; a row that lacks one of them falls into none."""
+    codes = _block_codes(feature, rows)
+    whole = (rows.classes >= 0) & (codes != LOWEST).all(axis=1)
+    numbers = np.full(len(codes), -1, dtype=np.int32)
+    numbers[whole], cells = grid.distinct(codes[whole], rows.threads)
+    keys: Any = [tuple(cell) for cell in cells.tolist()]
+    return Codes(numbers, 0, keys)
 
 
 def _as_flags(yes: list[bool], cells: Rows) -> Rows:

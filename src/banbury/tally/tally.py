@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.distributions import grid
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.family import Family, Feature
 from banbury.distributions.histogram import MOST_BINS
-from banbury.distributions.joint import empty_share
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
 from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Rows, Words, in_order, value
@@ -80,8 +80,13 @@ class Tally:
         >>> bb.count(weather, target="play", features={names: bb.Joint()}).empty_cells
         {'outlook + temperature + humidity': 0.38888888888888884}
         """
-        keyed = enumerate(self.schema.keyed)
-        return {feature.name: empty_share(feature, self.counts.keys[f]) for f, feature in keyed if feature.columns}
+        found = {}
+        for f, feature in enumerate(self.schema.keyed):
+            keys, rows = self.counts.feature(f)
+            share = feature.family.empty_share(feature, keys, rows.value) if feature.columns else None
+            if share is not None:
+                found[feature.name] = share
+        return found
 
     # Counting more
 
@@ -349,7 +354,9 @@ class Tally:
         keys, rows = self.counts.feature(at)
         each = rows.value.sum(axis=1)
         if feature.family.shape == "bins":
-            return f"{many(len(keys), 'bin')} occupied" + self._missing_text(feature.name)
+            return f"{many(len(keys), 'cell' if feature.columns else 'bin')} occupied" + self._missing_text(
+                feature.name
+            )
         often = [repr(keys[k]) for k in np.argsort(-each, kind="stable")]
         return f"{many(len(keys), 'value')}{self._missing_text(feature.name)}: {errors.listed(often, 6)}"
 
@@ -390,21 +397,23 @@ def grouped(
     texts = [*((feature.family, (feature,), sums) for feature, sums in blocks), *texts]
     if len(texts) == len(schema.features):
         return texts
-    only = schema.features[0].family
-    if all(feature.family is only for feature in schema.features):
+    first = schema.features[0]
+    only, single = first.family, not first.columns
+    if all(feature.family is only and bool(feature.columns) != single for feature in schema.features):
         return [(only, schema.features, moments if only.shape == "moments" else counts)]
     found: list[tuple[Family, list[Feature], list[int]]] = []
-    known: dict[int, tuple[Family, list[Feature], list[int]]] = {}  # by identity: most columns share their family
+    known: dict[tuple[int, bool], tuple[Family, list[Feature], list[int]]] = {}  # most columns share their very family
     n_keyed = n_measured = 0
     for feature in schema.features:
         given = feature.family
         if given.shape in ("words", "products"):
             continue
-        group = known.get(id(given)) or next((g for g in found if type(g[0]) is type(given) and g[0] == given), None)
+        alike = id(given), bool(feature.columns)
+        group = known.get(alike) or next((g for g in found if _alike(g[1][0], feature)), None)
         if group is None:
             group = given, [], []
             found.append(group)
-        known[id(given)] = group
+        known[alike] = group
         group[1].append(feature)
         if given.shape == "moments":
             group[2].append(n_measured)
@@ -417,6 +426,11 @@ def grouped(
         for given, features, index in found
     ]
     return rest + texts
+
+
+def _alike(a: Feature, b: Feature) -> bool:
+    """Whether two features are estimated together: of equal families, both columns or both blocks."""
+    return type(a.family) is type(b.family) and a.family == b.family and bool(a.columns) == bool(b.columns)
 
 
 def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
@@ -458,7 +472,8 @@ def _coarsened(tally: Tally, schema: Schema) -> Tally:
                 raise errors.schema_mismatch(
                     f"bins of {old.name!r} of width {old.unit:g} cannot be cut to width {new.unit:g}"
                 )
-            counts = counts.coarsen(f, int(doublings))
+            wider = grid.doublings(new) - grid.doublings(old) if old.columns else int(doublings)
+            counts = counts.coarsen(f, wider)
     return tally if schema is tally.schema else replace(tally, counts=counts, schema=schema)
 
 
@@ -466,7 +481,11 @@ def within_bins(tally: Tally) -> Tally:
     """The tally with bins doubled until no feature occupies more than 4,096: a function of the totals alone."""
     units = {}
     for f, feature in enumerate(tally.schema.keyed):
-        if feature.family.shape == "bins" and len(tally.counts.keys[f]) > MOST_BINS:
+        most = MOST_BINS * len(feature.inputs)
+        if feature.family.shape == "bins" and feature.columns and len(tally.counts.keys[f]) > most:
+            cells = np.array(tally.counts.keys[f], dtype=np.int64)
+            units[feature.name] = grid.fitting(feature, cells, most).unit
+        elif feature.family.shape == "bins" and len(tally.counts.keys[f]) > most:
             codes = np.array(tally.counts.keys[f], dtype=np.int64)
             doublings = 1
             while len(np.unique(codes >> doublings)) > MOST_BINS:

@@ -1,0 +1,74 @@
+"""A block of numeric columns cut into cells: the bins of each column, side by side.
+
+A cell's key is the number of its bin in each column. When too many cells are occupied, bins are doubled in one column after the
+other; ``unit`` of a block is 2 to how often that has happened, so that a finer grid always fits into a coarser one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.distributions.family import Columns, Feature
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+MISSING = int(np.iinfo(np.int64).min)  # the bin of a missing value
+FARTHEST = 2.0**53  # in bins
+
+
+def doublings(feature: Feature) -> Int:
+    """How often the bins of each column have been doubled."""
+    n = len(feature.inputs)
+    return (round(float(np.log2(feature.unit))) + np.arange(n - 1, -1, -1)) // n
+
+
+def widths(feature: Feature) -> Real:
+    """The width of each column's bins."""
+    return np.asarray(np.array([width for _, width in feature.scales]) * 2.0 ** doublings(feature))
+
+
+def starts(feature: Feature) -> Real:
+    """Where the bin 0 of each column begins."""
+    return np.array([start for start, _ in feature.scales])
+
+
+def distinct(codes: Int, threads: int = 1) -> tuple[NDArray[np.int32], Int]:
+    """The number of each row's cell, and the cells in the order in which they first occur."""
+    codes = np.ascontiguousarray(codes)
+    records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)
+    numbers, first, _ = _core.encode_records(records, threads)
+    return numbers, codes[first]
+
+
+def fitting(feature: Feature, cells: Int, most: int, threads: int = 1) -> Feature:
+    """The block with bins doubled until no more than so many of these cells are left."""
+    while len(cells) > most:
+        wider = feature._replace(unit=feature.unit * 2.0)
+        cells = distinct(cells >> (doublings(wider) - doublings(feature)), threads)[1]
+        feature = wider
+    return feature
+
+
+def steps(rows: Columns, feature: Feature, width: Real) -> Int:
+    """The bins, of these widths, that rows to be scored fall into, (rows, columns); what is too far away is as far as can be."""
+    found = np.empty((rows.n_rows, len(width)), dtype=np.int64)
+    for j, (column, start) in enumerate(zip(_numbers(rows, feature), starts(feature), strict=True)):
+        infinite = np.isinf(column)
+        if infinite.any():
+            row = int(infinite.argmax())
+            raise _core.BadValue("infinite", j, row, float(column[row]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = np.floor(np.clip((column - start) / width[j], -FARTHEST, FARTHEST))
+            found[:, j] = np.where(np.isnan(z), MISSING, z)
+    return found
+
+
+def _numbers(rows: Columns, feature: Feature) -> list[Real]:
+    columns: list[Any] = rows.numbers(feature.inputs)
+    wide = [column.reshape(rows.n_rows, -1) for column in columns]
+    return list(np.concatenate(wide, axis=1, dtype=np.float64).T)

@@ -1,0 +1,197 @@
+"""A histogram of several columns together: the share of each cell, divided by its size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.distributions import grid
+from banbury.distributions.family import Choice, Columns, Feature, by_class
+from banbury.distributions.joint import MOST_COMBINATIONS, shares
+
+if TYPE_CHECKING:
+    from banbury.distributions.histogram import Histogram, Joined
+
+Real = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The bins of one column of a block: steps of equal ``width`` from number ``first`` on, one or more to a bin."""
+
+    start: float
+    width: float
+    first: int
+    sizes: Int  # steps per bin
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.sizes)
+
+    def bins(self, steps: Int) -> tuple[Int, Int]:
+        """The bin of each step, and how many steps it lies beyond the outer ones."""
+        ends = np.cumsum(self.sizes)
+        place = steps - self.first
+        beyond = np.maximum(-place, 0) + np.maximum(place - (ends[-1] - 1), 0)
+        return np.minimum(np.searchsorted(ends, np.maximum(place, 0), side="right"), self.n_bins - 1), beyond
+
+    def log_sizes(self) -> Real:
+        """Of each bin the logarithm of what its share is divided by: its size, and beyond an outer one as much as a step."""
+        reach = self.sizes.astype(np.float64)
+        reach[0] += 1.0
+        reach[-1] += 1.0
+        return np.asarray(np.log(reach) + np.log(self.width))
+
+    def drawn(self, bins: Int, rng: np.random.Generator) -> Real:
+        """A value in each of these bins, or beyond an outer one, where the density halves from step to step."""
+        before, after = (bins == 0).astype(np.int64), (bins == self.n_bins - 1).astype(np.int64)
+        size = self.sizes[bins]
+        place = np.floor(rng.random(len(bins)) * (before + size + after)).astype(np.int64) - before
+        beyond = rng.geometric(0.5, len(bins)) - 1
+        place = np.where(place < 0, -1 - beyond, np.where(place >= size, place + beyond, place))
+        steps = self.first + (np.cumsum(self.sizes) - self.sizes)[bins] + place
+        return np.asarray(self.start + self.width * (steps + rng.random(len(bins))))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Log-shares of the cells of a block: of those that rows have, by number, and of each of the others, per class."""
+
+    axes: tuple[Axis, ...]
+    numbers: Int  # ascending
+    seen: Real  # (cells, classes)
+    empty: Real
+    n_empty: float
+
+    def of(self, columns: Sequence[int]) -> Cells:
+        """The same of some of the columns, whatever the others are."""
+        axes = tuple(self.axes[j] for j in columns)
+        bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
+        here = _numbered([bins[j] for j in columns], axes)
+        numbers, where = np.unique(here, return_inverse=True)
+        others = prod(axis.n_bins for j, axis in enumerate(self.axes) if j not in columns)
+        with np.errstate(divide="ignore"):
+            some = np.zeros((len(numbers), len(self.empty)))
+            np.add.at(some, where, np.exp(self.seen))
+            some += (others - np.bincount(where, minlength=len(numbers)))[:, None] * np.exp(self.empty)
+            seen, empty = np.log(some), np.log(float(others)) + self.empty
+        return Cells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
+
+    def log_densities(self, steps: Int) -> Real:
+        """Of cells of steps, (cells, columns), the log density in each class."""
+        places = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
+        numbers = _numbered([bins for bins, _ in places], self.axes)
+        at = np.minimum(np.searchsorted(self.numbers, numbers), max(len(self.numbers) - 1, 0))
+        found = np.broadcast_to(self.empty, (len(numbers), len(self.empty)))
+        if len(self.numbers):
+            found = np.where((self.numbers[at] == numbers)[:, None], self.seen[at], found)
+        sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, places, strict=True))
+        beyond = sum(far.astype(np.float64) for _, far in places) * np.log(2.0)
+        return np.asarray(found - (sizes + beyond)[:, None])
+
+    def drawn(self, n: int, c: int, rng: np.random.Generator) -> list[Real]:
+        """So many rows of class c, column by column."""
+        share = np.append(np.exp(self.seen[:, c]), self.n_empty * np.exp(self.empty[c]))
+        chosen = rng.choice(len(share), n, p=share / share.sum())
+        numbers = np.append(self.numbers, -1)[chosen]
+        every = prod(axis.n_bins for axis in self.axes)
+        while (other := np.flatnonzero(numbers < 0)).size:
+            tried = rng.integers(every, size=len(other))
+            numbers[other] = np.where(np.isin(tried, self.numbers), -1, tried)
+        bins = np.unravel_index(numbers, [axis.n_bins for axis in self.axes])
+        return [axis.drawn(np.asarray(each), rng) for axis, each in zip(self.axes, bins, strict=True)]
+
+
+def _numbered(bins: Sequence[Any], axes: Sequence[Axis]) -> Int:
+    return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
+
+
+def joined(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
+    """The bins of each column: those of a histogram of it alone, but wider, since rows are spread over more cells."""
+    codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
+    found = []
+    for j in range(d):
+        own, where = np.unique(codes[:, j], return_inverse=True)
+        rows = np.zeros((len(own), cells.shape[1]))
+        np.add.at(rows, where, cells)
+        found.append(family.joined(tuple(own.tolist()), rows, d))
+    return found
+
+
+def _occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[Axis, ...], Int, Real]:
+    """The bins of each column, the cells that rows have, and their rows per class."""
+    d = len(feature.inputs)
+    bins = joined(family, keys, cells, d)
+    if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
+        raise errors.too_many_combinations(feature.name, d)
+    codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
+    width = grid.widths(feature)
+    scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)
+    axes = tuple(Axis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
+    places = [axis.bins(codes[:, j] >> round(np.log2(bins[j].width)))[0] for j, axis in enumerate(axes)]
+    numbers, where = np.unique(_numbered(places, axes), return_inverse=True)
+    rows = np.zeros((len(numbers), cells.shape[1]))
+    np.add.at(rows, where, cells)
+    return axes, numbers, rows
+
+
+def cells_of(
+    family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
+) -> Cells:
+    axes, numbers, cells = _occupied(family, feature, keys, rows)
+    every = float(prod(axis.n_bins for axis in axes))
+    seen, empty = shares(cells, every, alpha, choice, rng)
+    return Cells(axes, numbers, seen, empty, every - len(numbers))
+
+
+def empty_share(family: Histogram, feature: Feature, keys: Any, rows: Real) -> float:
+    """The share of cells that no row has, between the lowest and the highest bin of each column that rows have."""
+    axes, numbers, _ = _occupied(family, feature, keys, rows)
+    if not len(numbers):
+        return 0.0
+    bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])
+    return 1.0 - len(numbers) / prod(int(each.max() - each.min()) + 1 for each in bins)
+
+
+@dataclass(frozen=True)
+class HistogramBlocks:
+    """The cells of some blocks."""
+
+    features: tuple[Feature, ...]
+    cells: tuple[Cells, ...]
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        parts = []
+        for feature, cells in zip(self.features, self.cells, strict=True):
+            width = np.array([axis.width for axis in cells.axes])
+            numbers, found = grid.distinct(grid.steps(rows, feature, width))
+            table, there = np.zeros((len(found), len(cells.empty))), found != grid.MISSING
+            patterns, which = np.unique(there, axis=0, return_inverse=True)
+            for p, pattern in enumerate(patterns):
+                if columns := np.flatnonzero(pattern).tolist():
+                    at = np.flatnonzero(which.reshape(-1) == p)
+                    known = cells if len(columns) == len(cells.axes) else cells.of(columns)
+                    table[at] = known.log_densities(found[at][:, columns])
+            codes = np.where(there.any(axis=1)[numbers], numbers, -1) if len(found) else numbers
+            lookup = np.arange(len(found), dtype=np.uint32)
+            parts.append(("table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table))
+        return parts
+
+    def select(self, index: Sequence[int]) -> HistogramBlocks:
+        return HistogramBlocks(tuple(self.features[f] for f in index), tuple(self.cells[f] for f in index))
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns: list[NDArray[Any]] = []
+        for feature, cells in zip(self.features, self.cells, strict=True):
+            drawn = np.empty((len(feature.inputs), len(classes)))
+            for c, rows in enumerate(by_class(classes, len(cells.empty))):
+                drawn[:, rows] = cells.drawn(len(rows), c, rng)
+            columns += list(drawn)
+        return columns

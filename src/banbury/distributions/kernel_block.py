@@ -1,0 +1,151 @@
+"""Kernel density of several columns together: on every row a product of kernels, one per column, each with its bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.distributions import grid
+from banbury.distributions.family import Choice, Columns, Feature, by_class
+from banbury.distributions.kernels import DEVIATION, MIXED_IN, noise
+from banbury.threads import n_threads
+
+if TYPE_CHECKING:
+    from banbury.distributions.kernel_density import KernelDensity
+
+Real = NDArray[np.float64]
+
+FINER = (0.5, 0.25, 0.125)  # doublings from the best bandwidth of a column to the next
+MANY = 16  # bins to a bandwidth; more do not change its likelihood
+
+
+@dataclass(frozen=True)
+class ProductBumps:
+    """The kernels of one block, in bins; ``floor`` has means and deviations of the normals mixed into compact kernels."""
+
+    kernel: str
+    centres: Real  # (cells, columns)
+    weights: Real  # (cells, classes)
+    bandwidth: Real  # (classes, columns)
+    floor: Real  # (2, columns)
+
+
+def product_bumps(
+    family: KernelDensity, feature: Feature, keys: Any, cells: Real, choice: Choice, rng: np.random.Generator
+) -> ProductBumps:
+    d, n_classes = len(feature.inputs), cells.shape[1]
+    if not keys:
+        nothing = np.zeros((1, d)), np.zeros((1, n_classes)), np.ones((n_classes, d))
+        return ProductBumps(family.kernel, *nothing, np.array([np.zeros(d), np.ones(d)]))
+    together = cells.sum(axis=1, keepdims=True)
+    cells = np.where(cells.sum(axis=0) > 0, cells, together)  # a class without rows here: all classes together
+    centres = np.array(keys, dtype=np.float64).reshape(len(keys), d) + 0.5
+    bandwidth = np.maximum(_bandwidths(family, feature, centres, cells), 1.0)
+    if choice.how == "gibbs":
+        drawn = rng.standard_gamma(cells)
+        cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)
+    mean, deviation = _means_and_deviations(centres, together[:, 0])
+    floor = np.array([mean, np.maximum(deviation, 1.0)])
+    return ProductBumps(family.kernel, centres, cells / cells.sum(axis=0), bandwidth, floor)
+
+
+def _bandwidths(family: KernelDensity, feature: Feature, centres: Real, cells: Real) -> Real:
+    """Per class and column, in bins."""
+    if not isinstance(family.bandwidth, str):
+        given = np.broadcast_to(np.asarray(family.bandwidth, dtype=np.float64), centres.shape[1:])
+        return np.tile(given / grid.widths(feature), (cells.shape[1], 1))
+    return np.array([_rule(family, centres, rows) for rows in cells.T])
+
+
+def _rule(family: KernelDensity, centres: Real, rows: Real) -> Real:
+    """Scott's or Silverman's, or from Scott's on the one under which rows are most likely, each without its own kernel."""
+    d, n = centres.shape[1], rows.sum()
+    deviation = _means_and_deviations(centres, rows)[1] / DEVIATION[family.kernel]
+    rule = deviation * (n * (d + 2.0) / 4.0 if family.bandwidth == "silverman" else n) ** (-1.0 / (d + 4.0))
+    return _leave_one_out(family.kernel, centres, rows, rule) if family.bandwidth == "leave-one-out" else rule
+
+
+def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
+    """First all bandwidths together, then each of them, in smaller and smaller steps."""
+    used = rows > 0
+    centres, rows = centres[used], rows[used]
+    if rows.sum() <= 1 or len(centres) < 2:
+        return rule
+    found: dict[tuple[float, ...], float] = {}
+
+    def better(tried: Real, best: Real) -> Real:
+        for h in (tried, best):
+            if tuple(h) not in found:
+                found[tuple(h)] = _likelihood(kernel, centres, rows, h)
+        return tried if found[tuple(tried)] > found[tuple(best)] else best
+
+    best = np.maximum(rule, 1.0)
+    for k in range(-8, 5):
+        best = better(np.maximum(rule * 2.0 ** (k / 2.0), 1.0), best)
+    for finer, j, way in product(FINER, range(len(rule)), (-1.0, 1.0)):
+        step = np.ones(len(rule))
+        step[j] = 2.0 ** (way * finer)
+        best = better(np.maximum(best * step, 1.0), best)
+    return best
+
+
+def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> float:
+    """The log-likelihood of all rows, each under the kernels of the others."""
+    times = max(int(np.floor(np.log2(bandwidth.min() / MANY))), 0)
+    if times:
+        cells, where = np.unique(np.floor(centres / 2.0**times), axis=0, return_inverse=True)
+        rows = np.asarray(np.bincount(where.reshape(-1), rows), dtype=np.float64)
+        centres, bandwidth = cells + 0.5, bandwidth / 2.0**times
+    logs = _core.kernels_left_out(kernel, np.ascontiguousarray(centres), rows, bandwidth, n_threads(None))
+    logs = np.maximum(logs, np.log(np.finfo(float).tiny)) - np.log(rows.sum() - 1.0)
+    return float(rows @ logs) - float(rows.sum()) * times * len(bandwidth) * float(np.log(2.0))
+
+
+def _means_and_deviations(centres: Real, rows: Real) -> tuple[Real, Real]:
+    """Of each column; the deviation with n − 1 as SciPy has it, below two rows' weight with n / 2."""
+    n = max(float(rows.sum()), np.finfo(float).tiny)
+    mean = centres[0] + rows @ (centres - centres[0]) / n
+    return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
+
+
+@dataclass(frozen=True)
+class KernelBlocks:
+    """The kernels of some blocks."""
+
+    features: tuple[Feature, ...]
+    bumps: tuple[ProductBumps, ...]
+
+    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+        parts = []
+        for feature, bump in zip(self.features, self.bumps, strict=True):
+            width = grid.widths(feature)
+            unit = 2.0 ** np.floor(np.log2(width))  # the kernel's unit is a power of two; a bin need not be
+            bins = width / unit
+            shape = (bump.centres * bins, bump.weights, bump.bandwidth * bins, bump.floor * bins)
+            columns = rows.numbers(feature.inputs)
+            parts.append(("product", columns, grid.starts(feature), unit, bump.kernel, *shape))
+        return parts
+
+    def select(self, index: Sequence[int]) -> KernelBlocks:
+        return KernelBlocks(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))
+
+    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns: list[NDArray[Any]] = []
+        for feature, bump in zip(self.features, self.bumps, strict=True):
+            z = np.empty((len(classes), len(feature.inputs)))
+            for c, rows in enumerate(by_class(classes, bump.weights.shape[1])):
+                if not len(rows):
+                    continue
+                share = bump.weights[:, c] if bump.weights[:, c].any() else np.full(len(bump.weights), 1.0)
+                centre = bump.centres[rng.choice(len(share), size=len(rows), p=share / share.sum())]
+                z[rows] = centre + bump.bandwidth[c] * noise(bump.kernel, centre.shape, rng)
+                stray = (rng.random(len(rows)) < MIXED_IN) & (bump.kernel != "normal")
+                z[rows[stray]] = rng.normal(bump.floor[0], bump.floor[1], (int(stray.sum()), z.shape[1]))
+            columns += list((grid.starts(feature) + grid.widths(feature) * z).T)
+        return columns
