@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import naive_blocks
 import naive_matrix
 import naive_text
 
@@ -66,7 +67,10 @@ def value_of(feature: Any, row: Row) -> Any:
 def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction) -> None:
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return
-    if feature.family.shape == "moments":
+    if feature.columns and feature.family.shape in ("keys", "bins"):
+        if (key := naive_blocks.key_of(feature, value)) is not None:
+            tally.keys[feature.name][key, label] = tally.keys[feature.name].get((key, label), ZERO) + w
+    elif feature.family.shape == "moments":
         n, first, second = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
         x = Fraction(value)
         tally.sums[feature.name][label] = n + w, first + w * x, second + w * x * x
@@ -126,6 +130,8 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
     """log P(value | class) for every class; a missing value says nothing."""
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return dict.fromkeys(tally.classes(), 0.0)
+    if feature.columns and feature.family.shape in ("keys", "bins"):
+        return {c: naive_blocks.score(tally, feature, value, c, how, alpha) for c in tally.classes()}
     score = {
         "bernoulli": _keyed,
         "categorical": _keyed,
@@ -295,8 +301,8 @@ def bins(tally: Tally, feature: Any) -> dict[int, Fraction]:
     return together
 
 
-def doublings(family: Any, together: Mapping[int, Fraction]) -> int:
-    """How often bins are joined in pairs: to about 2 · IQR / n^(1/3), unless the width or the most bins are given."""
+def doublings(family: Any, together: Mapping[int, Fraction], n_columns: int = 1) -> int:
+    """How often bins are joined in pairs: to about 2 · IQR / n^(1 / (2 + columns)), unless width or most bins are given."""
     if not together:
         return 0
     codes, times = list(together), 0
@@ -306,7 +312,7 @@ def doublings(family: Any, together: Mapping[int, Fraction]) -> int:
             below += together[code]
             quartiles += [code] * sum(below >= q * n for q in (Fraction(1, 4), Fraction(3, 4))[len(quartiles) :])
         spread = quartiles[1] - quartiles[0] or (codes[-1] - codes[0]) / 4
-        times = round(math.log2(max(1.0, 2 * spread / float(n) ** (1 / 3))))
+        times = round(math.log2(max(1.0, 2 * spread / float(n) ** (1 / (2 + n_columns)))))
     most = 4096 if family.bins in ("auto", "mdl") else max(family.bins, 2)
     while codes[-1] // 2**times - codes[0] // 2**times + 1 > most:
         times += 1

@@ -110,7 +110,8 @@ def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> floa
 def _means_and_deviations(centres: Real, rows: Real) -> tuple[Real, Real]:
     """Of each column; the deviation with n − 1 as SciPy has it, below two rows' weight with n / 2."""
     n = max(float(rows.sum()), np.finfo(float).tiny)
-    mean = centres[0] + rows @ (centres - centres[0]) / n
+    about = centres[rows.argmax()]  # far from 0 a sum would be rounded
+    mean = about + rows @ (centres - about) / n
     return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
 
 

@@ -201,7 +201,8 @@ def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float
 def _mean_and_deviation(centres: Real, cells: Real) -> tuple[Real, Real]:
     """Per class, the deviation with n − 1 as SciPy has it; below two rows' weight with n / 2, which goes on from there."""
     n = np.maximum(cells.sum(axis=0), np.finfo(float).tiny)
-    mean = centres[0] + (centres - centres[0]) @ cells / n
+    about = centres[cells.argmax(axis=0)]  # far from 0 a sum would be rounded
+    mean = about + ((centres[:, None] - about) * cells).sum(axis=0) / n
     squares = ((centres[:, None] - mean) ** 2 * cells).sum(axis=0)
     return mean, np.sqrt(squares / np.maximum(n - 1.0, n / 2.0))
 

@@ -16,7 +16,9 @@ from banbury.distributions.categorical import Tables
 from banbury.distributions.covariance import Ellipses
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.histogram import Histograms
+from banbury.distributions.histogram_block import HistogramBlocks
 from banbury.distributions.joint import JointTables
+from banbury.distributions.kernel_block import KernelBlocks
 from banbury.distributions.occurrences import Occurring
 from banbury.distributions.poisson import Rates
 from banbury.distributions.vocabulary import CELLS
@@ -211,7 +213,7 @@ def _every(parameters: Sequence[Parameters], rest: Real, chosen: list[int]) -> I
             yield from _words(group)
         elif isinstance(group, Occurring):
             yield from _columns(group)
-        elif isinstance(group, Ellipses):
+        elif isinstance(group, (Ellipses, HistogramBlocks, KernelBlocks)):
             continue
         elif isinstance(group, (Flags, Tables, JointTables)):
             share, names = group.values()

@@ -452,6 +452,12 @@ def _same_scale(a: Feature, b: Feature) -> Feature:
     """``a`` with ``b``'s origin and unit, where sums can be moved from one to the other."""
     if a.family.shape == b.family.shape == "products":
         return a._replace(scales=b.scales)
+    if (
+        a.family.shape == b.family.shape == "bins"
+        and a.columns
+        and [s for s, _ in a.scales] == [s for s, _ in b.scales]
+    ):
+        return a._replace(scales=b.scales, unit=b.unit)
     return a._replace(origin=b.origin, unit=b.unit) if a.family.shape == b.family.shape == "moments" else a
 
 
@@ -466,14 +472,16 @@ def _coarsened(tally: Tally, schema: Schema) -> Tally:
     """The tally with bins as wide as the schema's."""
     counts = tally.counts
     for f, (old, new) in enumerate(zip(tally.schema.keyed, schema.keyed, strict=True)):
-        if old.family.shape == "bins" and new.unit != old.unit:
-            doublings = np.log2(new.unit / old.unit)
-            if doublings < 0 or doublings != int(doublings):
+        if old.family.shape == "bins" and (new.unit, new.scales) != (old.unit, old.scales):
+            here, there = (grid.widths(each) if each.columns else np.array([each.unit]) for each in (old, new))
+            doublings = np.log2(there / here)
+            if (doublings < 0).any() or (doublings != np.rint(doublings)).any():
+                j = int(np.argmax((doublings < 0) | (doublings != np.rint(doublings))))
                 raise errors.schema_mismatch(
-                    f"bins of {old.name!r} of width {old.unit:g} cannot be cut to width {new.unit:g}"
+                    f"bins of {old.inputs[j]!r} of width {here[j]:g} cannot be cut to width {there[j]:g}"
                 )
-            wider = grid.doublings(new) - grid.doublings(old) if old.columns else int(doublings)
-            counts = counts.coarsen(f, wider)
+            times = doublings.astype(np.int64)
+            counts = counts.coarsen(f, times if old.columns else int(times[0]))
     return tally if schema is tally.schema else replace(tally, counts=counts, schema=schema)
 
 

@@ -1,0 +1,194 @@
+"""Blocks of columns again, slow and obvious: a part of naive.py. A block's value is a list, with None for what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise, product
+from typing import Any
+
+import naive
+
+ZERO = Fraction(0)
+Cell = tuple[Any, ...]
+
+
+def key_of(feature: Any, value: Sequence[Any]) -> Cell | None:
+    """The combination of values, or of the numbers of their bins; a row that lacks one of them has none."""
+    if any(naive.missing(part) for part in value):
+        return None
+    if feature.family.shape == "keys":
+        return tuple(value)
+    places = zip(value, feature.scales, strict=True)
+    return tuple(math.floor((Fraction(x) - Fraction(start)) / Fraction(width)) for x, (start, width) in places)
+
+
+def score(tally: Any, feature: Any, value: Sequence[Any], label: Any, how: str, alpha: float) -> float:
+    """log P(value | class), by the columns that are there."""
+    there = [j for j, part in enumerate(value) if not naive.missing(part)]
+    if not there:
+        return 0.0
+    by_family = {"joint": _joint, "histogram": _histogram, "kernel_density": _kernel_density}
+    return by_family[feature.family.name](tally, feature, value, there, label, how, alpha)
+
+
+def rows_of(tally: Any, feature: Any, label: Any) -> dict[Cell, Fraction]:
+    return {key: w for (key, c), w in tally.keys[feature.name].items() if c == label}
+
+
+def together(tally: Any, feature: Any) -> dict[Cell, Fraction]:
+    found: dict[Cell, Fraction] = {}
+    for (key, _), w in sorted(tally.keys[feature.name].items(), key=lambda item: item[0][0]):
+        found[key] = found.get(key, ZERO) + w
+    return found
+
+
+def _shares(rows: Mapping[Cell, Fraction], cells: Sequence[Cell], prior: Fraction, how: str) -> dict[Cell, Fraction]:
+    weights = {cell: naive.weight(rows.get(cell, ZERO), prior, how) for cell in cells}
+    total = sum(weights.values())
+    return {cell: naive.share(own, total, len(cells)) for cell, own in weights.items()}
+
+
+def _joint(tally: Any, feature: Any, value: Any, there: list[int], label: Any, how: str, alpha: float) -> float:
+    seen = [sorted({key[j] for key in together(tally, feature)}) for j in range(len(value))]
+    prior = Fraction(alpha if feature.family.alpha is None else feature.family.alpha)
+    rows, cells = rows_of(tally, feature, label), list(product(*seen))
+    if any(value[j] not in seen[j] for j in there):  # never seen: like a cell without rows, if that has any share
+        if how == "mle":
+            return 0.0
+        total = sum(naive.weight(rows.get(cell, ZERO), prior, how) for cell in cells)
+        own = naive.weight(ZERO, prior, how)
+        if not total:
+            return -math.log(max(len(cells), 1))
+        return naive.log(own / total) if own else 0.0
+    shares = _shares(rows, cells, prior, how)
+    return naive.log(sum(shares[cell] for cell in cells if all(cell[j] == value[j] for j in there)))
+
+
+def _axis(tally: Any, feature: Any, j: int) -> tuple[int, list[tuple[int, int]]]:
+    """How many fine bins are a step of column j, and the bins from step to step, one more on either side than rows have."""
+    steps: dict[int, dict[Any, Fraction]] = {}
+    for (key, c), w in sorted(tally.keys[feature.name].items(), key=lambda item: item[0][0][j]):
+        each = steps.setdefault(key[j], {})
+        each[c] = each.get(c, ZERO) + w
+    all_classes = {code: sum(each.values()) for code, each in steps.items()}
+    size = 2 ** naive.doublings(feature.family, all_classes, len(feature.columns))
+    joined: dict[int, dict[Any, Fraction]] = {}
+    for code, each in steps.items():
+        own = joined.setdefault(code // size, {})
+        for c, w in each.items():
+            own[c] = own.get(c, ZERO) + w
+    codes = list(joined) or [0]
+    if feature.family.bins == "mdl":
+        cuts = ((a + b + 1) // 2 for a, b in naive.fayyad_irani(list(joined.items())))
+        return size, list(pairwise([codes[0] - 1, *cuts, codes[-1] + 2]))
+    return size, list(pairwise(range(codes[0] - 1, codes[-1] + 3)))
+
+
+def _histogram(tally: Any, feature: Any, value: Any, there: list[int], label: Any, how: str, alpha: float) -> float:
+    axes = [_axis(tally, feature, j) for j in range(len(value))]
+
+    def place(j: int, code: int) -> tuple[int, int]:
+        """The bin of column j, and how many steps beyond it."""
+        size, bins = axes[j]
+        step = code // size
+        inside = min(max(step, bins[0][0]), bins[-1][1] - 1)
+        return next(i for i, (a, b) in enumerate(bins) if a <= inside < b), abs(step - inside)
+
+    counts: dict[Cell, Fraction] = {}
+    for key, w in rows_of(tally, feature, label).items():
+        cell = tuple(place(j, code)[0] for j, code in enumerate(key))
+        counts[cell] = counts.get(cell, ZERO) + w
+    prior = Fraction(alpha if feature.family.alpha is None else feature.family.alpha)
+    cells = list(product(*(range(len(bins)) for _, bins in axes)))
+    shares = _shares(counts, cells, prior, how)
+    found, size = 0.0, Fraction(1)
+    mine = {}
+    for j in there:
+        start, width = feature.scales[j]
+        code = math.floor((Fraction(value[j]) - Fraction(start)) / Fraction(width))
+        mine[j], beyond = place(j, code)
+        step, bins = axes[j]
+        a, b = bins[mine[j]]
+        size *= Fraction(width) * step * (b - a + (mine[j] == 0) + (mine[j] == len(bins) - 1))
+        found -= beyond * math.log(2)
+    own = sum(shares[cell] for cell in cells if all(cell[j] == mine[j] for j in there))
+    return found + naive.log(own / size)
+
+
+def _deviation(rows: Mapping[Cell, Fraction], j: int) -> tuple[float, float]:
+    own: dict[int, Fraction] = {}
+    for cell, w in rows.items():
+        own[cell[j]] = own.get(cell[j], ZERO) + w
+    return naive.deviation(own)
+
+
+def bandwidths(feature: Any, rows: Mapping[Cell, Fraction]) -> list[float]:
+    """In bins; never less than one."""
+    family, d = feature.family, len(feature.columns)
+    if not isinstance(family.bandwidth, str):
+        given = family.bandwidth if isinstance(family.bandwidth, tuple) else (family.bandwidth,) * d
+        return [max(h / width, 1.0) for h, (_, width) in zip(given, feature.scales, strict=True)]
+    n = float(sum(rows.values()))
+    factor = (n * (d + 2) / 4 if family.bandwidth == "silverman" else n) ** (-1 / (d + 4))
+    rule = [_deviation(rows, j)[1] / naive.DEVIATIONS[family.kernel] * factor for j in range(d)]
+    if family.bandwidth != "leave-one-out" or n <= 1 or len(rows) < 2:
+        return [max(h, 1.0) for h in rule]
+    best = [max(h, 1.0) for h in rule]
+    tried = [[max(h * 2 ** (k / 2), 1.0) for h in rule] for k in range(-8, 5)]
+    for h in tried:
+        best = h if left_out(family.kernel, rows, h) > left_out(family.kernel, rows, best) else best
+    for finer, j, way in product((0.5, 0.25, 0.125), range(d), (-1, 1)):
+        h = [max(x * 2 ** (way * finer), 1.0) if i == j else x for i, x in enumerate(best)]
+        best = h if left_out(family.kernel, rows, h) > left_out(family.kernel, rows, best) else best
+    return best
+
+
+def left_out(name: str, rows: Mapping[Cell, Fraction], h: Sequence[float]) -> float:
+    """The log-likelihood of the rows, each under the kernels of the others."""
+    if min(h) >= 32:
+        joined: dict[Cell, Fraction] = {}
+        for cell, w in rows.items():
+            half = tuple(b // 2 for b in cell)
+            joined[half] = joined.get(half, ZERO) + w
+        apart = float(sum(rows.values())) * len(h) * math.log(2)
+        return left_out(name, joined, [x / 2 for x in h]) - apart
+    found, n = 0.0, float(sum(rows.values()))
+    for cell, w in rows.items():
+        density = 0.0
+        for other, v in rows.items():
+            each = [naive.kernel(name, (a - b) / x) / x for a, b, x in zip(cell, other, h, strict=True)]
+            density += max(float(v) - (other == cell), 0.0) * math.prod(each)
+        found += float(w) * (math.log(max(density, 2.2250738585072014e-308)) - math.log(n - 1))
+    return found
+
+
+def _kernel_density(tally: Any, feature: Any, value: Any, there: list[int], label: Any, how: str, _: float) -> float:
+    family, every = feature.family, together(tally, feature)
+    rows = rows_of(tally, feature, label) or every
+    if not rows:
+        return 0.0
+    h, n = bandwidths(feature, rows), float(sum(rows.values()))
+    z = {
+        j: float((Fraction(value[j]) - Fraction(feature.scales[j][0])) / Fraction(feature.scales[j][1])) for j in there
+    }
+    units = sum(naive.log(Fraction(feature.scales[j][1])) for j in there)
+    if family.kernel == "normal":
+        logs = [
+            naive.log(w) - sum(0.5 * ((z[j] - cell[j] - 0.5) / h[j]) ** 2 for j in there) for cell, w in rows.items()
+        ]
+        sum_of = max(logs) + math.log(sum(math.exp(each - max(logs)) for each in logs)) - math.log(n)
+        return sum_of - sum(math.log(h[j]) + math.log(2 * math.pi) / 2 for j in there) - units
+    near = 0.0
+    for cell, w in rows.items():
+        near += (
+            float(w) * math.prod(naive.kernel(family.kernel, (z[j] - cell[j] - 0.5) / h[j]) / h[j] for j in there) / n
+        )
+    far = math.log(1e-6)
+    for j in there:
+        mean, spread = _deviation(every, j)
+        spread = max(spread, 1.0)
+        far -= 0.5 * ((z[j] - mean - 0.5) / spread) ** 2 + math.log(spread) + math.log(2 * math.pi) / 2
+    both = [far] if near == 0 else [far, math.log((1 - 1e-6) * near)]
+    return max(both) + math.log(sum(math.exp(each - max(both)) for each in both)) - units
