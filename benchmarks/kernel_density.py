@@ -1,4 +1,4 @@
-"""Densities of one column: fitted and evaluated beside KDEpy's and scikit-learn's, and bandwidths by leave-one-out."""
+"""Densities of one column and of two: fitted and evaluated beside KDEpy's and scikit-learn's, and bandwidths by leave-one-out."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ ROWS, FEW, PAIRS = 1_000_000, 100_000, 3_000
 POINTS = 1_000  # at which scikit-learn, which compares all pairs, is asked
 GRID = 2**12  # points of KDEpy's own, between which it is interpolated
 BANDWIDTH, WIDTH = 0.05, 2.0**-7  # the width is that of our bins
+TWO, WIDE = 10_000, 0.25  # rows of two columns, and their bandwidth
 
 Real = NDArray[np.float64]
 
@@ -59,6 +60,25 @@ def tasks(setting: Setting) -> Iterator[Task | Figure]:
         at_least=10,
     )
     yield many_left_out(x[:few], setting)
+    both = np.column_stack([data(setting.rows(TWO), 3), data(setting.rows(TWO), 4)])
+    asked = np.column_stack([data(setting.rows(TWO), 5), data(setting.rows(TWO), 6)])
+    yield Task(
+        "kernel_density",
+        f"fit, and the densities of two columns at {len(asked):,} points",
+        f"{len(both):,} rows",
+        lambda: two_densities(both, asked),
+        same_densities,
+        lambda: np.exp(KernelDensity(bandwidth=WIDE, rtol=0.0).fit(both).score_samples(asked)),
+        "KernelDensity",
+        at_least=1,
+    )
+
+
+def two_densities(x: Real, points: Real) -> Real:
+    """Ours, of a block of two columns."""
+    family = bb.KernelDensity(bandwidth=WIDE, start=0.0, width=2.0 * WIDTH)
+    tally = bb.count(x, np.zeros(len(x), dtype=np.int64), features={("x0", "x1"): family})
+    return np.exp(bb.estimate(tally).log_likelihood(points)[:, 0])
 
 
 def densities(x: Real, points: Real) -> Real:

@@ -147,7 +147,7 @@ def bandwidths(feature: Any, rows: Mapping[Cell, Fraction]) -> list[float]:
 
 def left_out(name: str, rows: Mapping[Cell, Fraction], h: Sequence[float]) -> float:
     """The log-likelihood of the rows, each under the kernels of the others."""
-    if min(h) >= 32:
+    if min(h) >= 16:
         joined: dict[Cell, Fraction] = {}
         for cell, w in rows.items():
             half = tuple(b // 2 for b in cell)

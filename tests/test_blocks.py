@@ -256,3 +256,256 @@ def test_rows_that_were_never_counted_cannot_be_forgotten():
     joint = bb.count({"a": ["x", "y"], "b": [0, 1]}, ["p", "q"], features={("a", "b"): bb.Joint()})
     with pytest.raises(errors.NegativeCount):
         joint - joint.count({"a": ["x"], "b": [1]}, ["p"])
+
+
+# Cells: histograms and kernel densities of several columns -----------------------------------------------------------
+
+HISTOGRAMS = [bb.Histogram(), bb.Histogram(bins=4), bb.Histogram(bins="mdl"), bb.Histogram(start=0, width=(1.0, 0.5))]
+KERNELS = [
+    bb.KernelDensity(),
+    bb.KernelDensity(bandwidth="leave-one-out"),
+    bb.KernelDensity("epanechnikov", "silverman"),
+    bb.KernelDensity("box", (0.4, 0.7)),
+]
+PETALS = {"c": FLOWERS["c"], "d": FLOWERS["d"]}
+every_grid = pytest.mark.parametrize("family", [*HISTOGRAMS, *KERNELS], ids=str)
+
+
+@every_grid
+def test_densities_of_two_columns_integrate_to_one(family):
+    model = bb.estimate(bb.count(PETALS, ["all"] * 150, features={("c", "d"): family}))
+    n = 1500  # x = tan(u) takes the whole line into a finite interval
+    u = (np.arange(n) + 0.5) / n * np.pi - np.pi / 2
+    x, scale = 3.0 * np.tan(u) + 2.0, 3.0 / np.cos(u) ** 2 * np.pi / n
+    columns = dict(zip("cd", (axis.ravel() for axis in np.meshgrid(x, x, indexing="ij")), strict=True))
+    total = float((np.exp(model.log_joint(columns)[:, 0]) * np.outer(scale, scale).ravel()).sum())
+    assert total == pytest.approx(1.0, abs=0.01)
+
+
+@every_grid
+def test_what_a_row_lacks_is_integrated_out(family):
+    model = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): family}))
+    d = (np.arange(60_000) + 0.5) / 1000 - 30.0
+    for c in (1.4, 4.61, 8.3):
+        both = np.exp(model.log_joint({"c": np.full(len(d), c), "d": d}) - model.log_prior).sum(axis=0) / 1000
+        alone = np.exp(model.log_joint({"c": [c], "d": [None]}) - model.log_prior)[0]
+        assert alone == pytest.approx(both, rel=2e-3)
+    assert model.posterior({"c": [None], "d": [None]}) == pytest.approx(np.full((1, 3), 1 / 3))
+
+
+@every_grid
+def test_a_block_of_one_column_has_that_columns_density(family):
+    if isinstance(getattr(family, "bandwidth", getattr(family, "width", None)), tuple) or family.settings().get(
+        "width"
+    ):
+        family = bb.KernelDensity("box", 0.4)
+    alone = bb.estimate(bb.count({"a": FLOWERS["a"]}, SPECIES, features=family))
+    block = bb.estimate(bb.count({"a": FLOWERS["a"]}, SPECIES, features={("a",): family}))
+    if getattr(family, "bandwidth", None) == "leave-one-out":  # which is searched in larger steps
+        (bump,) = block.parameters[0].bumps
+        assert bump.bandwidth[:, 0] == pytest.approx(alone.parameters[0].bumps[0].bandwidth, rel=0.1)
+        return
+    rows = {"a": [*FLOWERS["a"], 0.0, 12.7, 1e6, -1e300, None]}
+    assert block.log_joint(rows) == pytest.approx(alone.log_joint(rows), rel=1e-9)
+
+
+@every_grid
+def test_cells_cross_validate_explain_and_save(family, tmp_path: Path):
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    found = bb.cross_validate(PETALS, SPECIES, features={("c", "d"): family}, folds=folds)
+    assert found.accuracy.value > 0.75
+    whole = bb.count(PETALS, SPECIES, features={("c", "d"): family})
+    for train, test in folds.split(IRIS, SPECIES):
+        rows = {name: column[train] for name, column in PETALS.items()}
+        model = bb.estimate(whole.count(rows, SPECIES[train]))
+        left = {name: column[test] for name, column in PETALS.items()}
+        assert found.posteriors[test] == pytest.approx(model.posterior(left), abs=1e-12)
+    model = bb.estimate(whole)
+    why = model.explain({"c": 4.5, "d": 1.4})
+    log_joint = model.log_joint({"c": [4.5], "d": [1.4]})[0]
+    assert why.log_odds == pytest.approx(log_joint[why.winner] - log_joint[why.against], abs=1e-9)
+    assert "c + d" in str(why)
+    bb.save(model, tmp_path / "cells.banbury")
+    again = bb.load(tmp_path / "cells.banbury")
+    np.testing.assert_array_equal(again.log_joint(PETALS), model.log_joint(PETALS))
+    assert again.tally == model.tally
+
+
+@every_grid
+def test_samples_have_the_density(family):
+    model = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): family}))
+    drawn = model.sample(60_000, seed=3)
+    label = next(name for name in drawn if name not in PETALS)
+    for c in range(3):
+        own = drawn[label] == c
+        for name, (low, high) in {"c": (4.0, 5.5), "d": (0.9, 1.9)}.items():
+            x = low + (np.arange(4000) + 0.5) / 4000 * (high - low)
+            points = {n: x if n == name else np.full(4000, np.nan) for n in PETALS}
+            wanted = float(np.exp(model.log_joint(points)[:, c] - model.log_prior[c]).mean() * (high - low))
+            between = (drawn[name][own] >= low) & (drawn[name][own] < high)
+            assert between.mean() == pytest.approx(wanted, abs=0.015)
+        if (
+            isinstance(family, bb.KernelDensity) and family.kernel == "normal"
+        ):  # columns that go together are drawn together
+            own_rows = np.corrcoef(PETALS["c"][c == SPECIES], PETALS["d"][c == SPECIES])[0, 1]
+            assert np.corrcoef(drawn["c"][own], drawn["d"][own])[0, 1] == pytest.approx(own_rows, abs=0.25)
+
+
+def many_rows(n: int = 40_000) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=n), rng.integers(0, 2, n)
+    return {"x": x + y, "y": 0.6 * x + rng.normal(size=n) ** 3, "z": rng.exponential(size=n)}, y
+
+
+def test_cells_are_joined_by_the_totals_alone():
+    columns, y = many_rows()
+    whole = bb.count(columns, y, features={("x", "y", "z"): bb.KernelDensity()})
+    assert 4096 < len(whole.counts.keys[0]) <= 16_384
+    assert whole.schema.features[0].unit > 1.0
+    base = bb.count({n: c[:1000] for n, c in columns.items()}, y[:1000], features={("x", "y", "z"): bb.KernelDensity()})
+    assert base.schema.features[0].unit == 1.0
+    order = np.random.default_rng(1).permutation(len(y))
+    parts = [base.count({n: c[some] for n, c in columns.items()}, y[some]) for some in np.array_split(order, 7)]
+    assert sum(parts) == whole
+    assert sum(reversed(parts)) == whole
+    assert (whole + parts[0]) - parts[0] == whole
+    ones = bb.count(columns, y, features={("x", "y", "z"): bb.KernelDensity()}, threads=1)
+    assert ones == whole
+    assert list(ones.counts.keys) == list(whole.counts.keys)
+
+
+def test_rows_of_no_weight_widen_no_cells():
+    columns, y = many_rows()
+    weights = np.where(np.arange(len(y)) < 1000, 1.0, 0.0)
+    few = bb.count(columns, y, features={("x", "y", "z"): bb.KernelDensity()}, weights=weights)
+    assert few.schema.features[0].unit == 1.0
+    assert few.n_rows == 1000
+
+
+def test_bandwidths_left_out_are_likelier_than_scotts():
+    rng = np.random.default_rng(2)
+    x = np.concatenate([rng.normal(-4, 0.3, 600), rng.normal(4, 0.3, 600)])
+    two = {"x": x, "y": np.where(np.arange(1200) % 3, 1.0, -1.0) * 3 + rng.normal(0, 1.0, 1200)}
+    learn, test = np.arange(1200) % 2 == 0, np.arange(1200) % 2 == 1
+    scores = {}
+    for rule in ("scott", "silverman", "leave-one-out"):
+        density = bb.Density(features={("x", "y"): bb.KernelDensity(bandwidth=rule)})
+        density.fit({name: column[learn] for name, column in two.items()})
+        scores[rule] = density.score({name: column[test] for name, column in two.items()})
+    assert scores["leave-one-out"] > scores["scott"] + 100
+    assert scores["leave-one-out"] > scores["silverman"] + 100
+
+
+def test_the_bandwidth_left_out_is_the_best_of_many():
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=300), rng.exponential(size=300)
+    features = {("x", "y"): bb.KernelDensity(bandwidth="leave-one-out")}
+    tally = bb.count({"x": x, "y": y}, ["all"] * 300, features=features)
+    (chosen,) = bb.estimate(tally).parameters[0].bumps[0].bandwidth
+    keys, rows = tally.counts.feature(0)
+    centres, weights = np.array(keys) + 0.5, rows.value[:, 0]
+    every = np.arange(len(keys))
+
+    def likelihood(h: np.ndarray) -> float:
+        return float(weights @ _core.kernels_left_out("normal", centres, weights, h, every, 1))
+
+    best = likelihood(chosen)
+    for factor in np.exp(rng.normal(0, 0.7, (300, 2))):
+        assert likelihood(chosen * factor) <= best + 0.02 * abs(best) / 300
+
+
+def test_kernel_sums_are_those_of_scipy():
+    from scipy.stats import norm
+
+    model = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): bb.KernelDensity(bandwidth=(0.3, 0.2))}))
+    keys, rows = model.tally.counts.feature(0)
+    widths = [width for _, width in model.schema.features[0].scales]
+    centres = (np.array(keys) + 0.5) * widths
+    points = np.column_stack([np.linspace(0, 8, 50), np.linspace(3, 0, 50)])
+    bumps = norm.pdf(points[:, None, 0], centres[:, 0], 0.3) * norm.pdf(points[:, None, 1], centres[:, 1], 0.2)
+    wanted = np.log(bumps @ rows.value / rows.value.sum(axis=0))
+    found = model.log_joint({"c": points[:, 0], "d": points[:, 1]}) - model.log_prior
+    assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+def test_the_share_of_empty_cells_of_a_histogram():
+    columns = {"x": [0.5, 1.5, 2.5, 3.5], "y": [0.5, 0.5, 1.5, 1.5]}
+    tally = bb.count(columns, list("ppqq"), features={("x", "y"): bb.Histogram(start=0, width=1)})
+    assert tally.empty_cells == {"x + y": 0.5}  # four of four times two
+    assert "4 cells occupied" in str(tally)
+    assert tally.n_parameters() == 2 * (6 * 4 - 1) + 1
+    kernels = bb.count(columns, list("ppqq"), features={("x", "y"): bb.KernelDensity()})
+    assert kernels.empty_cells == {}
+
+
+def test_families_of_cells_are_exchanged_without_counting_again():
+    tally = bb.count(PETALS, SPECIES, features={("c", "d"): bb.Histogram()})
+    smooth = bb.estimate(tally, features={("c", "d"): bb.KernelDensity(bandwidth="leave-one-out")})
+    again = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): bb.KernelDensity(bandwidth="leave-one-out")}))
+    assert smooth.log_joint(PETALS) == pytest.approx(again.log_joint(PETALS), rel=1e-12)
+
+
+def test_more_columns_than_rows_are_no_problem_for_cells():
+    rng = np.random.default_rng(0)
+    columns = {f"x{j}": rng.normal(size=6) for j in range(9)}
+    for family in (bb.KernelDensity(), bb.KernelDensity(bandwidth="leave-one-out"), bb.Histogram(bins=2)):
+        model = bb.estimate(bb.count(columns, list("pppqqq"), features={tuple(columns): family}))
+        posterior = model.posterior(columns)
+        assert np.isfinite(posterior).all()
+        assert posterior.sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ({("a", "b"): bb.KernelDensity(bandwidth=(0.1, 0.2, 0.3))}, "one for each of the 2 columns"),
+        ({("a", "b"): bb.Histogram(start=(0, 0), width=(1, 2, 3))}, "one for each of the 2 columns"),
+        ({"a": bb.KernelDensity(bandwidth=(0.1, 0.2))}, "several are for a block"),
+        ({"a": bb.Histogram(start=(0,), width=(1,))}, "several are for a block"),
+    ],
+)
+def test_settings_of_cells_that_cannot_be(features, said):
+    with pytest.raises(errors.BadSetting, match=said):
+        bb.count(FLOWERS, SPECIES, features=features)
+
+
+@pytest.mark.parametrize("family", [bb.KernelDensity(), bb.Histogram()])
+def test_an_infinite_value_in_a_block_is_named(family):
+    tally = bb.count(PETALS, SPECIES, features={("c", "d"): family})
+    rows = {"c": [1.0, 2.0], "d": [0.1, np.inf]}
+    for act in (bb.estimate(tally).predict, lambda given: tally.count(given, [0, 1])):
+        with pytest.raises(errors.BadValue, match=r"row 1 of column 'd'.*infinite"):
+            act(rows)
+    with pytest.raises(errors.BanburyError, match="'d'"):
+        bb.count({"c": [1.0, 2.0], "d": ["x", "y"]}, [0, 1], features={("c", "d"): family})
+
+
+def test_cells_of_rows_never_counted_cannot_be_forgotten():
+    tally = bb.count(PETALS, SPECIES, features={("c", "d"): bb.KernelDensity()})
+    with pytest.raises(errors.NegativeCount):
+        tally - tally.count({"c": [100.0], "d": [100.0]}, [0])
+
+
+def test_damaged_cells_are_refused(tmp_path: Path):
+    import json
+
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "cells.banbury"
+    bb.save(bb.count(PETALS, SPECIES, features={("c", "d"): bb.KernelDensity()}), path)
+    with safe_open(path, "numpy") as file:
+        about, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    name = next(name for name in about if '"scales"' in about[name])
+    for old, new in (
+        ('"scales": [[0.0, ', '"scales": [[NaN, '),
+        ('"scales": [[0.0, ', '"scales": [[0.0, -'),
+        ('"scales": [[0.0, ', '"scales": [[0.0, 1.0], [0.0, '),
+        ('"unit": 1.0', '"unit": 3.0'),
+        ('"unit": 1.0', '"unit": 0.0'),
+    ):
+        compact = json.dumps(json.loads(about[name]))
+        assert old in compact
+        save_file(arrays, path, {**about, name: compact.replace(old, new, 1)})
+        with pytest.raises(errors.BadFile):
+            bb.load(path)

@@ -1036,14 +1036,18 @@ fn kernels_left_out<'py>(
     centres: &Bound<'py, PyAny>,
     weights: &Bound<'py, PyAny>,
     bandwidth: &Bound<'py, PyAny>,
+    some: &Bound<'py, PyAny>,
     threads: i64,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (shape, threads) = (kernel_named(kernel)?, at_least_one(threads)?);
     let centres = Held::<f64>::new(centres, "centres", 2)?;
     let weights = Held::<f64>::new(weights, "weights", 1)?;
     let bandwidth = Held::<f64>::new(bandwidth, "bandwidth", 1)?;
-    let (centres, weights, bandwidth) = (centres.slice(), weights.slice(), bandwidth.slice());
-    let found = py.detach(|| product::left_out(shape, centres, weights, bandwidth, threads))?;
+    let some = Held::<i64>::new(some, "some", 1)?;
+    let (centres, weights, some) = (centres.slice(), weights.slice(), some.slice());
+    let bandwidth = bandwidth.slice();
+    let found =
+        py.detach(|| product::left_out(shape, centres, weights, bandwidth, some, threads))?;
     Ok(found.into_pyarray(py))
 }
 

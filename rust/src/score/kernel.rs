@@ -91,6 +91,7 @@ impl Shape {
 struct Bumps {
     centres: Vec<f64>,
     weights: Vec<f64>,
+    heaviest: f64,
     bandwidth: f64,
     constant: f64,
     cells: Cells,
@@ -201,6 +202,7 @@ impl<'a> Kernel<'a> {
             };
             Bumps {
                 centres,
+                heaviest: weights.iter().copied().fold(0.0, f64::max),
                 weights,
                 bandwidth: bandwidth[class],
                 constant: constant[class],
@@ -293,16 +295,21 @@ impl Bumps {
         }
     }
 
+    /// How far below the nearest bump a term may be: the more so the lighter it is beside the heaviest.
+    fn negligible(&self, nearest: usize) -> f64 {
+        NEGLIGIBLE + (self.heaviest / self.weights[nearest]).ln()
+    }
+
     /// Relative to the nearest bump, so that nothing underflows however far out z is.
     fn bump_by_bump(&self, z: f64) -> f64 {
         let u = |centre: f64| ((z - centre) / self.bandwidth).clamp(-FARTHEST_U, FARTHEST_U);
         let (at, nearest) = nearest(&self.centres, z);
-        let nearest = u(nearest);
+        let (nearest, negligible) = (u(self.centres[nearest]), self.negligible(nearest));
         let mut total = 0.0;
         outwards(&self.centres, &self.weights, at, |centre, weight| {
             let u = u(centre);
             let beyond = 0.5 * (u - nearest) * (u + nearest);
-            let near = beyond < NEGLIGIBLE;
+            let near = beyond < negligible;
             if near {
                 total += weight * (-beyond).exp();
             }
@@ -331,15 +338,20 @@ impl Bumps {
     /// exp(-(u' + HALF s)² / 2) Σ weight exp(-(u² - u'²) / 2) exp(-HALF (u - u') s), but for a constant. The sum's power series
     /// has moments of the bumps for coefficients, and its logarithm their cumulants.
     fn series(&self, some: Range<usize>, middle: f64) -> Option<Series> {
+        let first = some.start;
         let (centres, weights) = (&self.centres[some.clone()], &self.weights[some]);
+        if centres.is_empty() {
+            return None;
+        }
         let (at, nearest) = nearest(centres, middle);
-        let nearest = (middle - nearest) / self.bandwidth;
+        let negligible = self.negligible(first + nearest);
+        let nearest = (middle - centres[nearest]) / self.bandwidth;
         let (mut moments, mut widest) = ([0.0; TERMS + MORE], 0.0_f64);
         outwards(centres, weights, at, |centre, weight| {
             let u = (middle - centre) / self.bandwidth;
             let apart = u - nearest;
             let beyond = 0.5 * apart * (u + nearest);
-            let near = beyond - HALF * apart.abs() < NEGLIGIBLE;
+            let near = beyond - HALF * apart.abs() < negligible;
             if near {
                 widest = widest.max(apart.abs());
                 let mut term = weight * (-beyond).exp();
@@ -381,17 +393,11 @@ impl Bumps {
     }
 }
 
-/// How many centres are below z, and which is the nearest.
-fn nearest(centres: &[f64], z: f64) -> (usize, f64) {
+/// How many centres are below z, and the number of the nearest.
+fn nearest(centres: &[f64], z: f64) -> (usize, usize) {
     let at = centres.partition_point(|&centre| centre < z);
-    let (left, right) = centres.split_at(at);
-    let nearest = match (left.last(), right.first()) {
-        (Some(&l), Some(&r)) if z - l < r - z => l,
-        (_, Some(&r)) => r,
-        (Some(&l), None) => l,
-        (None, None) => f64::NAN,
-    };
-    (at, nearest)
+    let left = at > 0 && (at == centres.len() || z - centres[at - 1] < centres[at] - z);
+    (at, at - usize::from(left))
 }
 
 /// Shows `f` the bumps below the one numbered `at`, nearest first, and then the others, on each side while it asks for more.
@@ -481,6 +487,7 @@ mod tests {
         Bumps {
             centres: centres.to_vec(),
             weights: weights.to_vec(),
+            heaviest: weights.iter().copied().fold(0.0, f64::max),
             bandwidth,
             constant: 0.0,
             cells: Cells::new(centres, bandwidth, most),
@@ -509,6 +516,17 @@ mod tests {
                     "{every} {bandwidth} {z} {gap:e}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn beside_a_bump_of_next_to_no_weight_the_others_count() {
+        let bumps = bumps(&[0.0, 9.0, 20.0], &[1.0, 1e-200, 1.0], 1.0, 1000);
+        for z in [9.0_f64, 9.01, 10.0, 12.0] {
+            let far = (-0.5 * z * z).exp() + (-0.5 * (20.0 - z) * (20.0 - z)).exp();
+            let wanted = far.ln() - LOG_SQRT_TAU;
+            assert!((bumps.log_normal(z) - wanted).abs() < 1e-11, "{z}");
+            assert!((bumps.bump_by_bump(z) - wanted).abs() < 1e-11, "{z}");
         }
     }
 

@@ -20,6 +20,7 @@ Kind = Literal["boolean", "integer", "float", "string"]
 Real = NDArray[np.float64]
 
 LARGEST_SETTING = 1e100
+MOST_BINS = 4096  # of a column that are occupied
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
 
 

@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core
-from banbury.distributions.family import Columns, Feature
+from banbury import _core, errors
+from banbury.distributions.family import MOST_BINS, Columns, Feature
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-MISSING = int(np.iinfo(np.int64).min)  # the bin of a missing value
-FARTHEST = 2.0**53  # in bins
+FARTHEST = 1e300  # in bins
+MOST_CELLS = 2**14
+
+
+def most_cells(feature: Feature) -> int:
+    """How many cells of a block may be occupied: twice as many with every column more."""
+    return min(MOST_BINS << (len(feature.inputs) - 1), MOST_CELLS)
 
 
 def doublings(feature: Feature) -> Int:
@@ -37,7 +42,7 @@ def starts(feature: Feature) -> Real:
     return np.array([start for start, _ in feature.scales])
 
 
-def distinct(codes: Int, threads: int = 1) -> tuple[NDArray[np.int32], Int]:
+def distinct(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.int32], NDArray[Any]]:
     """The number of each row's cell, and the cells in the order in which they first occur."""
     codes = np.ascontiguousarray(codes)
     records = codes.view(np.uint8).reshape(len(codes), codes.shape[1] * codes.itemsize)
@@ -45,26 +50,28 @@ def distinct(codes: Int, threads: int = 1) -> tuple[NDArray[np.int32], Int]:
     return numbers, codes[first]
 
 
-def fitting(feature: Feature, cells: Int, most: int, threads: int = 1) -> Feature:
-    """The block with bins doubled until no more than so many of these cells are left."""
-    while len(cells) > most:
+def fitting(feature: Feature, cells: Int, threads: int = 1) -> Feature:
+    """The block with bins doubled until no more of these cells are left than may be."""
+    while len(cells) > most_cells(feature):
         wider = feature._replace(unit=feature.unit * 2.0)
         cells = distinct(cells >> (doublings(wider) - doublings(feature)), threads)[1]
         feature = wider
     return feature
 
 
-def steps(rows: Columns, feature: Feature, width: Real) -> Int:
-    """The bins, of these widths, that rows to be scored fall into, (rows, columns); what is too far away is as far as can be."""
-    found = np.empty((rows.n_rows, len(width)), dtype=np.int64)
+def steps(rows: Columns, feature: Feature, width: Real) -> Real:
+    """The bins, of these widths, that rows to be scored fall into, (rows, columns); NaN where a value is missing."""
+    found = np.empty((rows.n_rows, len(width)))
     for j, (column, start) in enumerate(zip(_numbers(rows, feature), starts(feature), strict=True)):
         infinite = np.isinf(column)
         if infinite.any():
             row = int(infinite.argmax())
-            raise _core.BadValue("infinite", j, row, float(column[row]))
+            raise errors.bad_value("infinite", float(column[row]), feature.inputs[j], rows.first_row + row, rows.source)
         with np.errstate(over="ignore", invalid="ignore"):
-            z = np.floor(np.clip((column - start) / width[j], -FARTHEST, FARTHEST))
-            found[:, j] = np.where(np.isnan(z), MISSING, z)
+            z = (
+                np.floor(np.clip((column - start) / width[j], -FARTHEST, FARTHEST)) + 0.0
+            )  # lest −0 be another number than 0
+            found[:, j] = np.where(np.isnan(z), np.nan, z)
     return found
 
 

@@ -13,15 +13,23 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions import dirichlet
 from banbury.distributions.description_length import cuts_of
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_finite, check_positive
+from banbury.distributions.family import (
+    MOST_BINS,
+    Choice,
+    Columns,
+    Family,
+    Feature,
+    Shape,
+    by_class,
+    check_finite,
+    check_positive,
+)
 from banbury.distributions.histogram_block import HistogramBlocks, cells_of, empty_share, joined
 from banbury.distributions.joint import log_prior_of_cells
 from banbury.sums import Counts, Keys, Moments
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
-
-MOST_BINS = 4096
 
 
 def several(given: Any) -> tuple[Any, ...]:

@@ -35,12 +35,12 @@ class Axis:
     def n_bins(self) -> int:
         return len(self.sizes)
 
-    def bins(self, steps: Int) -> tuple[Int, Int]:
+    def bins(self, steps: Real) -> tuple[Int, Real]:
         """The bin of each step, and how many steps it lies beyond the outer ones."""
         ends = np.cumsum(self.sizes)
         place = steps - self.first
-        beyond = np.maximum(-place, 0) + np.maximum(place - (ends[-1] - 1), 0)
-        return np.minimum(np.searchsorted(ends, np.maximum(place, 0), side="right"), self.n_bins - 1), beyond
+        inside = np.clip(place, 0.0, ends[-1] - 1.0)
+        return np.searchsorted(ends, inside, side="right"), np.abs(place - inside)
 
     def log_sizes(self) -> Real:
         """Of each bin the logarithm of what its share is divided by: its size, and beyond an outer one as much as a step."""
@@ -84,7 +84,7 @@ class Cells:
             seen, empty = np.log(some), np.log(float(others)) + self.empty
         return Cells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
 
-    def log_densities(self, steps: Int) -> Real:
+    def log_densities(self, steps: Real) -> Real:
         """Of cells of steps, (cells, columns), the log density in each class."""
         places = [axis.bins(steps[:, j]) for j, axis in enumerate(self.axes)]
         numbers = _numbered([bins for bins, _ in places], self.axes)
@@ -93,7 +93,7 @@ class Cells:
         if len(self.numbers):
             found = np.where((self.numbers[at] == numbers)[:, None], self.seen[at], found)
         sizes = sum(axis.log_sizes()[bins] for axis, (bins, _) in zip(self.axes, places, strict=True))
-        beyond = sum(far.astype(np.float64) for _, far in places) * np.log(2.0)
+        beyond = sum(far for _, far in places) * np.log(2.0)
         return np.asarray(found - (sizes + beyond)[:, None])
 
     def drawn(self, n: int, c: int, rng: np.random.Generator) -> list[Real]:
@@ -135,7 +135,9 @@ def _occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tu
     width = grid.widths(feature)
     scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)
     axes = tuple(Axis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
-    places = [axis.bins(codes[:, j] >> round(np.log2(bins[j].width)))[0] for j, axis in enumerate(axes)]
+    places = [
+        axis.bins((codes[:, j] >> round(np.log2(bins[j].width))).astype(np.float64))[0] for j, axis in enumerate(axes)
+    ]
     numbers, where = np.unique(_numbered(places, axes), return_inverse=True)
     rows = np.zeros((len(numbers), cells.shape[1]))
     np.add.at(rows, where, cells)
@@ -172,7 +174,7 @@ class HistogramBlocks:
         for feature, cells in zip(self.features, self.cells, strict=True):
             width = np.array([axis.width for axis in cells.axes])
             numbers, found = grid.distinct(grid.steps(rows, feature, width))
-            table, there = np.zeros((len(found), len(cells.empty))), found != grid.MISSING
+            table, there = np.zeros((len(found), len(cells.empty))), ~np.isnan(found)
             patterns, which = np.unique(there, axis=0, return_inverse=True)
             for p, pattern in enumerate(patterns):
                 if columns := np.flatnonzero(pattern).tolist():

@@ -16,8 +16,7 @@ from banbury import errors
 from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.description_length import cuts_of
-from banbury.distributions.family import Family, Feature, Kind
-from banbury.distributions.histogram import MOST_BINS
+from banbury.distributions.family import MOST_BINS, Family, Feature, Kind
 from banbury.readers import Batch
 from banbury.readers.columns import kind_of
 from banbury.schema import Schema

@@ -14,7 +14,6 @@ from banbury import _core, errors
 from banbury.distributions import Bernoulli, Categorical, grid
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind, side_by_side
-from banbury.distributions.histogram import MOST_BINS
 from banbury.distributions.joint import combinations
 from banbury.distributions.poisson import check_counts
 from banbury.progress import watched
@@ -502,7 +501,7 @@ def _with_cells(schema: Schema, rows: Assigned) -> Schema:
             codes = _block_codes(feature, rows)
             counted = codes[(rows.classes >= 0) & (codes != LOWEST).all(axis=1)]
             cells = grid.distinct(counted, rows.threads)[1]
-            wider[feature.name] = grid.fitting(feature, cells, MOST_BINS * len(feature.inputs), rows.threads)
+            wider[feature.name] = grid.fitting(feature, cells, rows.threads)
     if not wider:
         return schema
     return replace(schema, features=tuple(wider.get(f.name, f) for f in schema.features))

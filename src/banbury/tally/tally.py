@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.distributions import grid
 from banbury.distributions.dirichlet import per_feature
-from banbury.distributions.family import Family, Feature
-from banbury.distributions.histogram import MOST_BINS
+from banbury.distributions.family import MOST_BINS, Family, Feature
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
 from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Rows, Words, in_order, value
@@ -489,11 +488,10 @@ def within_bins(tally: Tally) -> Tally:
     """The tally with bins doubled until no feature occupies more than 4,096: a function of the totals alone."""
     units = {}
     for f, feature in enumerate(tally.schema.keyed):
-        most = MOST_BINS * len(feature.inputs)
-        if feature.family.shape == "bins" and feature.columns and len(tally.counts.keys[f]) > most:
-            cells = np.array(tally.counts.keys[f], dtype=np.int64)
-            units[feature.name] = grid.fitting(feature, cells, most).unit
-        elif feature.family.shape == "bins" and len(tally.counts.keys[f]) > most:
+        if feature.family.shape == "bins" and feature.columns:
+            if len(tally.counts.keys[f]) > grid.most_cells(feature):
+                units[feature.name] = grid.fitting(feature, np.array(tally.counts.keys[f], dtype=np.int64)).unit
+        elif feature.family.shape == "bins" and len(tally.counts.keys[f]) > MOST_BINS:
             codes = np.array(tally.counts.keys[f], dtype=np.int64)
             doublings = 1
             while len(np.unique(codes >> doublings)) > MOST_BINS:
