@@ -101,6 +101,7 @@ class NegativeCount(BanburyError):
 
 
 SHORT = 40  # characters of a name, of the data's, that is shown
+LONG_CYCLE = 12  # nodes of a cycle that are shown
 
 
 def listed(names: Iterable[Any], most: int = 12) -> str:
@@ -831,6 +832,22 @@ def only_a_tally(path: Any) -> BadFile:
     )
 
 
+def only_a_network(path: Any) -> BadFile:
+    return BadFile(
+        f"{path} holds a belief network, and a model or a tally is wanted. `banbury show` and `banbury predict` take a network; "
+        f"all else it does in Python: bb.load({str(path)!r})",
+        path=str(path),
+    )
+
+
+def network_without_target(path: Any, nodes: Sequence[str]) -> BadFile:
+    return BadFile(
+        f"{path} holds a belief network that was made without a target, so there is no class to predict. "
+        f"Ask for a node in Python: bb.load({str(path)!r}).predict(rows, of={nodes[-1]!r})\n  Nodes: {listed(nodes)}",
+        path=str(path),
+    )
+
+
 def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting:
     """No column was named as the target."""
     example = names[-1] if names and len(names[-1]) <= SHORT else "COLUMN"
@@ -1025,8 +1042,9 @@ class CyclicStructure(BanburyError):
 
 
 def cyclic_structure(cycle: Sequence[str]) -> CyclicStructure:
+    shown = " → ".join(map(str, cycle if len(cycle) <= LONG_CYCLE else [*cycle[: LONG_CYCLE - 1], "…", cycle[-1]]))
     return CyclicStructure(
-        f"the parents make a cycle: {' → '.join(map(str, cycle))}. A belief network has none; take one of these edges out.",
+        f"the parents make a cycle: {shown}. A belief network has none; take one of these edges out.",
         cycle=list(cycle),
     )
 

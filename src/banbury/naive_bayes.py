@@ -175,7 +175,7 @@ class Model:
             return np.asarray(self.labels[self._best(self._scored(rows, self._wanted, reading))])
         if unsure is not None and not (isinstance(unsure, (int, float, np.number)) and 0 <= unsure <= 1):
             raise errors.bad_setting("unsure", unsure, "a probability from 0 to 1")
-        matrix = None if costs is None else self._costs(costs)
+        matrix = None if costs is None else cost_matrix(costs, self.classes)
         posterior = self.posterior(rows, **reading)
         best = posterior.argmax(axis=1) if matrix is None else (posterior @ matrix).argmin(axis=1)
         answer = self.labels[best]
@@ -249,7 +249,7 @@ class Model:
         batch, parameters = self._fitting(self._one_row(row), set(), stacklevel=4)
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         winner, ranked, calibrated = self._answer(batch, parameters)
-        other = next(c for c in ranked if c != winner) if against is None else self._class(against)
+        other = next(c for c in ranked if c != winner) if against is None else class_number(against, self.classes)
         if other == winner:
             raise errors.bad_setting("against", against, "another class than the most probable one")
         likelihoods = iter(self._kernel(batch, parameters, "parts")[0][0])
@@ -542,30 +542,32 @@ class Model:
                 told.add(what)
                 warnings.warn(errors.other_columns_than_counted(what, names), stacklevel=stacklevel)
 
-    def _class(self, name: Any) -> int:
-        if name not in self.classes:
-            raise errors.unknown_class(name, self.classes)
-        return self.classes.index(name)
 
-    def _costs(self, costs: Any) -> Real:
-        """Costs as a matrix, true class × predicted class."""
-        size = len(self.classes)
-        wanted = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
-        try:
-            if isinstance(costs, Mapping):
-                matrix = 1.0 - np.eye(size)
-                for true, row in costs.items():
-                    for predicted, cost in row.items():
-                        matrix[self._class(true), self._class(predicted)] = cost
-            else:
-                matrix = np.asarray(costs, dtype=np.float64)
-        except errors.UnknownClass:
-            raise
-        except (TypeError, ValueError, AttributeError):
-            raise errors.bad_setting("costs", costs, wanted) from None
-        if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)):
-            raise errors.bad_setting("costs", costs, wanted)
-        return matrix
+def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:
+    """Costs as a matrix, true class × predicted class."""
+    size = len(classes)
+    wanted = f"a finite {size} × {size} matrix, true class × predicted class, or {{true: {{predicted: cost}}}}"
+    try:
+        if isinstance(costs, Mapping):
+            matrix = 1.0 - np.eye(size)
+            for true, row in costs.items():
+                for predicted, cost in row.items():
+                    matrix[class_number(true, classes), class_number(predicted, classes)] = cost
+        else:
+            matrix = np.asarray(costs, dtype=np.float64)
+    except errors.UnknownClass:
+        raise
+    except (TypeError, ValueError, AttributeError):
+        raise errors.bad_setting("costs", costs, wanted) from None
+    if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)):
+        raise errors.bad_setting("costs", costs, wanted)
+    return matrix
+
+
+def class_number(name: Any, classes: Sequence[Any]) -> int:
+    if name not in classes:
+        raise errors.unknown_class(name, classes)
+    return classes.index(name)
 
 
 def score_each(

@@ -208,7 +208,7 @@ class Schema:
         features = [
             {
                 "name": f.name,
-                **_family_to_dict(f.family),
+                **family_to_dict(f.family),
                 "origin": f.origin,
                 "unit": f.unit,
                 "kind": f.kind,
@@ -233,7 +233,7 @@ class Schema:
         features = tuple(
             Feature(
                 f["name"],
-                _family_from_dict(f),
+                family_from_dict(f),
                 f["origin"],
                 f["unit"],
                 f["kind"],
@@ -290,7 +290,8 @@ def _re_estimated(name: str, old: Family, new: Family) -> Family:
     return replace(new, **kept)  # type: ignore[type-var]
 
 
-def _family_to_dict(given: Family) -> dict[str, Any]:
+def family_to_dict(given: Family) -> dict[str, Any]:
+    """A family's name and settings as JSON can hold them."""
     return {"family": given.name, "settings": {k: _plain(v) for k, v in given.settings().items()}}
 
 
@@ -304,7 +305,7 @@ def _plain(setting: Any) -> Any:
     return setting.item() if isinstance(setting, np.generic) else setting
 
 
-def _family_from_dict(data: Mapping[str, Any]) -> Family:
+def family_from_dict(data: Mapping[str, Any]) -> Family:
     return FAMILIES[data["family"]](**{k: _unplain(v) for k, v in data["settings"].items()})
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from banbury import errors
 from banbury.cli.settings import reading
@@ -25,6 +25,9 @@ from banbury.readers.blocks import COMPRESSED
 from banbury.readers.files import PARQUET, is_document, kind_of_table, near
 from banbury.readers.tables import from_texts
 from banbury.tally import Tally
+
+if TYPE_CHECKING:
+    from banbury.networks import BeliefNetwork
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet"}
 CHUNK = 1 << 16
@@ -103,13 +106,31 @@ def _bytes(path: str) -> int:
 
 def model(path: str) -> Model:
     """A model from its file."""
-    found = kept(path)
-    if not isinstance(found, Model):
+    found = counted(path)
+    if isinstance(found, Tally):
         raise errors.only_a_tally(path)
     return found
 
 
-def kept(path: str) -> Model | Tally:
+def counted(path: str) -> Model | Tally:
+    """A tally or a model from its file."""
+    found = kept(path)
+    if not isinstance(found, (Model, Tally)):
+        raise errors.only_a_network(path)
+    return found
+
+
+def answering(path: str) -> Model | BeliefNetwork:
+    """What predicts classes, from its file: a model, or a network with a target."""
+    found = kept(path)
+    if isinstance(found, Tally):
+        raise errors.only_a_tally(path)
+    if not isinstance(found, Model) and found.target is None:
+        raise errors.network_without_target(path, found.nodes)
+    return found
+
+
+def kept(path: str) -> Model | Tally | BeliefNetwork:
     """What a file keeps."""
     if not os.path.exists(path):
         _check(glob.escape(path) if glob.has_magic(path) else path)
@@ -138,13 +159,13 @@ def check_output(given: Namespace) -> None:
 # Lines ---------------------------------------------------------------------------------------------------------------
 
 
-def are_lines(given: Namespace, to: Model) -> bool:
+def are_lines(given: Namespace, to: Model | BeliefNetwork) -> bool:
     """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other.
 
     A first line that is a JSON object with that column says that it is JSON.
     """
-    alone = len(to.schema.columns) == len(to.schema.texts) == 1
-    if given.input == ["-"] and given.format == "auto" and alone:
+    alone = isinstance(to, Model) and len(to.schema.columns) == len(to.schema.texts) == 1
+    if isinstance(to, Model) and given.input == ["-"] and given.format == "auto" and alone:
         given.first_line = _stdin().readline()
         return not _is_record(given.first_line, to.schema.columns[0])
     return bool(given.format == "lines")

@@ -16,7 +16,7 @@ from banbury import errors
 from banbury import naive_bayes as models
 from banbury.calibration import calibrate
 from banbury.cli import inputs, output, settings
-from banbury.cli.inputs import kept, labelled
+from banbury.cli.inputs import labelled
 from banbury.files import save
 from banbury.naive_bayes import Model
 from banbury.schema import Schema
@@ -249,7 +249,9 @@ def count(given: Namespace) -> None:
         if given.like is None:
             tally = counted(data, given.target, **settings.counting(given, data))
         else:
-            tally = _tally(kept(given.like)).count(data, given.target, weights=given.weights, **_only_reading(given))
+            tally = _tally(inputs.counted(given.like)).count(
+                data, given.target, weights=given.weights, **_only_reading(given)
+            )
     _keep(given, tally)
 
 
@@ -276,7 +278,7 @@ def _combined(given: Namespace, operation: Any) -> Model | Tally:
     inputs.check_output(given)
     if len(given.files) < 2:
         raise errors.bad_setting("FILE", given.files[0], "two files at least")
-    first, *others = map(kept, given.files)
+    first, *others = map(inputs.counted, given.files)
     try:
         tally = reduce(operation, map(_tally, others), _tally(first))
     except errors.SchemaMismatch as problem:
@@ -300,7 +302,7 @@ def _tally(thing: Model | Tally) -> Tally:
 def estimate(given: Namespace) -> None:
     """Makes a model from a tally, or another one from a model's tally."""
     inputs.check_output(given)
-    tally = _tally(kept(given.tally))
+    tally = _tally(inputs.counted(given.tally))
     chosen = settings.estimating_from(given, tally.classes)
     _keep(given, models.estimate(tally, features=settings.estimated_features(given, tally.schema), **chosen))
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from banbury import errors, selection
 from banbury.cli import inputs, output, settings
 from banbury.cli.learning import choices, summary
 from banbury.naive_bayes import Model
+from banbury.tally import Tally
+
+if TYPE_CHECKING:
+    from banbury.networks import BeliefNetwork
 
 
 def cross_validate(given: Namespace) -> None:
@@ -76,11 +80,44 @@ def show(given: Namespace) -> None:
         output.result(given, as_dict, str(found), rows)
         return
     thing = inputs.kept(given.file)
+    if not isinstance(thing, (Model, Tally)):
+        _show_network(given, thing)
+        return
     tally = thing.tally if isinstance(thing, Model) else thing
     about = {"file": given.file, "kind": "model" if isinstance(thing, Model) else "tally", **summary(tally)}
     about |= {**(choices(thing) if isinstance(thing, Model) else {}), "schema": tally.schema.to_dict()}
     text = f"{thing}\n\n{tally}" if isinstance(thing, Model) else str(tally)
     output.result(given, about, f"{text}\n\n{tally.schema}", about["features"])
+
+
+def _show_network(given: Namespace, network: BeliefNetwork) -> None:
+    """The nodes of a network, what each depends on, and how many rows were counted."""
+    counted = network.sums is not None
+    chosen = network.choice
+    nodes: list[dict[str, Any]] = [
+        {"name": v.name, "parents": list(network.parents[v.name]), "kind": v.kind, "values": list(v.values)}
+        for v in network.variables
+    ]
+    about = {
+        "file": given.file,
+        "kind": "network",
+        "rows": network.n_rows if counted else None,
+        "target": network.target,
+        "nodes": nodes,
+        "left_out": dict(network.left_out),
+        **({"how": chosen.how, "alpha": chosen.alpha, "seed": chosen.seed} if counted else {}),
+    }
+    target = "" if network.target is None else f"\ntarget: {network.target}"
+    rows = [
+        {
+            "name": node["name"],
+            "parents": " ".join(node["parents"]),
+            "kind": node["kind"],
+            "values": len(node["values"]),
+        }
+        for node in nodes
+    ]
+    output.result(given, about, f"{network}{target}", rows)
 
 
 def report(given: Namespace) -> None:

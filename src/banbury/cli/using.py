@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +17,24 @@ from numpy.typing import NDArray
 from banbury import errors, selection
 from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
-from banbury.naive_bayes import Model
+from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch, Source, Widened
 
+if TYPE_CHECKING:
+    from banbury.networks import BeliefNetwork
+
 Real = NDArray[np.float64]
+Answering: TypeAlias = "Model | BeliefNetwork"
 Write = Callable[[Batch, Real], None]
 
 
 def predict(given: Namespace) -> None:
     """Classifies rows batch by batch, and says each answer as soon as it is known."""
-    model = inputs.model(given.model)
+    model = inputs.answering(given.model)
     if given.unsure is not None and not 0 <= given.unsure <= 1:
         raise errors.bad_setting("--unsure", given.unsure, "a probability from 0 to 1")
     costs = settings.costs(given.costs, model.classes)
-    given.cost_matrix = None if costs is None else model._costs(costs)
+    given.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
     write = WRITERS[output.kind(given)](given, model)
     if sys.stdout.isatty():  # the answers themselves show how far it has come
         os.environ["BANBURY_PROGRESS"] = "0"
@@ -41,7 +45,7 @@ def predict(given: Namespace) -> None:
 
 
 @contextmanager
-def _rows(given: Namespace, model: Model) -> Iterator[Any]:
+def _rows(given: Namespace, model: Answering) -> Iterator[Any]:
     if inputs.are_lines(given, model):
         yield inputs.lines_of(given)
         return
@@ -49,7 +53,7 @@ def _rows(given: Namespace, model: Model) -> Iterator[Any]:
         yield data
 
 
-def _answers(given: Namespace, model: Model, posterior: Real) -> Iterator[tuple[Any, float, list[float]]]:
+def _answers(given: Namespace, model: Answering, posterior: Real) -> Iterator[tuple[Any, float, list[float]]]:
     """Of each row its class, None where it is unsure, the probability of that, and those of all classes."""
     costs = given.cost_matrix
     best = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
@@ -58,7 +62,7 @@ def _answers(given: Namespace, model: Model, posterior: Real) -> Iterator[tuple[
         yield model.classes[number] if sure else None, each[number], each
 
 
-def _as_json(given: Namespace, model: Model) -> Write:
+def _as_json(given: Namespace, model: Answering) -> Write:
     encoded = output.encoder()
 
     def write(batch: Batch, posterior: Real) -> None:
@@ -74,7 +78,7 @@ def _as_json(given: Namespace, model: Model) -> Write:
     return write
 
 
-def _as_csv(given: Namespace, model: Model) -> Write:
+def _as_csv(given: Namespace, model: Answering) -> Write:
     writer = csv.writer(output.Shown(), lineterminator="\n")
     begun = False
 
@@ -92,7 +96,7 @@ def _as_csv(given: Namespace, model: Model) -> Write:
     return write
 
 
-def _as_table(given: Namespace, model: Model) -> Write:
+def _as_table(given: Namespace, model: Answering) -> Write:
     """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
     names = [printable(str(name)) for name in model.classes]
     unsure = [] if given.unsure is None else ["unsure"]
@@ -122,11 +126,11 @@ def _files(given: Namespace, batch: Batch) -> list[str]:
     return [name.replace(spool, "stdin") if spool else name for name in batch.row_names or []]
 
 
-def _beginnings(given: Namespace, batch: Batch, model: Model) -> Iterator[str]:
+def _beginnings(given: Namespace, batch: Batch, model: Answering) -> Iterator[str]:
     """How each row is recognised: its file, or the beginning of its text."""
     if files := _files(given, batch):
         yield from map(printable, files)
-    elif len(model.schema.texts) == 1 and len(batch.names) <= 2:
+    elif isinstance(model, Model) and len(model.schema.texts) == 1 and len(batch.names) <= 2:
         name = model.schema.texts[0].name if batch.named else batch.names[0]
         for text in model.schema.texts[0].family.strings(batch, name):  # type: ignore[attr-defined]
             yield printable(" ".join(str(text)[:200].split()))

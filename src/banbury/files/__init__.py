@@ -1,9 +1,10 @@
-"""Files: a tally or a model as safetensors: arrays by name, and one JSON text. Loading runs nothing that is in the file."""
+"""Files: a tally, a model or a network as safetensors: arrays by name, and one JSON text. Loading runs nothing of the file."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from banbury import errors
 from banbury.distributions.family import check_positive
@@ -11,14 +12,18 @@ from banbury.files import arrays, contents
 from banbury.naive_bayes import Model
 from banbury.tally import Tally
 
+if TYPE_CHECKING:
+    from banbury.networks import BeliefNetwork
+
 __all__ = ["FORMAT", "load", "save"]
 
 FORMAT = 1
 
 
-def save(thing: Model | Tally, path: str | os.PathLike[str], *, min_count: float = 0) -> None:
-    """Writes a tally, or a model as its tally and settings, so that a loaded model can count on, forget and re-estimate.
+def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, min_count: float = 0) -> None:
+    """Writes a tally, a model as its tally and settings, or a belief network as its sums or given tables.
 
+    So what is loaded can count on, forget, and be estimated anew. Of estimators save ``model_``, ``tally_`` or ``network_``.
     The file is complete or not there: it is written beside its place and then moved. ``min_count``, for sharing: words that
     occur fewer times in all, of every column of text, are left out of the file; a model that is loaded from it has the
     vocabulary that ``bb.Text(min_count=...)`` gives. ``docs/format.md`` describes the file.
@@ -30,21 +35,34 @@ def save(thing: Model | Tally, path: str | os.PathLike[str], *, min_count: float
     >>> bb.estimate(bb.load(file)).linear().words
     ['good', 'lunch']
     """
-    if not isinstance(thing, (Model, Tally)):
-        raise errors.bad_setting(
-            "what is saved", type(thing).__name__, "a Model or a Tally (of an estimator: its model_ or tally_)"
-        )
     check_positive("min_count", min_count, zero=True)
     target = _path(path)
-    if min_count:
+    if min_count and isinstance(thing, (Model, Tally)):
         thing = contents.without_rare(thing, float(min_count))
     from banbury import __version__
 
-    arrays.write(target, {"format": FORMAT, "library": __version__, **contents.about(thing)}, contents.arrays(thing))
+    about, numbers = _taken_apart(thing, target)
+    arrays.write(target, {"format": FORMAT, "library": __version__, **about}, numbers)
 
 
-def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally:
-    """What ``save`` wrote: a Tally, or a Model estimated anew from the tally and settings in the file.
+def _taken_apart(thing: Model | Tally | BeliefNetwork, target: Path) -> tuple[dict[str, Any], arrays.Arrays]:
+    """The JSON text and the arrays."""
+    if isinstance(thing, (Model, Tally)):
+        return contents.about(thing), contents.arrays(thing)
+    from banbury.files import networks  # who has no network need not wait for them
+    from banbury.networks import BeliefNetwork
+
+    if not isinstance(thing, BeliefNetwork):
+        wanted = "a Model, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
+        raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
+    try:
+        return networks.about(thing), networks.arrays(thing)
+    except (TypeError, ValueError) as problem:
+        raise errors.cannot_be_saved(target, str(problem)) from None
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork:
+    """What ``save`` wrote: a Tally, a Model estimated anew from the tally and settings in the file, or a BeliefNetwork.
 
     A file that was cut off, damaged or made to do harm is a BadFile. ``verify=False`` takes the arrays as they are, without a
     look at their checksums, which saves some 15 ms per 100 MB; wrong numbers may then go unseen.
@@ -58,6 +76,10 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally:
     """
     about, found = arrays.read(path, FORMAT, verify)
     try:
+        if "network" in about:
+            from banbury.files import networks
+
+            return networks.put_together(about, found)
         return contents.put_together(about, found)
     except Exception as problem:  # whatever it is, the file is the cause
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None

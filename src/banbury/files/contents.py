@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.calibration import Calibration
@@ -16,13 +15,12 @@ from banbury.distributions import Bernoulli, Occurrences, Poisson, Text
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.vocabulary import Pruning, every_word
+from banbury.files.checking import Arrays, names_of, real, rows_of, under, whole
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import n_threads
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Rows, Words, in_order
+from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Words, in_order
 from banbury.tally import Tally
-
-Arrays = dict[str, NDArray[Any]]
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
 LARGEST_BIN = 2**53
@@ -115,40 +113,34 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
 def _calibration(method: Any, arrays: Arrays) -> Calibration | None:
     if method is None:
         return None
-    return Calibration.from_state(
-        method, {name: array.copy() for name, array in _under("calibration.", arrays).items()}
-    )
-
-
-def _under(prefix: str, arrays: Arrays) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return Calibration.from_state(method, {name: array.copy() for name, array in under("calibration.", arrays).items()})
 
 
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     schema = _schema(about["schema"])
-    classes = _names("classes", about["classes"])
+    classes = names_of("classes", about["classes"])
     if None in classes:
         raise TypeError("a class is missing")
     if len(about["keys"]) != len(schema.keyed):
         raise ValueError("keys and features differ in number")
     keys = tuple(_keys(feature, names) for feature, names in zip(schema.keyed, about["keys"], strict=True))
-    counts = Counts(keys, _rows("counts", arrays, (sum(map(len, keys)), len(classes))))
+    counts = Counts(keys, rows_of("counts", arrays, (sum(map(len, keys)), len(classes))))
     shape = (len(schema.measured), len(classes))
-    moments = Moments(_rows("moments", arrays, shape), _real("moments.sums", arrays, (*shape, 2, 3)))
+    moments = Moments(rows_of("moments", arrays, shape), real("moments.sums", arrays, (*shape, 2, 3)))
     _check_moments(schema, moments)
     words = tuple(_words(f"words.{i}.", f, arrays, len(classes)) for i, f in enumerate(schema.texts))
-    rows = _rows("classes", arrays, (len(classes),))
+    rows = rows_of("classes", arrays, (len(classes),))
     if any((column.texts.value > rows.value * (1.0 + IMPOSSIBLE)).any() for column in words):
         raise ValueError("a class has more texts than rows")
     blocks = tuple(_products(f"products.{i}", f, arrays, len(classes)) for i, f in enumerate(schema.blocks))
-    skipped = _whole("skipped", about["skipped"])
+    skipped = whole("skipped", about["skipped"])
     return Tally(schema, classes, rows, counts, moments, words, blocks, skipped).checked()
 
 
 def _products(name: str, feature: Feature, arrays: Arrays, n_classes: int) -> Products:
     d = len(feature.inputs)
-    sums = _real(f"{name}.sums", arrays, (n_classes, d + d * (d + 1) // 2, 3))
-    return Products(_rows(name, arrays, (n_classes,)), sums)
+    sums = real(f"{name}.sums", arrays, (n_classes, d + d * (d + 1) // 2, 3))
+    return Products(rows_of(name, arrays, (n_classes,)), sums)
 
 
 def _check_moments(schema: Schema, moments: Moments) -> None:
@@ -206,7 +198,7 @@ def _is_place(origin: Any, unit: Any, power: bool) -> bool:
 
 
 def _words(prefix: str, feature: Feature, arrays: Arrays, n_classes: int) -> Words:
-    state = _under(prefix, arrays)
+    state = under(prefix, arrays)
     if isinstance(feature.family, Occurrences):
         table = _core.Words.from_state(
             n_classes, feature.family.table(feature, n_classes).buckets, state, n_threads(None)
@@ -215,17 +207,6 @@ def _words(prefix: str, feature: Feature, arrays: Arrays, n_classes: int) -> Wor
     assert isinstance(feature.family, Text)
     buckets = feature.family.buckets or 0
     return Words(_core.Words.from_state(n_classes, buckets, state, n_threads(None)), waits=True)
-
-
-def _names(what: str, names: Any) -> tuple[Any, ...]:
-    """Labels or keys: scalars, each once, in order."""
-    if not all(name is None or isinstance(name, (bool, int, float, str)) for name in names):
-        raise TypeError(f"{what} are not all scalars")
-    if any(isinstance(name, float) and math.isnan(name) for name in names):
-        raise ValueError(f"{what} are not all numbers")
-    if in_order(set(names)) != tuple(names):
-        raise ValueError(f"{what} are not in order, or not each once")
-    return tuple(names)
 
 
 def _combinations(feature: Feature, names: Any) -> tuple[Any, ...]:
@@ -256,35 +237,9 @@ def _keys(feature: Feature, names: Any) -> tuple[Any, ...]:
         return _cells(feature, names)
     if feature.columns:
         return _combinations(feature, names)
-    keys = _names(f"the keys of {feature.name!r}", names)
+    keys = names_of(f"the keys of {feature.name!r}", names)
     if feature.family.shape == "bins" and not all(type(key) is int and abs(key) <= LARGEST_BIN for key in keys):
         raise ValueError(f"the keys of {feature.name!r} are not the numbers of bins")
     if isinstance(feature.family, Bernoulli) and keys != YES_OR_NO:
         raise ValueError(f"the keys of {feature.name!r} are not False and True")
     return keys
-
-
-def _whole(name: str, number: Any) -> int:
-    if type(number) is not int or not 0 <= number < 2**63:
-        raise ValueError(f"{name} is no whole number from 0 up")
-    return number
-
-
-def _rows(name: str, arrays: Arrays, shape: tuple[int, ...]) -> Rows:
-    rows = arrays[f"{name}.rows"]
-    if rows.dtype != np.int64 or rows.shape != shape or (rows < 0).any():
-        raise ValueError(f"{name}.rows is not {shape} whole numbers from 0 up")
-    weights = f"{name}.weights"
-    if weights not in arrays:
-        return Rows(rows.copy())
-    sums = _real(weights, arrays, (*shape, 3))
-    if (sums[..., 0] < 0).any() or sums[rows == 0].any():
-        raise ValueError(f"{weights} has a weight below 0, or one without rows")
-    return Rows(rows.copy(), sums)
-
-
-def _real(name: str, arrays: Arrays, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    numbers = arrays[name]
-    if numbers.dtype != np.float64 or numbers.shape != shape or not np.isfinite(numbers).all():
-        raise ValueError(f"{name} is not {shape} finite numbers")
-    return numbers.copy()

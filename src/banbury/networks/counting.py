@@ -15,7 +15,7 @@ from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened
-from banbury.sums import Rows, total
+from banbury.sums import IMPOSSIBLE, Rows, total
 from banbury.tally import Labels
 
 Real = NDArray[np.float64]
@@ -172,14 +172,21 @@ class Sums:
 
     def __sub__(self, other: Sums) -> Sums:
         a, b = self._together(other)
-        left = [x - y for x, y in zip(a._all(), b._all(), strict=True)]
-        for each, rows in zip([None, *a.variables, *a.variables], left, strict=True):
-            wrong = np.argwhere(rows.below_zero())
-            if len(wrong):
-                value = None if each is None else each.values[wrong[0][0]]
-                n = rows.value[tuple(wrong[0])]
-                raise errors.negative_rows(n, None if each is None else each.name, value)
-        return a._with(left).trimmed()
+        return a._with([x - y for x, y in zip(a._all(), b._all(), strict=True)]).checked().trimmed()
+
+    def checked(self) -> Sums:
+        """These sums; raises where no rows can have them: less than none, or more with their parents' values than in all."""
+        for each, rows in zip([None, *self.variables, *self.variables], self._all(), strict=True):
+            for cell in np.argwhere(rows.below_zero()):
+                value = None if each is None else each.values[cell[0]]
+                raise errors.negative_rows(rows.value[tuple(cell)], None if each is None else each.name, value)
+        for variable, seen, cells in zip(self.variables, self.seen, self.cells, strict=True):
+            with_parents = cells.value.reshape(variable.size, -1).sum(axis=1)
+            for (k,) in np.argwhere(with_parents > _most(seen)):
+                raise errors.negative_rows(seen.value[k] - with_parents[k], variable.name, variable.values[k])
+            if seen.value.sum() > _most(self.rows)[0]:
+                raise errors.negative_rows(self.rows.value[0] - seen.value.sum(), None, None)
+        return self
 
     def __mul__(self, factor: float) -> Sums:
         scaled = self._with([rows * factor for rows in self._all()])
@@ -196,6 +203,11 @@ class Sums:
     def _with(self, rows: Sequence[Rows]) -> Sums:
         n = len(self.variables) + 1
         return replace(self, rows=rows[0], seen=tuple(rows[1:n]), cells=tuple(rows[n:]))
+
+
+def _most(rows: Rows) -> Real:
+    """What a part of these rows can sum to, up to rounding."""
+    return np.asarray(rows.value * (1.0 + IMPOSSIBLE) + (0.0 if rows.weights is None else IMPOSSIBLE))
 
 
 def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) -> None:

@@ -23,7 +23,7 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
     """The values of a node: those that are named, as they stand, or those of its table, in order."""
     if values is not None and name in values:
         declared_values(values[name])
-        named = tuple(values[name])
+        named = tuple(_plain(value) for value in values[name])
         if len(set(named)) < len(named):
             raise errors.bad_setting("values", {name: list(named)}, "each value once")
         return named
@@ -34,7 +34,12 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
         raise errors.bad_table(
             name, "must map the values of its parents to mappings from its own values to probabilities"
         )
-    return in_order({value for row in rows for value in row})
+    return in_order({_plain(value) for row in rows for value in row})
+
+
+def _plain(value: Any) -> Any:
+    """The value itself, not as NumPy wraps it."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> Real:
@@ -50,11 +55,16 @@ def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> 
         if array.shape != shape:
             why = f"has the shape {array.shape}, and (values, values of each parent) is {shape}"
             raise errors.bad_table(variable.name, why)
-    sums = array.sum(axis=0)
-    if not np.all(array >= 0) or not np.all(np.abs(sums - 1.0) <= CLOSE):
-        worst = float(sums.reshape(-1)[np.abs(sums.reshape(-1) - 1.0).argmax()]) if sums.size else 0.0
-        raise errors.bad_table(variable.name, f"must have shares from 0 up that sum to 1; these sum to {worst:g}")
-    return np.asarray(array / sums)
+    check_shares(variable.name, array)
+    return np.asarray(array / array.sum(axis=0))
+
+
+def check_shares(name: str, table: Real) -> None:
+    """Raises unless the shares of a node's values sum to 1, whatever its parents' are."""
+    sums = table.sum(axis=0).reshape(-1)
+    if not np.all(table >= 0) or not np.all(np.abs(sums - 1.0) <= CLOSE):
+        worst = float(sums[np.abs(sums - 1.0).argmax()]) if sums.size else 0.0
+        raise errors.bad_table(name, f"must have shares from 0 up that sum to 1; these sum to {worst:g}")
 
 
 def _from_mapping(variable: Variable, parents: Sequence[Variable], table: Mapping[Any, Any]) -> Real:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -24,10 +24,12 @@ from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import BINS, MISSING, First, Places, Variable, kind_of_values, settled
-from banbury.readers import Batch, n_threads, read
+from banbury.progress import watched
+from banbury.readers import Batch, Source, Widened, n_threads, read
 from banbury.schema import Features, Missing, infer
 from banbury.sums import Key, Keys
 from banbury.tally import Labels
+from banbury.tally.tally import LARGEST_TALLY
 
 Real = NDArray[np.float64]
 
@@ -236,6 +238,8 @@ class BeliefNetwork:
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
         check_positive("the factor of a network", float(factor), zero=True)
+        if float(factor) * self.n_rows >= LARGEST_TALLY:
+            raise errors.bad_setting("the factor of a network", factor, "one that leaves fewer than 2**400 rows")
         return self._with(self._sums("it cannot be scaled") * float(factor))
 
     __rmul__ = __mul__
@@ -286,6 +290,11 @@ class BeliefNetwork:
     def values(self) -> dict[str, Keys]:
         """The values of each node, in order; of numbers the bins."""
         return {variable.name: variable.values for variable in self.variables}
+
+    @property
+    def classes(self) -> Keys:
+        """The values of the target."""
+        return self.variables[self._asked(None)].values
 
     @property
     def n_rows(self) -> float:
@@ -465,15 +474,31 @@ class BeliefNetwork:
     def log_posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """log P(value | what the row shows), rows × values of ``of``, the target unless another node is named."""
         node = self._asked(of)
-        joint = self._scored(rows, (node,), reading)
+        return self._normalised(self._scored(rows, (node,), reading), node)
+
+    def _normalised(self, joint: Real, node: int) -> Real:
+        """log P(value | what the row shows), from log P(value, what the row shows)."""
         highest = joint.max(axis=1, keepdims=True, initial=-np.inf)
         impossible = ~np.isfinite(highest[:, 0])
         if impossible.any():
-            warnings.warn(errors.impossible_rows(int(impossible.sum()), self.choice.how), stacklevel=3)
+            warnings.warn(errors.impossible_rows(int(impossible.sum()), self.choice.how), stacklevel=4)
             joint[impossible] = queried(self._scorer, (node,), {})
             highest = joint.max(axis=1, keepdims=True)
         joint -= highest
         return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
+
+    def stream(self, rows: Any, of: str | None = None, **reading: Any) -> Iterator[tuple[Batch, Real]]:
+        """Batch by batch some rows and P(value | what the row shows) of each: no more than a batch is held.
+
+        >>> import banbury as bb
+        >>> days = bb.datasets.play_tennis()
+        >>> network = bb.BeliefNetwork.tan(days, target="play")
+        >>> [(batch.n_rows, posterior.shape) for batch, posterior in network.stream(days)]
+        [(14, (14, 2))]
+        """
+        node = self._asked(of)
+        for batch in self._batches(rows, reading):
+            yield batch, np.exp(self._normalised(self.scored_batch(batch, (node,)), node))
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
@@ -504,9 +529,24 @@ class BeliefNetwork:
     def _scored(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
         scorer = self._scorer
         found = [np.empty((0, *(scorer.sizes[k] for k in keep)))]
-        for batch in read(rows, kinds=self._kinds(), **reading):
+        for batch in self._batches(rows, reading):
             found.append(self.scored_batch(batch, keep))
         return np.concatenate(found)
+
+    def _batches(self, rows: Any, reading: Mapping[str, Any]) -> Iterator[Batch]:
+        """The rows, each once; where a column widens that is none of the nodes, they are read again."""
+        source = rows if isinstance(rows, Source) else read(rows, kinds=self._kinds(), **reading)
+        n_done = 0
+        while True:
+            try:
+                for batch in watched(source, "scoring", source.name):
+                    if batch.first_row >= n_done:
+                        yield batch
+                        n_done = batch.first_row + batch.n_rows
+                return
+            except Widened as wider:
+                if not source.again:
+                    raise errors.cannot_restart(wider.column, wider.kind) from None
 
     def scored_batch(self, batch: Batch, keep: tuple[int, ...]) -> Real:
         """log P(keep, what these rows show)."""

@@ -29,24 +29,31 @@ def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
 
 def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The nodes, parents before their children and otherwise as they were given; raises where there is a cycle."""
-    waiting, order = dict(parents), dict[str, None]()
-    while waiting:
-        ready = [name for name, above in waiting.items() if all(each in order for each in above)]
-        if not ready:
-            raise errors.cyclic_structure(_cycle(waiting))
-        for name in ready:
-            order[name] = None
-            del waiting[name]
+    place = {name: at for at, name in enumerate(parents)}
+    lacking = {name: len(above) for name, above in parents.items()}
+    children: dict[str, list[str]] = {name: [] for name in parents}
+    for name, above in parents.items():
+        for each in above:
+            children[each].append(name)
+    order, ready = list[str](), [name for name, n in lacking.items() if not n]
+    while ready:
+        order += ready
+        for child in (child for name in ready for child in children[name]):
+            lacking[child] -= 1
+        freed = {child for name in ready for child in children[name] if not lacking[child]}
+        ready = sorted(freed, key=place.__getitem__)
+    if len(order) < len(parents):
+        raise errors.cyclic_structure(_cycle({name: above for name, above in parents.items() if lacking[name]}))
     return tuple(order)
 
 
 def _cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
     """A cycle among nodes each of which waits for another, from parent to child, ending where it begins."""
-    name, path = next(iter(parents)), list[str]()
-    while name not in path:
-        path.append(name)
+    name, met = next(iter(parents)), dict[str, int]()
+    while name not in met:
+        met[name] = len(met)
         name = next(each for each in parents[name] if each in parents)
-    return [*path[path.index(name) :], name][::-1]
+    return [*list(met)[met[name] :], name][::-1]
 
 
 def ancestors(of: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:

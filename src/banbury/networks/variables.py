@@ -219,7 +219,7 @@ def settled(first: First, feature: Feature, bins: int) -> Variable:
     cuts = _grid(values, given, feature) if given.width is not None else _bins(values, cells, given, bins)
     kind: Kind = "integer" if first.batch.kind(feature.name) == "integer" else "float"
     ends = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
-    return Variable(feature.name, _intervals(cuts), given, kind, cuts, ends)
+    return Variable(feature.name, intervals(cuts), given, kind, cuts, ends)
 
 
 def _bins(values: Real, cells: Real, family: Histogram, bins: int) -> tuple[float, ...]:
@@ -264,7 +264,7 @@ def _grid(values: Real, family: Histogram, feature: Feature) -> tuple[float, ...
     return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
 
 
-def _intervals(cuts: Sequence[float]) -> Keys:
+def intervals(cuts: Sequence[float]) -> Keys:
     """What bins are called."""
     if not cuts:
         return ("any",)

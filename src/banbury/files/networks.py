@@ -1,0 +1,173 @@
+"""A belief network in a file: its nodes as JSON; its sums, or the tables that were given, as arrays; and all of it checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any, get_args
+
+import numpy as np
+
+from banbury.distributions import Bernoulli, Histogram
+from banbury.distributions.bernoulli import KEYS as YES_OR_NO
+from banbury.distributions.family import Choice, Kind
+from banbury.files.checking import Arrays, names_of, real, rows_of, scalars, texts
+from banbury.networks import BeliefNetwork, checked_choice
+from banbury.networks.counting import Sums, reshaped
+from banbury.networks.given import CLOSE, check_shares
+from banbury.networks.structure import checked_parents, in_topological_order
+from banbury.networks.variables import Variable, intervals
+from banbury.schema import family_from_dict, family_to_dict
+from banbury.sums import Rows
+from banbury.tally.tally import LARGEST_TALLY
+
+FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
+SETTINGS = {"how", "alpha", "seed"}
+COUNTED, GIVEN = ("network", "values", "cells"), "tables"
+
+
+# Taken apart ----------------------------------------------------------------------------------------------------------
+
+
+def about(network: BeliefNetwork) -> dict[str, Any]:
+    """All but the arrays, as JSON can hold it."""
+    nodes = [_node(variable, network.parents[variable.name]) for variable in network.variables]
+    choice = network.choice
+    return {
+        "network": {
+            "nodes": nodes,
+            "target": network.target,
+            "columns": list(network.columns),
+            "named": network.named,
+            "left_out": dict(network.left_out),
+        },
+        "model": None if network.sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
+    }
+
+
+def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
+    found = {"name": variable.name, "parents": list(parents), **family_to_dict(variable.family), "kind": variable.kind}
+    if variable.cuts is not None:
+        return found | {"cuts": list(variable.cuts), "ends": list(variable.ends)}
+    return found | {"values": list(scalars(f"the values of {variable.name!r}", variable.values))}
+
+
+def arrays(network: BeliefNetwork) -> Arrays:
+    """The tables of all nodes, one after the other."""
+    sums = network.sums
+    if sums is None:
+        return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
+    found: Arrays = {}
+    for name, tables in zip(COUNTED, ((sums.rows,), sums.seen, sums.cells), strict=True):
+        joined = Rows.concatenate([reshaped(table, (table.rows.size,)) for table in tables])
+        found[f"{name}.rows"] = joined.rows
+        if joined.weights is not None:
+            found[f"{name}.weights"] = joined.weights
+    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+
+
+# Put together ---------------------------------------------------------------------------------------------------------
+
+
+def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
+    """The network; whatever does not fit raises some error or other."""
+    found, settings = about["network"], about["model"]
+    variables = tuple(_variable(node, settings is not None) for node in found["nodes"])
+    parents = _parents(found["nodes"])
+    shapes = [tuple(variables[each].size for each in (v, *above)) for v, above in enumerate(parents)]
+    columns, named, left_out = texts("columns", found["columns"]), found["named"], found["left_out"]
+    texts("what is left out", [*left_out.keys(), *left_out.values()])
+    if not isinstance(named, bool):
+        raise TypeError("columns have names or positions")
+    target = found["target"]
+    if target is not None and target not in [variable.name for variable in variables]:
+        raise ValueError("the target is none of the nodes")
+    if settings is None:
+        tables = _tables(variables, shapes, arrays)
+        return BeliefNetwork(variables, parents, Choice("mle"), None, tables, target, columns, named, left_out)
+    if settings.keys() != SETTINGS:
+        raise ValueError("the network has other settings")
+    choice, sums = checked_choice(**settings), _sums(variables, parents, shapes, arrays)
+    return BeliefNetwork(variables, parents, choice, sums, (), target, columns, named, left_out)
+
+
+def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
+    (name,) = texts("names of nodes", [node["name"]])
+    if node["family"] not in FAMILIES or node["kind"] not in get_args(Kind):
+        raise ValueError(f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
+    family, kind = family_from_dict(node), node["kind"]
+    if isinstance(family, Histogram):
+        cuts, ends = _numbers(f"the cuts of {name!r}", node["cuts"]), _numbers(f"the ends of {name!r}", node["ends"])
+        if len(ends) != 2 or kind not in ("integer", "float"):
+            raise ValueError(f"the bins of {name!r} are not those of numbers")
+        return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
+    values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
+    if isinstance(family, Bernoulli) and values != YES_OR_NO:
+        raise ValueError(f"the values of {name!r} are not False and True")
+    return Variable(name, values, family, kind)
+
+
+def _numbers(what: str, numbers: Any) -> tuple[float, ...]:
+    if not all(type(number) is float and math.isfinite(number) for number in numbers):
+        raise TypeError(f"{what} are not finite numbers")
+    if any(a > b for a, b in pairwise(numbers)):
+        raise ValueError(f"{what} are not in order")
+    return tuple(numbers)
+
+
+def _parents(nodes: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, ...], ...]:
+    """Of each node the numbers of its parents; raises where one is no node, or where there is a cycle."""
+    given = {node["name"]: texts(f"the parents of {node['name']!r}", node["parents"]) for node in nodes}
+    place = {name: v for v, name in enumerate(given)}
+    structure = checked_parents(given)
+    if not len(nodes) == len(given) == len(structure):
+        raise ValueError("two nodes have one name, or a parent is no node")
+    in_topological_order(structure)
+    return tuple(tuple(place[each] for each in above) for above in given.values())
+
+
+def _sums(
+    variables: tuple[Variable, ...],
+    parents: tuple[tuple[int, ...], ...],
+    shapes: Sequence[tuple[int, ...]],
+    arrays: Arrays,
+) -> Sums:
+    if not arrays.keys() <= {f"{name}.{what}" for name in COUNTED for what in ("rows", "weights")}:
+        raise ValueError("there are arrays that no network has")
+    rows = _bounded("network", rows_of("network", arrays, (1,)))
+    seen, cells = (
+        tuple(_parts(name, of, arrays))
+        for name, of in (("values", [(variable.size,) for variable in variables]), ("cells", shapes))
+    )
+    return Sums(variables, parents, rows, seen, cells).checked()
+
+
+def _parts(name: str, shapes: Sequence[tuple[int, ...]], arrays: Arrays) -> list[Rows]:
+    """The tables of all nodes, each in its shape."""
+    starts = [0, *accumulate(map(prod, shapes))]
+    every = _bounded(name, rows_of(name, arrays, (starts[-1],)))
+    weights = every.weights
+    flat = (Rows(every.rows[a:b], None if weights is None else weights[a:b]) for a, b in pairwise(starts))
+    return [reshaped(table, shape) for table, shape in zip(flat, shapes, strict=True)]
+
+
+def _bounded(name: str, rows: Rows) -> Rows:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (rows.value < LARGEST_TALLY).all():
+            raise ValueError(f"{name}.weights are beyond what can be counted")
+    return rows
+
+
+def _tables(variables: Sequence[Variable], shapes: Sequence[tuple[int, ...]], arrays: Arrays) -> tuple[Any, ...]:
+    starts = [0, *accumulate(map(prod, shapes))]
+    if arrays.keys() != {GIVEN}:
+        raise ValueError("there are other arrays than tables")
+    every = real(GIVEN, arrays, (starts[-1],))
+    if (every < 0).any() or (every > 1.0 + CLOSE).any():
+        raise ValueError("a share is not from 0 to 1")
+    tables = tuple(every[a:b].reshape(shape) for (a, b), shape in zip(pairwise(starts), shapes, strict=True))
+    for variable, table in zip(variables, tables, strict=True):
+        check_shares(variable.name, table)
+    return tables
