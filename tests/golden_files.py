@@ -56,21 +56,62 @@ def text() -> bb.Tally:
     return bb.count(TEXTS, target=LABELS)
 
 
+def tree() -> bb.BeliefNetwork:
+    """A network that was counted: flags, values and bins, of fractional weights."""
+    families = {name: FAMILIES[name] for name in ("flag", "threshold", "word", "whole", "bins")} | {
+        "bins": bb.Histogram(bins=4)
+    }
+    table = {name: MIXED[name] for name in (*families, "class")}
+    return bb.BeliefNetwork.tan(table, "class", how="map", alpha=1.5, level=None, features=families, weights=WEIGHTS)
+
+
+def lawn() -> bb.BeliefNetwork:
+    """A network of tables that were given."""
+    return bb.BeliefNetwork.from_tables(
+        {
+            "cloudy": {True: 0.5, False: 0.5},
+            "sprinkler": [[0.1, 0.5], [0.9, 0.5]],
+            "rain": {True: {True: 0.8, False: 0.2}, False: {True: 0.2, False: 0.8}},
+            "wet": {
+                ("on", True): {True: 0.99, False: 0.01},
+                ("on", False): {True: 0.9, False: 0.1},
+                ("off", True): {True: 0.9, False: 0.1},
+                ("off", False): {True: 0.0, False: 1.0},
+            },
+        },
+        parents={"sprinkler": ["cloudy"], "rain": ["cloudy"], "wet": ["sprinkler", "rain"]},
+        values={"sprinkler": ["on", "off"], "cloudy": [True, False]},
+    )
+
+
+MADE: dict[str, Any] = {"mixed": mixed, "text": text, "network": tree, "tables": lawn}
+ASKED = {"tables": "wet"}  # the node that is asked for, where there is no class
+
+
 def rows(name: str) -> Any:
+    if name == "tables":
+        return {"cloudy": [True, False, None], "sprinkler": ["on", None, "never"]}
     return TEXTS if name == "text" else {name: column for name, column in MIXED.items() if name != "class"}
 
 
-def posteriors(thing: bb.Model | bb.Tally, name: str) -> list[list[float]]:
+def posteriors(thing: bb.Model | bb.Tally | bb.BeliefNetwork, name: str) -> list[list[float]]:
+    if name in ASKED:
+        return thing.posterior(rows(name), of=ASKED[name]).tolist()  # type: ignore[union-attr]
     model = bb.estimate(thing) if isinstance(thing, bb.Tally) else thing
     return model.posterior(rows(name)).tolist()
+
+
+def classes(thing: Any, name: str) -> list[Any]:
+    return list(thing.values[ASKED[name]] if name in ASKED else thing.classes)
 
 
 def write() -> None:
     folder = FOLDER / f"format-{FORMAT}"
     folder.mkdir(parents=True, exist_ok=True)
-    for name, thing in {"mixed": mixed(), "text": text()}.items():
+    for name, make in MADE.items():
+        thing = make()
         bb.save(thing, folder / f"{name}.banbury")
-        found = {"rows": rows(name), "classes": list(thing.classes), "posteriors": posteriors(thing, name)}
+        found = {"rows": rows(name), "classes": classes(thing, name), "posteriors": posteriors(thing, name)}
         (folder / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -21,14 +21,22 @@ import naive_files as files
 
 FOLDER = Path(__file__).parent / "golden" / "hostile"
 UNKNOWN = 2**32 - 1
+ESTIMATED = {"how": "mean", "alpha": 1.0, "seed": 0}
 DEEP = "[" * 1500 + "]" * 1500
 
 
-def saved(thing: bb.Model | bb.Tally) -> bytes:
+def saved(thing: bb.Model | bb.Tally | bb.BeliefNetwork) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "it.banbury"
         bb.save(thing, path)
         return path.read_bytes()
+
+
+def loaded(content: bytes) -> bb.Model | bb.Tally | bb.BeliefNetwork:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "it.banbury"
+        path.write_bytes(content)
+        return bb.load(path)
 
 
 def model() -> bb.Model:
@@ -44,7 +52,41 @@ def model() -> bb.Model:
     return made.calibrated(bb.calibrate("temperature", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1]))
 
 
+def network() -> bb.BeliefNetwork:
+    """One that was counted: a flag, a category that depends on it, and a number on both; of fractional weights."""
+    table = {"f": [True, False, True, False], "w": list("abba"), "x": [1.0, 2.0, 4.0, 8.0]}
+    return bb.BeliefNetwork.count(table, {"w": ["f"], "x": ["f", "w"]}, weights=[0.5, 1.0, 1.0, 2.0])
+
+
+def tables() -> bb.BeliefNetwork:
+    """One whose tables were given."""
+    return bb.BeliefNetwork.from_tables(
+        {"a": {0: 0.5, 1: 0.5}, "b": {0: {"s": 1, "t": 0}, 1: {"s": 0.5, "t": 0.5}}}, {"b": ["a"]}
+    )
+
+
 Change = Callable[[bytes], bytes]
+
+
+def to(thing: Callable[[], Any], change: Change) -> Change:
+    """An attack on the file of something else."""
+    return lambda _: change(saved(thing()))
+
+
+def nodes(**changes: Any) -> Change:
+    """Other things said of all nodes together."""
+    return text(lambda about: about | {"network": about["network"] | changes})
+
+
+def node(number: int, drop: str | None = None, **changes: Any) -> Change:
+    """Another description of a node."""
+
+    def change(about: dict[str, Any]) -> dict[str, Any]:
+        every = [n | (changes if i == number else {}) for i, n in enumerate(about["network"]["nodes"])]
+        every = [{k: v for k, v in n.items() if k != drop} if i == number else n for i, n in enumerate(every)]
+        return about | {"network": about["network"] | {"nodes": every}}
+
+    return text(change)
 
 
 def text(change: Callable[[Any], Any]) -> Change:
@@ -318,6 +360,75 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "calibration-of-temperature-0": ("BadFile", cell("calibration.temperature", 0, 0.0)),
     "calibration-of-another-size": ("BadFile", array("calibration.temperature", lambda old: np.repeat(old, 3))),
     "calibration-missing": ("BadFile", array("calibration.temperature", lambda _: None)),
+    "network-without-nodes": ("BadFile", to(network, nodes(nodes=[]))),
+    "network-of-a-list": ("BadFile", to(network, text(lambda about: about | {"network": [1]}))),
+    "network-without-settings": ("BadFile", to(network, text(lambda about: about | {"model": {"how": "mean"}}))),
+    "network-of-tables-that-are-sums": ("BadFile", to(network, text(lambda about: about | {"model": None}))),
+    "network-of-sums-that-are-tables": ("BadFile", to(tables, text(lambda about: about | {"model": ESTIMATED}))),
+    "network-how-unknown": ("BadFile", to(network, settings(how="magic"))),
+    "network-alpha-not-a-number": ("BadFile", to(network, settings(alpha=float("nan")))),
+    "network-seed-negative": ("BadFile", to(network, settings(seed=-1))),
+    "network-with-a-class-prior": ("BadFile", to(network, settings(class_prior=None))),
+    "network-of-an-unknown-target": ("BadFile", to(network, nodes(target="y"))),
+    "network-target-of-a-list": ("BadFile", to(network, nodes(target=["f"]))),
+    "network-columns-of-numbers": ("BadFile", to(network, nodes(columns=[1, 2, 3]))),
+    "network-named-perhaps": ("BadFile", to(network, nodes(named="yes"))),
+    "network-left-out-of-a-list": ("BadFile", to(network, nodes(left_out=["z"]))),
+    "node-twice": ("BadFile", to(network, node(1, name="f"))),
+    "node-without-name": ("BadFile", to(network, node(1, name=None))),
+    "node-its-own-parent": ("BadFile", to(network, node(0, parents=["f"]))),
+    "node-parents-in-a-cycle": ("BadFile", to(network, node(0, parents=["x"]))),
+    "node-parent-unknown": ("BadFile", to(network, node(1, parents=["z"]))),
+    "node-parent-twice": ("BadFile", to(network, node(2, parents=["f", "f"]))),
+    "node-parent-a-number": ("BadFile", to(network, node(1, parents=[0]))),
+    "node-parents-of-a-text": ("BadFile", to(network, node(1, parents="f"))),
+    "node-parents-of-another-size": ("BadFile", to(network, node(1, parents=[]))),
+    "node-of-very-many-parents": ("BadFile", to(network, node(1, parents=["f"] * 100))),
+    "node-family-unknown": ("BadFile", to(network, node(1, family="os.system"))),
+    "node-family-of-words": ("BadFile", to(network, node(1, family="text", settings={"vocabulary": "/etc/passwd"}))),
+    "node-family-of-moments": ("BadFile", to(network, node(1, family="gaussian"))),
+    "node-family-of-bins-without-cuts": ("BadFile", to(network, node(1, family="histogram", kind="float"))),
+    "node-family-of-flags-with-texts": ("BadFile", to(network, node(1, family="bernoulli"))),
+    "node-of-an-unknown-kind": ("BadFile", to(network, node(1, kind="code"))),
+    "node-of-bins-of-texts": ("BadFile", to(network, node(2, kind="string"))),
+    "node-setting-unknown": ("BadFile", to(network, node(1, settings={"colour": 1}))),
+    "node-setting-out-of-range": ("BadFile", to(network, node(1, settings={"alpha": -1}))),
+    "node-values-too-many": ("BadFile", to(network, node(1, values=[f"{k:05}" for k in range(100)]))),
+    "node-values-too-few": ("BadFile", to(network, node(1, values=["a"]))),
+    "node-values-missing": ("BadFile", to(network, node(1, drop="values"))),
+    "node-value-twice": ("BadFile", to(network, node(1, values=["a", "a"]))),
+    "node-value-of-a-list": ("BadFile", to(network, node(1, values=["a", ["b"]]))),
+    "node-value-not-a-number": ("BadFile", to(network, node(1, values=[1.0, float("nan")]))),
+    "node-values-not-in-order": ("BadFile", to(network, node(1, values=["b", "a"]))),
+    "node-cuts-not-in-order": ("BadFile", to(network, node(2, cuts=[6.0, 3.0, 1.5]))),
+    "node-cuts-not-numbers": ("BadFile", to(network, node(2, cuts=[1.5, float("nan"), 6.0]))),
+    "node-cuts-infinite": ("BadFile", to(network, node(2, cuts=[1.5, 3.0, float("inf")]))),
+    "node-cuts-of-texts": ("BadFile", to(network, node(2, cuts=["1", "2", "3"]))),
+    "node-cuts-too-many": ("BadFile", to(network, node(2, cuts=[float(k) for k in range(100)]))),
+    "node-ends-of-three": ("BadFile", to(network, node(2, ends=[1.0, 2.0, 3.0]))),
+    "node-ends-backwards": ("BadFile", to(network, node(2, ends=[8.0, 1.0]))),
+    "network-rows-missing": ("BadFile", to(network, array("network.rows", lambda _: None))),
+    "network-rows-negative": ("BadFile", to(network, cell("network.rows", 0, -1))),
+    "network-rows-fewer-than-values": ("BadFile", to(network, cell("network.weights", (0, 0), 0.5))),
+    "network-values-fewer-than-cells": ("BadFile", to(network, cell("values.weights", (0, 0), 0.5))),
+    "network-values-of-another-shape": ("BadFile", to(network, array("values.rows", lambda rows: rows.reshape(1, -1)))),
+    "network-cells-negative": ("BadFile", to(network, cell("cells.rows", 3, -1))),
+    "network-cells-too-few": ("BadFile", to(network, array("cells.rows", lambda rows: rows[:-1]))),
+    "network-cells-of-floats": ("BadFile", to(network, array("cells.rows", lambda rows: rows.astype(float)))),
+    "network-weights-not-numbers": ("BadFile", to(network, cell("cells.weights", (0, 0), np.nan))),
+    "network-weights-infinite": ("BadFile", to(network, cell("cells.weights", (0, 1), np.inf))),
+    "network-weights-negative": ("BadFile", to(network, cell("cells.weights", (0, 0), -1.0))),
+    "network-weights-negative-in-their-sum": ("BadFile", to(network, cell("cells.weights", (0, 1), -99.0))),
+    "network-weights-too-large": ("BadFile", to(network, cell("network.weights", (0, 0), 1e308))),
+    "network-weights-too-large-in-their-sum": ("BadFile", to(network, array("network.weights", lambda w: w + 1.7e308))),
+    "network-with-an-unknown-array": ("BadFile", to(network, more("code", np.zeros(1)))),
+    "tables-missing": ("BadFile", to(tables, array("tables", lambda _: None))),
+    "tables-too-short": ("BadFile", to(tables, array("tables", lambda shares: shares[:-1]))),
+    "tables-not-numbers": ("BadFile", to(tables, cell("tables", 0, np.nan))),
+    "tables-negative": ("BadFile", to(tables, cell("tables", slice(0, 2), [-0.5, 1.5]))),
+    "tables-huge": ("BadFile", to(tables, cell("tables", slice(0, 2), [1e308, 1e308]))),
+    "tables-that-do-not-sum-to-1": ("BadFile", to(tables, cell("tables", 0, 0.75))),
+    "tables-with-an-unknown-array": ("BadFile", to(tables, more("code", np.zeros(1)))),
 }  # fmt: skip
 
 

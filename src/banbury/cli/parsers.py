@@ -454,7 +454,7 @@ VERBS = (
     Verb(
         "show",
         LOOK,
-        "Print what a file holds: schema, tally, model.",
+        "Print what a file holds: schema, tally, model, network.",
         "FILE [--informative N]",
         ["banbury show adult.banbury --informative 5"],
         _show,

@@ -181,7 +181,7 @@ class Sums:
                 value = None if each is None else each.values[cell[0]]
                 raise errors.negative_rows(rows.value[tuple(cell)], None if each is None else each.name, value)
         for variable, seen, cells in zip(self.variables, self.seen, self.cells, strict=True):
-            with_parents = cells.value.reshape(variable.size, -1).sum(axis=1)
+            with_parents = cells.value.sum(axis=tuple(range(1, cells.rows.ndim)))
             for (k,) in np.argwhere(with_parents > _most(seen)):
                 raise errors.negative_rows(seen.value[k] - with_parents[k], variable.name, variable.values[k])
             if seen.value.sum() > _most(self.rows)[0]:

@@ -56,7 +56,7 @@ def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> 
             why = f"has the shape {array.shape}, and (values, values of each parent) is {shape}"
             raise errors.bad_table(variable.name, why)
     check_shares(variable.name, array)
-    return np.asarray(array / array.sum(axis=0))
+    return np.ascontiguousarray(array / array.sum(axis=0))  # sums are taken in one order, however it was laid out
 
 
 def check_shares(name: str, table: Real) -> None:

@@ -28,6 +28,7 @@ Places = NDArray[np.int32]
 
 MISSING, UNSEEN = -1, -2  # in place of a value's number
 CATEGORICAL = Categorical()
+LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
 BINS = 10  # that numbers are cut into, where nothing else is said
 
 
@@ -149,8 +150,9 @@ class Variable:
         lowest, highest = min([self.ends[0], *self.cuts[:1]]), max([self.ends[1], *self.cuts[-1:]])
         edges = np.array([lowest, *self.cuts, highest])
         low, high = edges[places], edges[places + 1]
-        if self.kind != "integer":
-            return np.asarray(low + (high - low) * rng.random(len(places)))
+        if self.kind != "integer" or np.abs(edges).max() >= LARGEST_INTEGER:
+            half = (high / 2.0 - low / 2.0) * rng.random(len(places))  # the whole width may be beyond all numbers
+            return np.asarray(low + half + half)
         first, last = np.ceil(low).astype(np.int64), np.ceil(high).astype(np.int64)
         last += (places == len(self.cuts)) & (high == last)  # the highest itself is in the last bin
         return np.asarray(rng.integers(first, np.maximum(last, first + 1)))
