@@ -654,6 +654,69 @@ def test_show_a_tally_and_a_model(here, capsys):
     assert str(bb.load("play.banbury")) in shown and str(bb.load("tally.banbury")) in shown
 
 
+def test_show_a_network(here, capsys):
+    network = bb.BeliefNetwork.tan("weather.csv", target="play", level=None)
+    bb.save(network, "tree.banbury")
+    found = said(capsys, "show", "tree.banbury")
+    assert (found["kind"], found["rows"], found["target"], found["how"]) == ("network", 14, "play", "mean")
+    assert {node["name"]: tuple(node["parents"]) for node in found["nodes"]} == network.parents
+    assert {node["name"]: tuple(node["values"]) for node in found["nodes"]} == network.values
+    assert main(["show", "tree.banbury", "--table"]) == 0
+    assert capsys.readouterr().out == f"{network}\ntarget: play\n"
+    rows = lines_of(capsys, "show", "tree.banbury", "--csv")
+    assert rows[:3] == ["name,parents,kind,values", "play,,string,2", "outlook,play,string,3"]
+    lawn = bb.BeliefNetwork.from_tables({"rain": {True: 0.2, False: 0.8}})
+    bb.save(lawn, "lawn.banbury")
+    found = said(capsys, "show", "lawn.banbury")
+    assert found["rows"] is None and found["target"] is None and "how" not in found
+    assert main(["show", "lawn.banbury", "--table"]) == 0
+    assert capsys.readouterr().out == f"{lawn}\n"
+
+
+def test_predict_by_a_network(here, capsys, monkeypatch):
+    network = bb.BeliefNetwork.tan("weather.csv", target="play", level=None)
+    bb.save(network, "tree.banbury")
+    rows = [json.loads(line) for line in lines_of(capsys, "predict", "tree.banbury", "weather.csv", "--posteriors")]
+    assert [row["class"] for row in rows] == network.predict("weather.csv").tolist()
+    assert [list(row["posteriors"].values()) for row in rows] == network.posterior("weather.csv").tolist()
+    assert [row["row"] for row in rows] == list(range(1, 15))
+    rows = lines_of(capsys, "predict", "tree.banbury", "weather.csv", "--csv", "--unsure", "0.9")
+    assert rows[0] == "row,class,probability"
+    assert (
+        sum(line.split(",")[1] == "" for line in rows[1:]) == (network.posterior("weather.csv").max(axis=1) < 0.9).sum()
+    )
+    rows = [
+        json.loads(line) for line in lines_of(capsys, "predict", "tree.banbury", "weather.csv", "--costs", "no:yes=100")
+    ]
+    assert {row["class"] for row in rows} == {"no"}
+    assert main(["predict", "tree.banbury", "weather.csv", "--table"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 15
+    stdin(monkeypatch, b"outlook,wind\nsunny,\n")
+    (line,) = lines_of(capsys, "predict", "tree.banbury", "-", "--json")
+    expected = network.posterior({"outlook": ["sunny"], "wind": [None]}).max()
+    assert json.loads(line)["probability"] == expected
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["explain", "tree.banbury", "weather.csv"],
+        ["evaluate", "tree.banbury", "weather.csv"],
+        ["show", "tree.banbury", "--informative", "2"],
+        ["report", "tree.banbury", "weather.csv", "-o", "page.html"],
+        ["estimate", "tree.banbury", "-o", "new.banbury"],
+        ["subtract", "tally.banbury", "tree.banbury", "-o", "new.banbury"],
+        ["count", "weather.csv", "--like", "tree.banbury", "-o", "new.banbury"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_a_network_is_not_for_is_said(arguments, here, capsys):
+    bb.save(bb.BeliefNetwork.tan("weather.csv", target="play"), "tree.banbury")
+    code, message = refused(capsys, *arguments)
+    assert code == 1 and "tree.banbury holds a belief network" in message and "bb.load('tree.banbury')" in message
+    assert not Path("new.banbury").exists() and not Path("page.html").exists()
+
+
 def test_show_what_tells_classes_apart(here, capsys):
     found = said(capsys, "show", "play.banbury", "--informative", "2")
     assert found == json.loads(json.dumps(bb.load("play.banbury").informative(2).to_dict()))

@@ -120,6 +120,10 @@ def raised(problem: Exception) -> None:
     raise problem
 
 
+def tree() -> bb.BeliefNetwork:
+    return bb.BeliefNetwork.tan(TWO_WORDS, target="y")
+
+
 TWO_WORDS = {"x": ["u", "v", "u"], "z": ["s", "t", "t"], "y": ["a", "b", "b"]}
 
 
@@ -620,6 +624,24 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda d: banbury("predict", kept(counted(), d), file(d, "x,y\n1,a\n")),
         errors.BadFile,
         ["kept.banbury holds a tally", "banbury estimate"],
+    ),
+    (
+        "only_a_network",
+        lambda d: banbury("explain", kept(tree(), d), file(d, "x,z\nu,s\n")),
+        errors.BadFile,
+        ["kept.banbury holds a belief network", "banbury predict", "bb.load('", "kept.banbury')"],
+    ),
+    (
+        "only_a_network",
+        lambda d: banbury("merge", kept(tree(), d), kept(tree(), d), "-o", d / "both.banbury"),
+        errors.BadFile,
+        ["kept.banbury holds a belief network", "a model or a tally is wanted"],
+    ),
+    (
+        "network_without_target",
+        lambda d: banbury("predict", kept(bb.BeliefNetwork.count(TWO_WORDS, {"z": ["x"]}), d), file(d, "x\nu\n")),
+        errors.BadFile,
+        ["without a target", "no class to predict", "predict(rows, of='z')", "Nodes: x, z"],
     ),
     (
         "target_needed",

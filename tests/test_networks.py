@@ -777,3 +777,30 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
     assert network.nodes == ("y", "a")
     assert network.left_out == {"words": "texts, which have no table", "same": "one value only"}
     assert "left out: words" in repr(network)
+
+
+# Streams -------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_answered_batch_by_batch(tmp_path):
+    network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play")
+    days = bb.datasets.play_tennis()
+    batches = [{name: column[a:b] for name, column in days.items()} for a, b in ((0, 5), (5, 14))]
+    found = list(network.stream(iter(batches)))
+    assert [(batch.first_row, batch.n_rows) for batch, _ in found] == [(0, 5), (5, 9)]
+    np.testing.assert_array_equal(np.concatenate([shares for _, shares in found]), network.posterior(days))
+    (of_wind,) = [shares for _, shares in network.stream(days, of="wind")]
+    np.testing.assert_array_equal(of_wind, network.posterior(days, of="wind"))
+    assert network.classes == network.values["play"]
+
+
+def test_a_column_that_widens_and_is_no_node_is_read_again(tmp_path):
+    """It begins as numbers and goes on as words; each row is answered once."""
+    network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play")
+    n = 650_000
+    path = tmp_path / "wide.csv"
+    path.write_text("outlook,note\n" + "sunny,1\n" * n + "rain,word\n" * 2)
+    found = network.posterior(path)
+    assert found.shape == (n + 2, 2)
+    expected = network.posterior({"outlook": ["sunny", "rain"]})
+    np.testing.assert_array_equal(found[[0, n - 1, n, n + 1]], expected[[0, 0, 1, 1]])

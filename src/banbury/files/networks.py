@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from banbury import errors
 from banbury.distributions import Bernoulli, Histogram
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Choice, Kind
@@ -141,7 +142,10 @@ def _sums(
         tuple(_parts(name, of, arrays))
         for name, of in (("values", [(variable.size,) for variable in variables]), ("cells", shapes))
     )
-    return Sums(variables, parents, rows, seen, cells).checked()
+    try:
+        return Sums(variables, parents, rows, seen, cells).checked()
+    except errors.NegativeCount:
+        raise ValueError("a value has fewer rows than none, or more than there are") from None
 
 
 def _parts(name: str, shapes: Sequence[tuple[int, ...]], arrays: Arrays) -> list[Rows]:
