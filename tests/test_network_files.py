@@ -448,6 +448,12 @@ def test_rows_that_were_never_counted_are_not_forgotten() -> None:
         network - alone
 
 
+def test_a_prior_next_to_nothing_underflows_nowhere() -> None:
+    for unseen in ({"door": ["never"]}, {"floor": [77]}):
+        shares = rooms(alpha=5e-324).posterior(unseen, of="celsius")
+        assert np.isfinite(shares).all() and shares.sum() == pytest.approx(1.0)
+
+
 STRANGE: list[Any] = [
     *(None, True, False, 0, 1, -1, 2**63, 10**30, 0.5, -0.5, 1e308, -1e308, 5e-324, float("inf"), float("nan")),
     *("", "a", "door", "text", "histogram", "categorical", "bernoulli", "integer", "string", "\0", [], [[]], {}, [0]),

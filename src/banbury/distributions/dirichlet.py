@@ -50,7 +50,7 @@ def unseen(cells: Real, offsets: Int, alpha: Real, how: How) -> Real:
     rows = per_feature(cells, offsets) + (strength * size)[:, None]
     skip = (strength == 0)[:, None] | (size == 0)[:, None] | (rows <= 0)
     share = np.broadcast_to(strength[:, None], rows.shape) / np.where(skip, 1.0, rows)
-    return np.where(skip, 0.0, np.log(np.where(skip, 1.0, share)))
+    return np.where(skip, 0.0, np.log(np.where(skip, 1.0, np.maximum(share, np.finfo(float).tiny))))
 
 
 def per_feature(cells: Real, offsets: Int) -> Real:

@@ -30,7 +30,7 @@ class TANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ``missing`` and ``threads`` those of ``bb.count``.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), and ``network_``, the belief
-    network, which answers more than the class.
+    network, which answers more than the class, and which ``bb.save`` keeps.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_wine
