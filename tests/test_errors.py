@@ -508,6 +508,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         TypeError,
         ["complex128", "float64"],
     ),
+    (
+        "empty_table",
+        lambda _: bb.Density().fit(np.zeros((3, 0))),
+        errors.EmptyData,
+        ["Found array with 0 feature(s) (shape=(3, 0))"],
+    ),
     ("cannot_convert", lambda _: bb.from_sklearn(7), TypeError, ["this int", "CountVectorizer"]),
     (
         "impossible_condition",

@@ -283,7 +283,8 @@ def test_a_mixture_of_words_and_numbers() -> None:
     clusters = found.predict(table)
     assert max(np.mean(clusters == kinds), np.mean(clusters != kinds)) > 0.97
     drawn = found.sample(500, seed=1)
-    assert set(drawn) == {"colour", "n", "class"} and len(drawn["n"]) == 500
+    assert set(drawn) == {"colour", "n"} and len(drawn["n"]) == 500
+    assert set(found.model_.sample(500, seed=1)["class"].tolist()) == {0, 1}
 
 
 def test_texts_are_clustered() -> None:

@@ -1,31 +1,110 @@
-"""Density: the model with one class. How probable rows are, marginal and conditional probabilities, independence."""
+"""Density: the model with one class. How probable rows are, marginal and conditional probabilities, independence.
+
+A mixture has several classes, which nobody has named: ``AsDensity`` is what both can say of rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.distributions import Joint
 from banbury.distributions.categorical import Tables, values_of
+from banbury.distributions.family import Parameters
 from banbury.distributions.joint import JointTables, combinations
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, is_texts, read
 from banbury.readers.batches import Source
-from banbury.schema import Features, Schema
+from banbury.schema import Features
 from banbury.tally import Tally, count
 
 Real = NDArray[np.float64]
 ALL = "all"  # the one class
 
 
-class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class AsDensity(DensityMixin):  # type: ignore[misc]
+    """A fitted model as a density: how probable rows are, whatever their class, and what follows from that."""
+
+    model_: Model
+
+    def score_samples(self, X: Any) -> Real:
+        """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
+        model = self._model()
+        fitting = (model._fitting(batch, {"extra"}) for batch in self._batches(X))
+        return np.concatenate([log_sum(_log_joint(model, batch, parameters)) for batch, parameters in fitting])
+
+    def anomaly_scores(self, X: Any) -> Real:
+        """−log P(row): the higher, the more unusual a row is."""
+        return -self.score_samples(X)
+
+    def sample(self, n_samples: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """Rows drawn from the distribution, as a mapping of columns; ``model_.sample`` has the class of each too."""
+        model = self._model()
+        drawn = model.sample(n_samples, seed)
+        return {name: drawn[name] for feature in model.schema.features for name in feature.inputs}
+
+    def log_probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density."""
+        given = given or {}
+        if not query:
+            raise errors.bad_setting("query", query, "a value for one column at least")
+        if twice := [name for name in query if name in given]:
+            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
+        both, alone = self._log({**query, **given}), self._log(given) if given else 0.0
+        if alone == -np.inf:
+            raise errors.impossible_condition(given)
+        return both - alone
+
+    def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """P(query | given), or a density.
+
+        >>> import banbury as bb
+        >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
+        >>> density.probability({"rain": True})
+        0.75
+        """
+        return float(np.exp(self.log_probability(query, given)))
+
+    def _marginal(self, columns: Mapping[str, Any]) -> Real:
+        """log P(class) + log P(row | class) of rows that have these columns only, rows × classes: the others may be anything.
+
+        A feature none of whose columns is given is left out; the other columns of a block are missing, and so summed out.
+        """
+        model = self._model()
+        known = [name for feature in model.schema.features for name in feature.inputs]
+        for name in columns:
+            if name not in known:
+                raise errors.unknown_column(name, known)
+        parameters, inputs = [], list[str]()
+        for group in model.parameters:
+            index = [f for f, feature in enumerate(group.features) if not columns.keys().isdisjoint(feature.inputs)]
+            if index:
+                parameters.append(group.select(index))
+                inputs += [name for f in index for name in group.features[f].inputs]
+        n_rows = len(next(iter(columns.values())))
+        [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds())
+        return _log_joint(model, batch, parameters)
+
+    def _log(self, row: Mapping[str, Any]) -> float:
+        """log P of some columns' values."""
+        return float(log_sum(self._marginal({name: [value] for name, value in row.items()}))[0])
+
+    def _batches(self, X: Any) -> Iterable[Batch]:
+        return self._model()._read(X, {})
+
+    def _model(self) -> Model:
+        check_is_fitted(self)
+        return self.model_
+
+
+class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
     """The distribution of rows without a target, as scikit-learn's density estimators are used.
 
     ``features`` chooses families as anywhere: "auto" (columns independent, each by its type), one family for all columns, a
@@ -68,71 +147,9 @@ class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array(tally.schema.columns, dtype=object)
         return self
 
-    def score_samples(self, X: Any) -> Real:
-        """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        model = self._model()
-        return np.concatenate([self._scores(model, batch) for batch in model._read(X, {})])
-
-    def _scores(self, model: Model, batch: Batch) -> Real:
-        """log P of each row; without smoothing a value that was never seen is impossible, and no gap in what is known."""
-        batch, parameters = model._fitting(batch, {"extra"})
-        scores = model._kernel(batch, parameters, "log_joint")[0][:, 0]
-        if model.choice.how in ("mle", "map"):
-            for group in parameters:
-                if isinstance(group, (Tables, JointTables)):
-                    scores = np.where(_new_values(group, batch), -np.inf, scores)
-        return scores
-
     def score(self, X: Any, y: Any = None) -> float:
         """The log-likelihood of all rows together."""
         return float(self.score_samples(X).sum())
-
-    def anomaly_scores(self, X: Any) -> Real:
-        """−log P(row): the higher, the more unusual a row is."""
-        return -self.score_samples(X)
-
-    def sample(self, n_samples: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """Rows drawn from the distribution, as a mapping of columns."""
-        drawn = self._model().sample(n_samples, seed)
-        return {name: column for name, column in drawn.items() if name in self.tally_.schema.columns}
-
-    def log_probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density."""
-        model, given = self._model(), given or {}
-        if not query:
-            raise errors.bad_setting("query", query, "a value for one column at least")
-        for name in (*query, *given):
-            self._check_column(model.schema, name)
-        if twice := [name for name in query if name in given]:
-            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
-        both, alone = self._log(model, {**query, **given}), self._log(model, given) if given else 0.0
-        if alone == -np.inf:
-            raise errors.impossible_condition(given)
-        return both - alone
-
-    def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(query | given), or a density.
-
-        >>> import banbury as bb
-        >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
-        >>> density.probability({"rain": True})
-        0.75
-        """
-        return float(np.exp(self.log_probability(query, given)))
-
-    def _check_column(self, schema: Schema, name: str) -> None:
-        if not any(name in feature.inputs for feature in schema.features):
-            raise errors.unknown_column(name, [n for feature in schema.features for n in feature.inputs])
-
-    def _log(self, model: Model, row: Mapping[str, Any]) -> float:
-        """log P of some columns' values: the others are missing, and so summed out."""
-        names = [name for feature in model.schema.features for name in feature.inputs]
-        batch = model._one_row({name: row.get(name) for name in names})
-        return float(self._scores(model, batch)[0])
-
-    def _model(self) -> Model:
-        check_is_fitted(self)
-        return self.model_
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
@@ -144,6 +161,16 @@ class Density(DensityMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
+    """log P(class) + log P(row | class); without smoothing a value never seen is impossible, and no gap in what is known."""
+    found: Real = model._kernel(batch, parameters, "log_joint")[0]
+    if model.choice.how in ("mle", "map"):
+        for group in parameters:
+            if isinstance(group, (Tables, JointTables)):
+                found[_new_values(group, batch)] = -np.inf
+    return found
 
 
 def _new_values(group: Tables | JointTables, batch: Batch) -> NDArray[np.bool_]:
@@ -172,6 +199,8 @@ def counted(
     for batch in source:
         if not batch.n_rows:
             continue
+        if not batch.names:
+            raise errors.empty_table(batch.n_rows, 0)
         own = None if weights is None else np.asarray(weights)[seen : seen + batch.n_rows]
         part = _one_class(batch, tally, features, own, missing, threads)
         tally = part if tally is None else tally + part
@@ -180,6 +209,8 @@ def counted(
         raise errors.empty_data(source.name)
     if weights is not None and len(np.asarray(weights)) != seen:
         raise errors.length_mismatch("weights", len(np.asarray(weights)), seen)
+    if not tally.classes:
+        raise errors.empty_data(source.name, "every row has a weight of zero")
     return tally
 
 
@@ -239,7 +270,7 @@ class Compared:
 
 def compare_densities(
     data: Any,
-    features: Mapping[str, Features],
+    densities: Mapping[str, Features | AsDensity],
     *,
     held_out: Any = 0.5,
     how: str = "mean",
@@ -248,8 +279,9 @@ def compare_densities(
 ) -> Compared:
     """Several densities of the same rows in one table: those that follow the rows learned from too closely fail on others.
 
-    ``features`` names what is compared, each as ``bb.Density`` takes it. ``held_out`` is the share of rows that is held out, at
-    random by ``seed``, or the numbers of these rows.
+    ``densities`` names what is compared: features as ``bb.Density`` takes them, estimated by ``how`` and ``alpha``; or a
+    ``bb.Density`` or ``bb.Mixture`` with settings of its own, of which a copy is fitted. ``held_out`` is the share of rows that
+    is held out, at random by ``seed``, or the numbers of these rows.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -263,15 +295,20 @@ def compare_densities(
     train = np.setdiff1d(np.arange(n), test)
     if not len(test) or not len(train):
         raise errors.bad_setting("held_out", held_out, f"some of the {n:,} rows, and not all")
+    if not isinstance(densities, Mapping) or not densities:
+        raise errors.bad_setting(
+            "densities", densities, "a mapping from name to features, or to a bb.Density or bb.Mixture"
+        )
     found = []
-    for given in features.values():
-        density = Density(features=given, how=how, alpha=alpha, seed=seed).fit(batch.take(train))
+    for given in densities.values():
+        density: Any = clone(given) if isinstance(given, AsDensity) else Density(given, how, alpha, seed=seed)
+        density.fit(batch.take(train))
         scores = [density.score_samples(batch.take(rows)) for rows in (train, test)]
         found.append(
             (density.tally_.n_parameters(), *(float(s.mean()) for s in scores), int(np.isneginf(scores[1]).sum()))
         )
     parameters, learned, others, impossible = zip(*found, strict=True)
-    return Compared(tuple(features), parameters, np.array(learned), np.array(others), impossible, n, len(test))
+    return Compared(tuple(densities), parameters, np.array(learned), np.array(others), impossible, n, len(test))
 
 
 def _whole(data: Any) -> list[Batch]:

@@ -191,6 +191,12 @@ def empty_data(source: str | None = None, why: str = "it has no rows") -> EmptyD
     return EmptyData(f"nothing to count{where(source)}: {why}.")
 
 
+def empty_table(n_rows: int, n_columns: int) -> EmptyData:
+    """Worded as scikit-learn words it."""
+    what, shape = "feature" if n_rows else "sample", (n_rows, n_columns)
+    return EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+
+
 def no_docstrings(modules: Sequence[str]) -> EmptyData:
     return EmptyData(
         f"no docstrings in {listed(modules)}: this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. "

@@ -585,6 +585,13 @@ def score_each(
         raise _named(bad, models[0].parameters, batch) from None
 
 
+def log_sum(log_joint: Real) -> Real:
+    """log P(row) of each row, whatever its class: the logarithm of the sum over classes; −inf where every class rules it out."""
+    highest = log_joint.max(axis=1)
+    safe = np.where(np.isfinite(highest), highest, 0.0)
+    return np.asarray(safe + log(np.exp(log_joint - safe[:, None]).sum(axis=1)))
+
+
 def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) -> errors.BadValue:
     """A value that cannot be scored, in a user's words. A block counts as one feature, but its columns are numbered on."""
     _, at, row, value = bad.args

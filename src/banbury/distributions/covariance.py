@@ -203,6 +203,15 @@ class Ellipses:
             return np.asarray(self._constant - 0.5 * square)
         return np.asarray(self._constant - (self.nu + z.shape[1]) / 2.0 * np.log1p(square / self.nu))
 
+    def log_prior(self, prior: Prior, rows: float, tied: bool) -> float:
+        """What the prior, worth so many rows of the covariance, adds to the log-likelihood, but for a constant."""
+        apart = np.einsum("cij,cj->ci", self._whiten, self.mean - prior.mean)
+        spread = np.einsum("cij,jk,cik->c", self._whiten, prior.nu * prior.scale, self._whiten)
+        of_covariances = spread - 2.0 * rows * _log_volume(self._whiten)
+        if tied:
+            of_covariances = of_covariances[:1]
+        return -0.5 * (prior.kappa * float(np.square(apart).sum()) + float(of_covariances.sum()))
+
     def of(self, columns: NDArray[np.int64]) -> Ellipses:
         """The marginal distribution of some of the columns."""
         (feature,) = self.features

@@ -199,9 +199,13 @@ class Gaussian(Family):
                 variance = np.minimum(prior.variance / unit / unit, LARGEST)
         return centre, variance
 
-    def log_prior(self, parameters: Normals, sums: Moments, choice: Choice) -> float:
+    def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
         if self.prior is None or choice.how == "mle":
             return 0.0
+        if isinstance(parameters, Ellipses):
+            prior, d = self._block_prior(parameters.features[0], sums), len(parameters.names)
+            rows = prior.nu + 2.0 * d + 1.0 if choice.how == "map" else prior.nu - 2.0
+            return parameters.log_prior(prior, rows, self.covariance == "tied")
         centre, variance = self._centre(self.prior, parameters.features, sums)
         precision = parameters.precision  # 1 / (2 · variance)
         rows = self.prior.nu + 3.0 if choice.how == "map" else self.prior.nu - 2.0

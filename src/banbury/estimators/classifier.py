@@ -459,9 +459,7 @@ def _batch(X: Any) -> Batch:
         raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
     batch = batches[0]
     if batch.n_rows == 0 or not batch.names:
-        shape = batch.n_rows, len(batch.names)
-        what = "feature" if batch.n_rows else "sample"
-        raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+        raise errors.empty_table(batch.n_rows, len(batch.names))
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
     return batch

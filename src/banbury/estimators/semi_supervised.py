@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, DensityMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from banbury import errors
+from banbury.density import AsDensity
 from banbury.distributions.family import check_positive
 from banbury.estimators.classifier import _as_array, _batch, _labels, _sample_weight
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import Model, check_seed
+from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
 from banbury.semi_supervised import HOWS, Climb, Observed, Task, labelled_starts, seeded_start, with_starts
@@ -199,10 +200,11 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         return model.log_posterior(self._rows(X))
 
 
-class Mixture(DensityMixin, _Learner):  # type: ignore[misc]
+class Mixture(AsDensity, _Learner):
     """A mixture of as many components as are asked for, each with a family for every column: clusters and densities.
 
-    It is naive Bayes whose classes nobody has named, learned by expectation maximisation. ``n_components``: a number, or several,
+    It is naive Bayes whose classes nobody has named, learned by expectation maximisation; and a density, which is asked for
+    probabilities, anomalies and samples as ``bb.Density`` is. ``n_components``: a number, or several,
     of which the best is kept by ``choose_by``: "bic", the Bayesian information criterion, or "held_out", the likelihood of rows
     held out in five folds. ``starts``: every one takes other rows for the cores of its components, by ``seed``, and the likeliest
     is kept. All else is as in ``bb.SemiSupervisedClassifier``.
@@ -278,11 +280,6 @@ class Mixture(DensityMixin, _Learner):  # type: ignore[misc]
         """The number of each row's most probable component."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
-    def score_samples(self, X: Any) -> Real:
-        """log P(row) of each row."""
-        model = self._fitted()
-        return _log_sum(model.log_joint(self._rows(X)))
-
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of log P(row)."""
         return float(self.score_samples(X).mean())
@@ -292,9 +289,9 @@ class Mixture(DensityMixin, _Learner):  # type: ignore[misc]
         found = self.score_samples(X)
         return _bic(self.model_, float(found.sum()), np.ones(len(found)))
 
-    def sample(self, n: int, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """``n`` rows drawn from the mixture, as a mapping of columns; "class" is the component."""
-        return self._fitted().sample(n, seed)
+    def _batches(self, X: Any) -> list[Batch]:
+        self._fitted()
+        return [self._rows(X)]
 
     def _sizes(self, n_rows: int) -> list[int]:
         given = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
@@ -324,7 +321,7 @@ class Mixture(DensityMixin, _Learner):  # type: ignore[misc]
             if np.count_nonzero(weights[rest] > 0) < n:
                 raise errors.bad_setting("n_components", n, "fewer than the rows that are left when some are held out")
             model = self._climbed(observed, weights[rest], n).model
-            total += float(weights[held] @ _log_sum(model.log_joint(batch.take(held))))
+            total += float(weights[held] @ log_sum(model.log_joint(batch.take(held))))
         return total / float(weights.sum())
 
 
@@ -367,13 +364,6 @@ def _dtype(given: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
     return (
         given.dtype if given.dtype.kind != "O" else np.array(classes).dtype if len({*map(type, classes)}) == 1 else None
     )
-
-
-def _log_sum(log_joint: Real) -> Real:
-    highest = log_joint.max(axis=1)
-    safe = np.where(np.isfinite(highest), highest, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(safe + np.log(np.exp(log_joint - safe[:, None]).sum(axis=1)))
 
 
 def _bic(model: Model, log_likelihood: float, weights: Real) -> float:

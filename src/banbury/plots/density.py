@@ -1,32 +1,37 @@
-"""DensityDisplay: the distribution of two numeric columns, as contours over the rows."""
+"""DensityDisplay: the distribution of two numeric columns, as contours over the rows; of a mixture its components too."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.plots.display import COLOURS, FAINT, Display, name
+from banbury.naive_bayes import log_sum
+from banbury.plots.display import COLOURS, FAINT, Display, colour, name
 from banbury.plots.features import check_whole
 from banbury.readers import read
 
 if TYPE_CHECKING:
-    from banbury.density import Density
+    from banbury.density import AsDensity
+    from banbury.naive_bayes import Model
 
 Real = NDArray[np.float64]
 MOST_POINTS = 2_000
 MARGIN = 0.1
 INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours
+HALF = 0.5  # of a component, what is inside its line
+MOST_COMPONENTS = 7  # that are drawn, those of the largest share: as many as there are colours beside the first
 
 
 class DensityDisplay(Display):
     """Contours of the density of two numeric columns, the others being anything; and the rows as points.
 
     ``xx0`` and ``xx1`` are the grid, ``log_density`` what the density says there, (len(xx1), len(xx0)), and ``levels`` the
-    contours, which have these shares of the rows inside.
+    contours, which have these shares of the rows inside. ``components`` has, by its number, what each component of a mixture
+    adds to the density, as logarithms; a broken line holds half of it.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -44,15 +49,16 @@ class DensityDisplay(Display):
         log_density: Real,
         points: tuple[Real, Real],
         levels: Real,
+        components: Mapping[Any, Real] | None = None,
     ) -> None:
         self.features, self.xx0, self.xx1, self.log_density = features, xx0, xx1, log_density
-        self.points, self.levels = points, levels
+        self.points, self.levels, self.components = points, levels, dict(components or {})
 
     @classmethod
     def from_density(
-        cls, density: Density, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
+        cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
-        """Draws two columns of a fitted density over the rows of ``data`` (2,000 of them at most)."""
+        """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
         if isinstance(features, str) or not isinstance(features, Sequence) or len(set(features)) != 2:
             raise errors.bad_setting("features", features, "the names of two numeric columns")
         check_whole("steps", steps, 2, 2_000)
@@ -61,10 +67,12 @@ class DensityDisplay(Display):
         (left, right), (low, high) = _span(x), _span(y)
         xx0, xx1 = np.linspace(left, right, steps), np.linspace(low, high, steps)
         across, up = np.meshgrid(xx0, xx1)
-        found = _scores(density, first, second, across.ravel(), up.ravel()).reshape(steps, steps)
-        own = _scores(density, first, second, x, y)
+        joint = density._marginal({first: across.ravel(), second: up.ravel()})
+        own = log_sum(density._marginal({first: x, second: y}))
         levels = np.unique(np.quantile(own[np.isfinite(own)], [1.0 - share for share in INSIDE]))
-        return cls((first, second), xx0, xx1, found, (x, y), levels).plot(ax)
+        found = log_sum(joint).reshape(steps, steps)
+        parts = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
+        return cls((first, second), xx0, xx1, found, (x, y), levels, parts).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8, 4.4)
@@ -74,9 +82,17 @@ class DensityDisplay(Display):
         lines = ax.contour(self.xx0, self.xx1, np.maximum(self.log_density, lowest), levels=self.levels, **style)
         shown = {level: f"{share:.0%}" for level, share in zip(self.levels, INSIDE, strict=False)}
         ax.clabel(lines, fmt=shown, fontsize=8)
+        for c, (number, part) in enumerate(self.components.items(), 1):
+            level = _holding(part, HALF)
+            style = {"colors": colour(c), "linestyles": "dashed", "zorder": 3}
+            ax.contour(self.xx0, self.xx1, np.maximum(part, level - 1.0), levels=[level], **style)
+            ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
+        if self.components:
+            ax.legend()
         ax.set_xlabel(name(self.features[0], 40))
         ax.set_ylabel(name(self.features[1], 40))
-        self._title("Density; contours with so many of the rows inside")
+        broken = "; broken lines with half of a component" if self.components else ""
+        self._title(f"Density; contours with so many of the rows inside{broken}")
 
 
 def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:
@@ -96,11 +112,17 @@ def _span(values: Real) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _scores(density: Density, first: str, second: str, x: Real, y: Real) -> Real:
-    """log density of two columns at points, the other columns missing."""
-    names = [column for feature in density.tally_.schema.features for column in feature.inputs]
-    for column in (first, second):
-        if column not in names:
-            raise errors.unknown_column(column, names)
-    rest: dict[str, Any] = {column: [None] * len(x) for column in names}
-    return density.score_samples({**rest, first: x, second: y})
+def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:
+    """What each component adds to the density at the points of the grid; of many those of the largest share there."""
+    highest = joint.max(axis=0)
+    there = np.flatnonzero(np.isfinite(highest))
+    share = np.exp(joint[:, there] - highest.max()).sum(axis=0)
+    largest = np.sort(there[np.argsort(-share, kind="stable")[:MOST_COMPONENTS]])
+    return {model.classes[c]: joint[:, c].reshape(steps, steps) for c in largest.tolist()}
+
+
+def _holding(log_density: Real, share: float) -> float:
+    """The level above which the grid has this share of the density."""
+    falling = np.sort(log_density, axis=None)[::-1]
+    held = np.cumsum(np.exp(falling - falling[0]))
+    return float(falling[np.searchsorted(held, share * held[-1])])

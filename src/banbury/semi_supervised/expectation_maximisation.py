@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.semi_supervised.observed import Observed
 from banbury.tally import Label
 
@@ -49,8 +49,7 @@ class Task:
 
     def log_likelihood(self, log_joint: Real) -> float:
         """log P(rows), and of rows that have a label that of row and label; each as often as it weighs."""
-        highest = log_joint.max(axis=1)
-        each = highest + np.log(np.exp(log_joint - highest[:, None]).sum(axis=1))
+        each = log_sum(log_joint)
         known = np.flatnonzero(self.labels >= 0)
         each[known] = log_joint[known, self.labels[known]]
         counted = self.weights > 0

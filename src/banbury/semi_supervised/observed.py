@@ -113,7 +113,8 @@ class Observed:
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Observed:
         """``weights``: one for each row; they say which words are too rare, where a family asks that."""
-        strings = [f.name for f in schema.keyed if f.family.shape == "keys" and batch.kind(f.name) == "string"]
+        keyed = [name for f in schema.keyed if f.family.shape == "keys" for name in f.inputs]
+        strings = [name for name in keyed if batch.kind(name) == "string"]
         batch = batch.coded(strings) if strings else batch
         texts = [feature for feature in schema.texts if isinstance(feature.family, Text)]
         return cls(schema, batch, tuple(Bags.of(each, batch, weights, threads) for each in texts), threads)
