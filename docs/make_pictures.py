@@ -174,6 +174,13 @@ def density() -> Display:
     return bb.plots.DensityDisplay.from_density(fitted, pair, flowers)
 
 
+def mixture() -> Display:
+    pair = ("petal length, cm", "petal width, cm")
+    flowers = {name: column for name, column in iris().items() if name in pair}
+    fitted = bb.Mixture(3, features={pair: bb.Gaussian(covariance="full")}).fit(flowers)
+    return bb.plots.DensityDisplay.from_density(fitted, pair, flowers)
+
+
 def tree() -> Display:
     with datasets.adult() as (train, _, reading):
         network = bb.BeliefNetwork.tan(train, target=datasets.INCOME, root="occupation", **reading)
@@ -195,7 +202,7 @@ def network() -> Display:
     return bb.plots.NetworkDisplay.from_network(bb.BeliefNetwork.from_tables(tables, parents, values=values))
 
 
-ALWAYS = (density, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior, network)
+ALWAYS = (density, mixture, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior, network)
 
 
 def convergence() -> Display:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,15 @@ from scipy.stats import chi2_contingency, multivariate_normal, norm
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.mixture import GaussianMixture
+from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import banbury as bb
 from banbury import errors
 
+ROOT = Path(__file__).parents[1]
 ALARM = {  # theft, alarm, quake
     (True, True, True): 0.01,
     (True, True, False): 0.08,
@@ -199,6 +206,33 @@ def test_densities_of_iris_are_compared_on_held_out_rows(figure):
     )
 
 
+@pytest.fixture(scope="module")
+def on_adult(data_dir: Path) -> Iterator[Any]:
+    """The densities of Adult, as `python -m benchmarks.densities` compares them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT))
+        yield import_module("benchmarks.densities")
+
+
+def test_densities_of_adult_are_compared_on_held_out_rows(on_adult, figure):
+    table = on_adult.compared(on_adult.adult())
+    (bells, block, kernels, naive, seven, three, few, many) = table.held_out
+    assert (table.n_rows, table.n_held_out, sum(table.impossible)) == (30_162, 10_054, 0)
+    assert table.best == "mixture of 10 naive products, histograms"
+    assert many > few + 0.5 > naive + 1.5  # nats per row
+    assert bells < block < naive < kernels < three < few
+    assert seven < naive, "188,000 cells are too many for 20,000 rows"
+    page = (ROOT / "docs" / "density.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in on_adult.lines(table) if line not in page] == []
+    figure(
+        21,
+        "Adult: held-out log-likelihood per row of bell curves, kernels, histograms, joint tables and mixtures",
+        "none",
+        "; ".join(f"{name} {score:.2f}" for name, score in zip(table.names, table.held_out, strict=True)),
+        "bb.compare_densities(adult, {...})",
+    )
+
+
 # Row 26
 
 
@@ -344,6 +378,195 @@ def test_a_value_never_seen_is_impossible_without_smoothing(features):
     frame, new = {"a": ["x", "y", "x"], "b": ["u", "u", "v"]}, {"a": ["z", "x", None], "b": ["u", "u", "u"]}
     assert np.isneginf(bb.Density(features, how="mle").fit(frame).score_samples(new)).tolist() == [True, False, False]
     assert np.isfinite(bb.Density(features).fit(frame).score_samples(new)).all()
+
+
+def test_what_is_missing_as_a_category_is_summed_out_too():
+    frame = {"a": ["x", None, "x", "y"], "b": ["u", "v", None, None]}
+    density = bb.Density(missing="category", how="mle").fit(frame)
+    assert density.probability({"a": "x"}) == pytest.approx(0.5)
+    assert density.probability({"b": None}) == pytest.approx(0.5)
+    assert density.probability({"a": "x"}, given={"b": "u"}) == pytest.approx(0.5)
+
+
+def test_a_column_that_is_left_out_is_not_sampled():
+    density = bb.Density({"class": None}).fit({"class": ["p", "q"], "x": [1.0, 2.0]})
+    assert list(density.sample(3)) == ["x"]
+
+
+@parametrize_with_checks([bb.Density(), bb.Density(how="mle", features=bb.Histogram())])
+def test_scikit_learns_own_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        check(estimator)
+
+
+# Mixtures ------------------------------------------------------------------------------------------------------------
+
+FEATURES = {
+    "naive": "auto",
+    "categories": "categorical",
+    "pair": {("a", "b"): bb.Joint()},
+    "all": {("a", "b", "c"): bb.Joint()},
+    "flag": {"a": bb.Bernoulli(), "b": bb.Categorical(values=[*"wxyz"]), "c": bb.Categorical(alpha=0.3)},
+}
+
+
+EVERY_VALUE = {"a": [True, False, True], "b": list("xyz"), "c": list("uvv")}
+
+
+def total(cells: list[dict[str, Any]], table: list[float], asked: dict[str, Any]) -> float:
+    """The sum of the cells that have these values."""
+    return sum(p for cell, p in zip(cells, table, strict=True) if asked.items() <= cell.items())
+
+
+def by_hand(model: bb.Model, row: dict[str, Any]) -> float:
+    """P of a whole row: over the components, the share of each times the likelihoods of all features."""
+    each = np.exp(model.log_prior)
+    for feature in model.schema.features:
+        value = tuple(row[name] for name in feature.inputs) if len(feature.inputs) > 1 else row[feature.name]
+        each = each * [model.likelihood(feature.name, value)[c] for c in model.classes]
+    return float(each.sum())
+
+
+@pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+@given(
+    rows=st.lists(st.tuples(st.booleans(), st.sampled_from("xyz"), st.sampled_from("uv")), min_size=3, max_size=15),
+    n=st.integers(1, 3),
+    setting=st.sampled_from([("mean", 1.0), ("mean", 0.2), ("map", 1.5), ("map", 1.0), ("mle", 1.0)]),
+)
+def test_a_mixtures_marginals_are_sums_and_its_conditionals_ratios(features, rows, n, setting):
+    frame = {name: [*(row[j] for row in rows), *more] for j, (name, more) in enumerate(EVERY_VALUE.items())}
+    how, alpha = setting
+    mixture = bb.Mixture(n, features, how=how, alpha=alpha, starts=1, max_iter=5).fit(frame)
+    values = [(True, False), "wxyz" if features is FEATURES["flag"] else "xyz", "uv"]
+    cells = [dict(zip("abc", cell, strict=True)) for cell in product(*values)]
+    table = [by_hand(mixture.model_, cell) for cell in cells]
+    found = mixture.score_samples({name: [cell[name] for cell in cells] for name in "abc"})
+    assert sum(table) == pytest.approx(1.0, abs=1e-9)
+    assert not np.isnan(found).any()
+    np.testing.assert_allclose(np.exp(found), table, rtol=1e-9, atol=1e-300)
+    for query in ({"a": True}, {"b": "x"}, {"a": False, "c": "u"}, {"a": True, "b": "y", "c": "v"}):
+        wanted = total(cells, table, query)
+        assert mixture.probability(query) == pytest.approx(wanted, rel=1e-9, abs=1e-300)
+        evidence = {"b": "z"} if "b" not in query else {}
+        if evidence and total(cells, table, evidence) > 0:
+            ratio = total(cells, table, query | evidence) / total(cells, table, evidence)
+            assert mixture.probability(query, given=evidence) == pytest.approx(ratio, rel=1e-9, abs=1e-300)
+
+
+CURVES: dict[str, Any] = {
+    "diag": "gaussian",
+    "full": {("a", "b", "c"): bb.Gaussian(covariance="full")},
+    "tied": {("a", "b", "c"): bb.Gaussian(covariance="tied")},
+}
+
+
+def curves(model: bb.Model) -> tuple[np.ndarray, np.ndarray]:
+    """Means and covariances of a mixture's bell curves, in the columns' own units."""
+    (group,) = model.parameters
+    if hasattr(group, "covariance"):
+        origin, unit = np.array(group.features[0].scales).T
+        return origin + unit * group.mean, group.covariance * np.outer(unit, unit)
+    means = (group.origin[:, None] + group.unit[:, None] * group.mean).T
+    variances = (np.square(group.unit)[:, None] * 0.5 / group.precision).T
+    return means, np.array([np.diag(each) for each in variances])
+
+
+@pytest.mark.parametrize("kind", CURVES)
+def test_a_mixture_of_the_same_curves_has_scikit_learns_density(kind):
+    rng = np.random.default_rng(4)
+    data = np.concatenate([rng.normal(size=(90, 3)) @ rng.normal(size=(3, 3)) + centre for centre in (-3.0, 0.0, 4.0)])
+    frame = dict(zip("abc", data.T, strict=True))
+    mixture = bb.Mixture(3, CURVES[kind], starts=3).fit(frame)
+    means, covariances = curves(mixture.model_)
+    theirs = GaussianMixture(3, covariance_type=kind).fit(data)  # for its shapes: all it learned is replaced
+    shares = np.exp(mixture.model_.log_prior)
+    given = {"diag": covariances.diagonal(axis1=1, axis2=2), "full": covariances, "tied": covariances[0]}[kind]
+    theirs.weights_, theirs.means_, theirs.covariances_ = shares, means, given
+    theirs.precisions_cholesky_ = _compute_precision_cholesky(given, kind)
+    np.testing.assert_allclose(mixture.score_samples(frame), theirs.score_samples(data), rtol=1e-9)
+    assert mixture.score(frame) == pytest.approx(theirs.score(data), rel=1e-9)
+    assert mixture.tally_.n_parameters() == theirs._n_parameters()
+
+    def density(columns: list[int], at: list[float]) -> float:
+        each = (
+            multivariate_normal(m[columns], c[np.ix_(columns, columns)]).pdf(at)
+            for m, c in zip(means, covariances, strict=True)
+        )
+        return float(shares @ list(each))
+
+    assert mixture.probability({"b": 0.5}) == pytest.approx(density([1], [0.5]), rel=1e-9)
+    found = mixture.probability({"b": 0.5, "a": -1.0}, given={"c": 2.0})
+    assert found == pytest.approx(density([0, 1, 2], [-1.0, 0.5, 2.0]) / density([2], [2.0]), rel=1e-9)
+    gaps = mixture.score_samples({"a": [-1.0, np.nan], "b": [np.nan, np.nan], "c": [2.0, np.nan]})
+    np.testing.assert_allclose(gaps, [np.log(density([0, 2], [-1.0, 2.0])), 0.0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("features", ["auto", {("a", "b"): bb.Joint()}])
+def test_a_value_never_seen_is_impossible_in_every_component(features):
+    frame, new = {"a": list("xyxy"), "b": list("uvuv")}, {"a": ["z", "x", None], "b": ["u", "u", "v"]}
+    for how in ("mle", "map"):
+        mixture = bb.Mixture(2, features, how=how, starts=1).fit(frame)
+        assert np.isneginf(mixture.score_samples(new)).tolist() == [True, False, False]
+        assert mixture.probability({"a": "z"}) == 0.0
+        with pytest.raises(errors.ImpossibleEvidence, match="a = 'z'"):
+            mixture.probability({"b": "u"}, given={"a": "z"})
+    assert np.isfinite(bb.Mixture(2, features, starts=1).fit(frame).score_samples(new)).all()
+
+
+def test_what_lies_between_two_clumps_is_unusual_to_a_mixture_alone():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(-5, 1, 100), [0.0], rng.normal(5, 1, 100)])[:, None]
+    assert int(bb.Mixture(2).fit(x).anomaly_scores(x).argmax()) == 100
+    assert int(bb.Density().fit(x).anomaly_scores(x).argmin()) == 100
+
+
+def test_samples_of_a_mixture_are_rows_of_its_table():
+    rng = np.random.default_rng(0)
+    kind = rng.random(400) < 0.25
+    frame = {"size": np.where(kind, 9.0, 1.0) + rng.normal(size=400), "by": np.where(kind, "foot", "bus")}
+    mixture = bb.Mixture(2).fit(frame)
+    drawn = mixture.sample(20_000, seed=1)
+    assert list(drawn) == ["size", "by"]
+    foot = drawn["by"] == "foot"
+    assert np.mean(foot) == pytest.approx(mixture.probability({"by": "foot"}), abs=0.01)
+    assert np.mean(drawn["size"][foot]) == pytest.approx(frame["size"][kind].mean(), abs=0.3)
+    assert np.isfinite(mixture.score_samples(drawn)).all()
+    assert mixture.score(drawn) == pytest.approx(mixture.score(frame), abs=0.1)
+
+
+def test_mixtures_stand_in_the_table_beside_features():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(2, size=300)
+    frame = {"x": rng.normal(6.0 * kinds), "y": rng.normal(6.0 * kinds), "flag": (rng.random(300) < 0.9) == kinds}
+    mixture, exact = bb.Mixture([1, 2, 3], starts=2), bb.Density(how="mle")
+    table = bb.compare_densities(frame, {"naive": "auto", "by likelihood": exact, "mixture": mixture}, seed=2)
+    assert table.best == "mixture"
+    assert table.n_parameters == (5, 5, 2 * 5 + 1)
+    assert not hasattr(mixture, "model_") and not hasattr(exact, "model_"), "copies are fitted"
+    rows = [i for i in range(300) if i % 3]
+    alone = bb.compare_densities(frame, {"mixture": bb.Mixture(2, starts=2)}, held_out=rows)
+    fitted = bb.Mixture(2, starts=2).fit({name: column[::3] for name, column in frame.items()})
+    assert alone.held_out[0] == pytest.approx(fitted.score({name: column[rows] for name, column in frame.items()}))
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, "auto", None])
+def test_a_number_of_components_that_cannot_be_is_refused(n):
+    with pytest.raises(errors.BadSetting, match="n_components must be a whole number from 1 up"):
+        bb.compare_densities({"x": np.arange(9.0)}, {"mixture": bb.Mixture(n)})
+
+
+def test_questions_to_a_mixture_that_cannot_be_answered_say_why():
+    mixture = bb.Mixture(2, starts=1).fit({"x": np.arange(9.0), "by": list("aaabbbccc")})
+    with pytest.raises(errors.UnknownColumn, match=r"no column 'class'.\n  Columns: x, by"):
+        mixture.probability({"class": 0})
+    with pytest.raises(errors.BadSetting, match="n_components must be 9 at most"):
+        bb.Mixture(10).fit({"x": np.arange(9.0)})
+    with pytest.raises(NotFittedError):
+        bb.Mixture(2).probability({"x": 1.0})
+    for nothing in ({}, "auto", [bb.Density()]):
+        with pytest.raises(errors.BadSetting, match="densities must be a mapping from name"):
+            bb.compare_densities({"x": np.arange(9.0)}, nothing)
 
 
 # Independence --------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import banbury as bb
 from banbury import plots
 from banbury.calibration import calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
+from banbury.plots.density import _holding
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.sheet import Scale
 
@@ -47,6 +48,14 @@ def iris() -> dict[str, Any]:
     flowers = load_iris()
     columns = {name: flowers.data[:, j] for j, name in enumerate(flowers.feature_names)}
     return {**columns, "species": flowers.target_names[flowers.target]}
+
+
+def measured() -> dict[str, Any]:
+    return {name: column for name, column in iris().items() if name != "species"}
+
+
+def blobs(n: int = 3) -> bb.Mixture:
+    return bb.Mixture(n, starts=2).fit(measured())
 
 
 def iris_model(**settings: Any) -> bb.Model:
@@ -121,6 +130,8 @@ EVERY: dict[str, Callable[[], Display]] = {
     "convergence": lambda: plots.ConvergenceDisplay.from_estimator(
         bb.Mixture(2, starts=1).fit(np.arange(20.0)[:, None] ** 2)
     ),
+    "density": lambda: plots.DensityDisplay.from_density(bb.Density().fit(measured()), PAIR, measured(), steps=40),
+    "mixture": lambda: plots.DensityDisplay.from_density(blobs(), PAIR, measured(), steps=40),
     "posterior": lambda: plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play"),
     "tree": lambda: plots.NetworkDisplay.from_network(
         bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
@@ -915,6 +926,41 @@ def test_what_is_no_trace_is_not_drawn() -> None:
         plots.PosteriorDisplay.from_trace(sports().trace([], []))
     with pytest.raises(BadSetting, match="7 hypotheses at most"):
         plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play", most=8)
+
+
+def test_the_components_of_a_mixture_add_up_to_its_density() -> None:
+    shown = EVERY["mixture"]()
+    assert isinstance(shown, plots.DensityDisplay)
+    across, up = np.meshgrid(shown.xx0, shown.xx1)
+    rest = {name: [None] * across.size for name in measured()}
+    wanted = blobs().score_samples(rest | {LENGTH: across.ravel(), WIDTH: up.ravel()})
+    np.testing.assert_allclose(shown.log_density.ravel(), wanted, rtol=1e-9)
+    assert list(shown.components) == [0, 1, 2]
+    np.testing.assert_allclose(sum(np.exp(part) for part in shown.components.values()), np.exp(shown.log_density))
+    texts = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert texts == ["component 0", "component 1", "component 2"]
+
+
+def test_a_broken_line_holds_half_of_its_component() -> None:
+    values = {"x": np.tile([-2.0, 2.0], 20), "y": np.repeat([-2.0, 2.0], 20)}
+    mixture = bb.Mixture(1).fit(values)
+    part = plots.DensityDisplay.from_density(mixture, ["x", "y"], {"x": [-12, 12], "y": [-12, 12]}).log_density
+    level = _holding(part, 0.5)
+    assert np.exp(part[part >= level]).sum() / np.exp(part).sum() == pytest.approx(0.5, abs=0.01)
+    height = float(mixture.model_.log_joint({"x": [0.0], "y": [0.0]})[0, 0])
+    assert height - level == pytest.approx(
+        np.log(2.0), abs=0.02
+    )  # half of a bell in two dimensions is within r² = 2 log 2
+
+
+def test_of_many_components_the_largest_are_drawn_and_of_one_none() -> None:
+    many = plots.DensityDisplay.from_density(blobs(10), PAIR, measured(), steps=20)
+    assert len(many.components) == 7
+    alone = EVERY["density"]()
+    assert isinstance(alone, plots.DensityDisplay) and not alone.components
+    assert alone.ax_.get_legend() is None
+    with pytest.raises(BadSetting, match="the density must be a fitted"):
+        plots.DensityDisplay.from_density(iris_model(), PAIR, iris())  # type: ignore[arg-type]
 
 
 def test_convergence_shows_what_every_iteration_gained() -> None:

@@ -255,14 +255,15 @@ class Compared:
         }
 
     def __str__(self) -> str:
-        width = max(map(len, self.names))
-        head = f"{'log-likelihood per row':{width + 2}} {'parameters':>12} {'learned':>10} {'held out':>10}"
+        title = "log-likelihood per row"
+        width = max(map(len, (*self.names, title)))
+        head = f"{title:{width}} {'parameters':>14} {'learned':>10} {'held out':>10}"
         lines = [f"{self.n_rows:,} rows, of which {self.n_held_out:,} held out", head]
         for i, name in enumerate(self.names):
             note = f"  {self.impossible[i]:,} rows impossible" if self.impossible[i] else ""
             mark = " <" if name == self.best else ""
             numbers = f"{self.n_parameters[i]:>14,} {self.train[i]:>10.4f} {self.held_out[i]:>10.4f}"
-            lines.append(f"{name:{max(width, 22)}} {numbers}{mark}{note}")
+            lines.append(f"{name:{width}} {numbers}{mark}{note}")
         return "\n".join(lines)
 
     __repr__ = __str__

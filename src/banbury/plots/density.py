@@ -59,6 +59,10 @@ class DensityDisplay(Display):
         cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
         """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
+        from banbury.density import AsDensity  # and with it scikit-learn
+
+        if not isinstance(density, AsDensity):
+            raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
         if isinstance(features, str) or not isinstance(features, Sequence) or len(set(features)) != 2:
             raise errors.bad_setting("features", features, "the names of two numeric columns")
         check_whole("steps", steps, 2, 2_000)
