@@ -393,6 +393,16 @@ def test_a_column_that_is_left_out_is_not_sampled():
     assert list(density.sample(3)) == ["x"]
 
 
+def test_a_file_whose_later_lines_are_of_another_kind_is_read_again(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y,z\n" + "1,a,1\n2,b,2\n" * 450_000 + "word,a,3\n")
+    with pytest.warns(errors.BanburyWarning, match="column 'x'"):
+        density = bb.Density({"z": None}, how="mle").fit(path)
+    assert density.probability({"x": "word"}) == pytest.approx(1 / 900_001)
+    of_z = bb.Density({"x": None, "y": None}).fit({"x": ["p"], "y": ["q"], "z": [1.0]})
+    assert len(of_z.score_samples(path)) == 900_001
+
+
 @parametrize_with_checks([bb.Density(), bb.Density(how="mle", features=bb.Histogram())])
 def test_scikit_learns_own_checks(estimator, check):
     with warnings.catch_warnings():
@@ -452,6 +462,27 @@ def test_a_mixtures_marginals_are_sums_and_its_conditionals_ratios(features, row
         if evidence and total(cells, table, evidence) > 0:
             ratio = total(cells, table, query | evidence) / total(cells, table, evidence)
             assert mixture.probability(query, given=evidence) == pytest.approx(ratio, rel=1e-9, abs=1e-300)
+
+
+NUMBERS = ["gaussian", bb.Gaussian("shared"), bb.Histogram(bins=4), "kernel_density", "poisson"]
+
+
+@pytest.mark.parametrize("family", NUMBERS, ids=str)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.sampled_from("uv")), min_size=1, max_size=12),
+    n=st.integers(1, 3),
+    how=st.sampled_from(["mean", "map", "mle"]),
+)
+def test_numbers_are_summed_out_and_given_too(family, rows, n, how):
+    frame = {"x": [1, 4, 7, *(x for x, _ in rows)], "by": [*"uvv", *(by for _, by in rows)]}
+    mixture = bb.Mixture(n, {"x": family}, how=how, starts=1, max_iter=3).fit(frame)
+    for x in (1, 4, 8):
+        each = [mixture.probability({"x": x, "by": by}) for by in "uv"]
+        assert each == pytest.approx([by_hand(mixture.model_, {"x": x, "by": by}) for by in "uv"], rel=1e-9, abs=1e-300)
+        assert mixture.probability({"x": x}) == pytest.approx(sum(each), rel=1e-9, abs=1e-300)
+        if sum(each) > 1e-290:
+            assert mixture.probability({"by": "u"}, given={"x": x}) == pytest.approx(each[0] / sum(each), rel=1e-9)
+    assert sum(mixture.probability({"by": by}) for by in "uv") == pytest.approx(1.0)
 
 
 CURVES: dict[str, Any] = {

@@ -5,6 +5,7 @@ A mixture has several classes, which nobody has named: ``AsDensity`` is what bot
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ from banbury.distributions.categorical import Tables, values_of
 from banbury.distributions.family import Parameters
 from banbury.distributions.joint import JointTables, combinations
 from banbury.naive_bayes import Model, estimate, log_sum
-from banbury.readers import Batch, is_texts, read
+from banbury.readers import Batch, Widened, is_texts, read
 from banbury.readers.batches import Source
 from banbury.schema import Features
 from banbury.tally import Tally, count
@@ -36,9 +37,14 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Real:
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        model = self._model()
-        fitting = (model._fitting(batch, {"extra"}) for batch in self._batches(X))
-        return np.concatenate([log_sum(_log_joint(model, batch, parameters)) for batch, parameters in fitting])
+        model, source = self._model(), self._batches(X)
+        while True:
+            try:
+                fitting = (model._fitting(batch, {"extra"}) for batch in source)
+                return np.concatenate([log_sum(_log_joint(model, batch, parameters)) for batch, parameters in fitting])
+            except Widened as wider:  # of a column that is not a feature
+                if not getattr(source, "again", False):
+                    raise errors.cannot_restart(wider.column, wider.kind) from None
 
     def anomaly_scores(self, X: Any) -> Real:
         """−log P(row): the higher, the more unusual a row is."""
@@ -110,6 +116,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
     ``features`` chooses families as anywhere: "auto" (columns independent, each by its type), one family for all columns, a
     mapping by column; a block models its columns together: ``{("a", "b"): bb.Joint()}`` or
     ``{("x", "y"): bb.Gaussian(covariance="full")}``. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``.
+    ``bb.Mixture`` is a density of several components, and asked in the same way.
 
     >>> import banbury as bb
     >>> weather = bb.datasets.play_tennis()
@@ -195,6 +202,27 @@ def counted(
 ) -> Tally:
     """The rows of a table as one class."""
     source: Source = read({"text": list(data)}) if is_texts(data) else read(data)
+    while True:
+        try:
+            tally, seen = _counted(source, features, weights, missing, threads)
+            break
+        except Widened as wider:
+            if not source.again:
+                raise errors.cannot_restart(wider.column, wider.kind) from None
+            warnings.warn(errors.widened(wider.column, wider.kind, source.name), stacklevel=3)
+    if tally is None:
+        raise errors.empty_data(source.name)
+    if weights is not None and len(np.asarray(weights)) != seen:
+        raise errors.length_mismatch("weights", len(np.asarray(weights)), seen)
+    if not tally.classes:
+        raise errors.empty_data(source.name, "every row has a weight of zero")
+    return tally
+
+
+def _counted(
+    source: Source, features: Features, weights: Any, missing: str, threads: int | None
+) -> tuple[Tally | None, int]:
+    """The tally of all batches, and how many rows they have."""
     tally, seen = None, 0
     for batch in source:
         if not batch.n_rows:
@@ -205,13 +233,7 @@ def counted(
         part = _one_class(batch, tally, features, own, missing, threads)
         tally = part if tally is None else tally + part
         seen += batch.n_rows
-    if tally is None:
-        raise errors.empty_data(source.name)
-    if weights is not None and len(np.asarray(weights)) != seen:
-        raise errors.length_mismatch("weights", len(np.asarray(weights)), seen)
-    if not tally.classes:
-        raise errors.empty_data(source.name, "every row has a weight of zero")
-    return tally
+    return tally, seen
 
 
 def _one_class(
