@@ -27,6 +27,8 @@ DENSITIES: dict[str, Any] = {
     "naive, bell curves": "auto",
     "naive, one bell over the three numbers": {NUMBERS: bb.Gaussian(covariance="full")},
     "naive, kernel densities": dict.fromkeys(NUMBERS, "kernel_density"),
+    "naive, kernels over the three numbers": {NUMBERS: "kernel_density"},
+    "naive, cells over the three numbers": {NUMBERS: "histogram"},
     "naive, histograms": HISTOGRAMS,
     "joint table of 7 columns, histograms": {MANY: bb.Joint(), **HISTOGRAMS},
     "joint table of 3 columns, histograms": {FAMILY: bb.Joint(), **HISTOGRAMS},

@@ -189,6 +189,8 @@ def test_densities_of_iris_are_compared_on_held_out_rows(figure):
             "histogram": bb.Histogram(bins=10),
             "gaussian": "gaussian",
             "kernel density": "kernel_density",
+            "histogram of the block": {names: bb.Histogram()},
+            "kernel density of the block": {names: bb.KernelDensity()},
             "gaussian, full covariance": {names: bb.Gaussian(covariance="full")},
         },
         held_out=0.5,
@@ -196,10 +198,11 @@ def test_densities_of_iris_are_compared_on_held_out_rows(figure):
     )
     best = dict(zip(table.names, table.held_out, strict=True))
     assert table.best == "gaussian, full covariance"
-    assert best["kernel density"] > best["gaussian"]
+    assert best["kernel density of the block"] > best["kernel density"] > best["gaussian"]
+    assert best["histogram of the block"] < best["histogram"], "most of its cells are empty"
     figure(
         21,
-        "iris: held-out log-likelihood per row of histogram, Gaussian, kernel density, and one block",
+        "iris: held-out log-likelihood per row of histogram, Gaussian and kernel density, per column and of one block",
         "none",
         ", ".join(f"{name} {score:.2f}" for name, score in best.items()),
         "bb.compare_densities(iris, {...})",
@@ -216,11 +219,12 @@ def on_adult(data_dir: Path) -> Iterator[Any]:
 
 def test_densities_of_adult_are_compared_on_held_out_rows(on_adult, figure):
     table = on_adult.compared(on_adult.adult())
-    (bells, block, kernels, naive, seven, three, few, many) = table.held_out
+    (bells, block, kernels, kernel_block, cells, naive, seven, three, few, many) = table.held_out
     assert (table.n_rows, table.n_held_out, sum(table.impossible)) == (30_162, 10_054, 0)
     assert table.best == "mixture of 10 naive products, histograms"
     assert many > few + 0.5 > naive + 1.5  # nats per row
-    assert bells < block < naive < kernels < three < few
+    assert bells < block < naive < kernel_block < kernels < three < few, "of three columns bandwidths are wider"
+    assert cells < naive
     assert seven < naive, "188,000 cells are too many for 20,000 rows"
     page = (ROOT / "docs" / "density.md").read_text(encoding="utf-8").splitlines()
     assert [line for line in on_adult.lines(table) if line not in page] == []
@@ -272,6 +276,27 @@ def test_the_more_columns_the_more_cells_are_empty(archived, figure):
     figure(
         42,
         "Adult: the share of empty cells of a joint table of 2, 3, … 8 columns",
+        "none",
+        ", ".join(f"{share:.1%}" for share in shares),
+        "tally.empty_cells",
+    )
+
+
+def test_the_more_numbers_the_more_cells_of_a_histogram_are_empty(archived, figure):
+    frame = adult(archived)
+    names = ["age", "hours_per_week", "education_num", "fnlwgt"]
+    shares = []
+    for n in range(1, len(names) + 1):
+        block = tuple(names[:n])
+        tally = bb.count(frame[[*block, "income"]], target="income", features={block: bb.Histogram(bins=10)})
+        (share,) = tally.empty_cells.values()
+        shares.append(share)
+    assert shares == sorted(shares)
+    assert shares[0] < 0.1
+    assert shares[-1] > 0.7
+    figure(
+        42,
+        "Adult: the share of empty cells of a histogram of 1, 2, 3 and 4 columns in ten bins at most",
         "none",
         ", ".join(f"{share:.1%}" for share in shares),
         "tally.empty_cells",
