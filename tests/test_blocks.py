@@ -438,6 +438,16 @@ def test_the_share_of_empty_cells_of_a_histogram():
     assert kernels.empty_cells == {}
 
 
+def test_the_cuts_of_a_blocks_columns_are_those_of_the_columns():
+    family = bb.Histogram(bins="mdl")
+    block = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): family}))
+    apart = bb.estimate(bb.count(PETALS, SPECIES, features=family))
+    for name in PETALS:
+        assert block.cuts(name) == apart.cuts(name)
+    with pytest.raises(errors.BadSetting, match="one column of the block: c, d"):
+        block.cuts("c + d")
+
+
 def test_families_of_cells_are_exchanged_without_counting_again():
     tally = bb.count(PETALS, SPECIES, features={("c", "d"): bb.Histogram()})
     smooth = bb.estimate(tally, features={("c", "d"): bb.KernelDensity(bandwidth="leave-one-out")})

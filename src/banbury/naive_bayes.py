@@ -17,6 +17,7 @@ from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
 from banbury.distributions.histogram import Histograms
+from banbury.distributions.histogram_block import HistogramBlocks
 from banbury.distributions.occurrences import OTHERS, Occurring
 from banbury.distributions.text import Bag
 from banbury.explain import Explanation, Informative, Term, explained, informative
@@ -378,14 +379,23 @@ class Model:
         return np.concatenate(found)
 
     def cuts(self, feature: str | None = None) -> list[float]:
-        """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``.
+        """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``,
+        or a column of a block of histograms.
 
         >>> import banbury as bb
         >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
         >>> bb.estimate(bb.count(ages, target="school", features={"age": bb.Histogram(bins="mdl")})).cuts("age")
         [8.0]
         """
+        for blocks in (group for group in self.parameters if isinstance(group, HistogramBlocks)):
+            for block, cells in zip(blocks.features, blocks.cells, strict=True):
+                if feature in block.columns:
+                    return cells.axes[block.columns.index(feature)].cuts()
         group = self._group(feature)
+        if isinstance(group, HistogramBlocks):
+            raise errors.bad_setting(
+                "feature", feature, f"one column of the block: {errors.listed(group.features[0].columns)}"
+            )
         if not isinstance(group, Histograms):
             raise errors.bad_setting("feature", group.features[0].name, "a column that is a histogram, to have cuts")
         return [float(cut) for cut in group.cuts(0)]

@@ -42,6 +42,10 @@ class Axis:
         inside = np.clip(place, 0.0, ends[-1] - 1.0)
         return np.searchsorted(ends, inside, side="right"), np.abs(place - inside)
 
+    def cuts(self) -> list[float]:
+        """The edges between the bins, in order."""
+        return [self.start + self.width * (self.first + int(step)) for step in np.cumsum(self.sizes)[:-1]]
+
     def log_sizes(self) -> Real:
         """Of each bin the logarithm of what its share is divided by: its size, and beyond an outer one as much as a step."""
         reach = self.sizes.astype(np.float64)
