@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.dependence.blocks import FINEST, block_of, is_joined, one_by_one, told_by_normals
 from banbury.dependence.groups import ROWS_PER_CELL, Grouped, compared_columns, grouped, overall_groups, within_reach
 from banbury.dependence.information import (
     bits_of,
@@ -18,13 +19,14 @@ from banbury.dependence.information import (
     excess,
     expected,
     inverse_shares,
+    kept_words,
     p_values,
     shares,
     words_of,
 )
 from banbury.dependence.pairs import FEWEST_ROWS, LEVEL, Assigned, Word, compared_words, count_pairs
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
-from banbury.distributions import Histogram, Text
+from banbury.distributions import Gaussian, Histogram
 from banbury.distributions.family import Feature
 from banbury.distributions.poisson import Poisson, check_counts
 from banbury.progress import watched
@@ -32,7 +34,7 @@ from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_thre
 from banbury.readers.batches import Columns
 from banbury.readers.columns import Numbers
 from banbury.schema import FINE_BINS, Features, Missing, Schema, infer
-from banbury.sums import Words
+from banbury.sums import Keys, Products, Words
 from banbury.tally import Growing, Label, Labels, Part, Tally, aligned, parts
 
 Real = NDArray[np.float64]
@@ -67,6 +69,11 @@ def diagnose(
     d / (2 · rows · ln 2) bits, where d adds up (values of A − 1)(values of B − 1) over the classes: that is taken off, down to 0.
     A pair is listed if the likelihood-ratio test (G, with d degrees of freedom and Williams' correction) finds it beyond chance
     at the level 0.05 over all pairs together.
+
+    Columns of one block (``features={("a", "b"): ...}``) are modelled together, so their pairs are not compared; each is compared
+    with all columns outside. What a block tells about the class is what its columns tell together: of a joint table that of one
+    feature with many values; of a Gaussian block that of the model, tested as if its columns were normal; columns of a block of
+    occurrences are compared as words are.
 
     A column tells nothing if the same test, of the column and the class, does not find it beyond chance at the level 0.05 (among
     more than 20 classes those of fewer than ten rows are then taken as one); columns that inference leaves out are listed with
@@ -122,16 +129,18 @@ def _diagnosed(
 ) -> Diagnosis:
     tally, assigned, schema = _counted(source, labels, schema, features, missing)
     scale = _rows_per_weight(assigned)
-    singles = _singles(tally, scale, most)
-    ranked = sorted(singles, key=lambda s: (-s.bits, s.p))
-    columns = compared_columns(tally, [s.feature for s in ranked if s.different], scale)
+    every = sorted(_singles(tally, scale, most), key=lambda s: (-s.bits, s.p))
+    columns = compared_columns(tally, [s.feature for s in every if s.different], scale)
+    ranked = [s for s in every if s.feature in schema.index]
     words = compared_words(tally)
     counted = count_pairs(source, labels, tally, assigned, columns, words)
-    found = [counted.of_columns(columns, scale), counted.of_words(words, scale)]
+    found = [counted.of_columns(columns, block_of(schema), scale), counted.of_words(words, scale)]
     n_pairs = sum(len(each.bits) for each in found)
     pairs = sorted((p for each in found for p in each.listed(n_pairs, most)), key=lambda p: (-p.bits, p.p))
     idle = [
-        Uninformative(s.feature, s.why or f"p = {s.p:.2g}", None if s.why else s.p) for s in singles if s.p >= LEVEL
+        Uninformative(s.feature, s.why or f"p = {s.p:.2g}", None if s.why else s.p)
+        for s in sorted(ranked, key=lambda s: schema.index[s.feature])
+        if s.p >= LEVEL
     ]
     left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
     return Diagnosis(
@@ -142,12 +151,19 @@ def _diagnosed(
         tuple(Telling(s.feature, s.bits, s.p, s.words) for s in ranked),
         (*idle, *left_out),
         n_pairs,
-        tuple(_notes(tally, singles, columns, words)),
+        tuple(_notes(schema, tally, every, columns, words)),
+        {block.name: block.columns for block in filter(is_joined, schema.features)},
+        sum(len(feature.inputs) for feature in schema.features),
     )
 
 
-def _notes(tally: Tally, singles: Sequence[Single], columns: Sequence[Grouped], words: Sequence[Word]) -> Iterator[str]:
+def _notes(
+    schema: Schema, tally: Tally, singles: Sequence[Single], columns: Sequence[Grouped], words: Sequence[Word]
+) -> Iterator[str]:
     """What was not compared."""
+    blocks = [feature.name for feature in schema.features if is_joined(feature)]
+    if blocks:
+        yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
     different = sum(s.different for s in singles)
     if different > len(columns):
         yield f"Pairs are those of the {len(columns):,} most telling of {different:,} columns."
@@ -218,15 +234,21 @@ def _nearer(batch: Batch, feature: Feature) -> Batch:
 
 
 def _in_bins(schema: Schema) -> Schema:
-    """The schema with fine bins in place of moments."""
+    """The schema with fine bins in place of moments, and the columns of blocks beside them, one by one."""
 
     def binned(feature: Feature) -> Feature:
         if feature.family.shape != "moments":
             return feature
         finer = 1.0 if isinstance(feature.family, Poisson) else 2.0**-FINE_BINS
-        return feature._replace(family=Histogram(), unit=max(feature.unit * finer, 2.0**-1020))
+        return feature._replace(family=Histogram(), unit=max(feature.unit * finer, FINEST))
 
-    return replace(schema, features=tuple(map(binned, schema.features)))
+    alone = [binned(feature) for feature in schema.features if not feature.columns or feature.family.shape == "words"]
+    blocks = [feature for feature in schema.features if feature.columns and feature.family.shape != "words"]
+    if blocks:
+        place = {name: number for number, name in enumerate(schema.columns)}
+        alone += [column for feature in blocks for column in one_by_one(feature)]
+        alone.sort(key=lambda feature: place[feature.inputs[0]])
+    return replace(schema, features=(*alone, *filter(is_joined, blocks)))
 
 
 def _joined(found: Sequence[tuple[Sequence[Label], Assigned]], classes: tuple[Label, ...]) -> Assigned:
@@ -259,26 +281,41 @@ class Single(NamedTuple):
     feature: str
     bits: float
     p: float
-    different: bool  # whether it has two values at least, and is no text
+    different: bool  # whether it is a column of two values at least, and no text
     why: str  # why it could not be tested, or nothing
     words: Mapping[str, float]
 
 
 def _singles(tally: Tally, scale: float, most: int) -> list[Single]:
     """What each column tells about the class."""
-    keyed, texts = iter(range(len(tally.schema.keyed))), iter(tally.words)
-    return [
-        _of_text(feature, next(texts), scale, most)
-        if feature.family.shape == "words"
-        else _of_values(feature, tally.counts.feature(next(keyed))[1].value, scale)
-        for feature in tally.schema.features
-    ]
+    keyed, texts, products = iter(range(len(tally.schema.keyed))), iter(tally.words), iter(tally.products)
+    found = []
+    for feature in tally.schema.features:
+        if feature.family.shape == "words":
+            found.append(_of_text(feature, next(texts), scale, most))
+        elif feature.family.shape == "products":
+            found.append(_of_normals(feature, next(products), scale))
+        else:
+            keys, rows = tally.counts.feature(next(keyed))
+            found.append(_of_values(feature, keys, rows.value, scale))
+    return found
 
 
-def _of_values(feature: Feature, cells: Real, scale: float) -> Single:
+def _of_normals(feature: Feature, sums: Products, scale: float) -> Single:
+    """Of a Gaussian block."""
+    assert isinstance(feature.family, Gaussian)
+    told = told_by_normals(sums, feature.family.covariance == "tied", scale)
+    if told is None:
+        n, classes = sums.n.value, int(np.count_nonzero(sums.n.value))
+        why = _untested(float(n.sum()) * scale, len(n), classes, "too few rows, or one value only")
+        return Single(feature.name, 0.0, 1.0, False, why, {})
+    return Single(feature.name, max(told.bits - told.chance, 0.0), told.p, False, "", {})
+
+
+def _of_values(feature: Feature, keys: Keys, cells: Real, scale: float) -> Single:
     """``cells``: rows per value and class."""
     n = float(cells.sum()) * scale
-    groups = overall_groups(feature, cells, int(n / (2 * ROWS_PER_CELL * cells.shape[1])))
+    groups = overall_groups(feature, keys, cells, int(n / (2 * ROWS_PER_CELL * cells.shape[1])))
     table = _without_rare_classes(grouped(cells, groups), scale)
     bits, margins = bits_of(table), [table.sum(axis=axis) for axis in (1, 0)]
     values, classes = (int(np.count_nonzero(margin)) for margin in margins)
@@ -286,7 +323,7 @@ def _of_values(feature: Feature, cells: Real, scale: float) -> Single:
     rare = [float(inverse_shares(margin, table.sum()).sum()) for margin in margins]
     p = float(p_values(bits, freedom, excess(rare[0], rare[1], max(n, 1e-300)), n))
     why = _untested(n, cells.shape[1], classes, "one value only" if values < 2 else "")
-    return Single(feature.name, max(bits - float(expected(freedom, n)), 0.0), p, values > 1, why, {})
+    return Single(feature.name, max(bits - float(expected(freedom, n)), 0.0), p, values > 1 and not feature.columns, why, {})
 
 
 def _without_rare_classes(table: Real, scale: float) -> Real:
@@ -299,8 +336,7 @@ def _without_rare_classes(table: Real, scale: float) -> Real:
 
 def _of_text(feature: Feature, words: Words, scale: float, most: int) -> Single:
     """Of the word that tells most; p is that of the best of so many words."""
-    assert isinstance(feature.family, Text)
-    texts, n_words = words.texts.value, feature.family.words(words.table).n_words
+    texts, n_words = words.texts.value, kept_words(feature, words).n_words
     n, freedom = float(texts.sum()) * scale, max(int(np.count_nonzero(texts)) - 1, 0) if n_words else 0
     chance, best = float(expected(freedom, n)), words_of(feature, words, most)
     p = min(float(p_values(max(best.values(), default=0.0), freedom, 0.0, n)) * max(n_words, 1), 1.0)

@@ -33,13 +33,30 @@ MISSING = int(np.iinfo(np.int64).min)  # the bin of one
 FARTHEST = 2.0**52  # bins from the origin
 
 
-def overall_groups(feature: Feature, cells: Real, limit: int) -> Int:
+def overall_groups(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int:
     """The group of each key, whatever the class."""
+    if feature.columns and feature.family.shape == "bins":
+        return block_groups(keys, cells, limit)
     values = int(np.clip(limit, FEWEST_VALUES, MOST_VALUES))
     if len(cells) <= values:
         return np.arange(len(cells))
     most = int(np.clip(limit, 2, MOST_GROUPS)) if feature.family.shape == "bins" else values
     return _equal(cells.sum(axis=1, keepdims=True), np.array([most]))[:, 0]
+
+
+def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
+    """The group of each key of a block of bins: its columns are cut into groups of about equal size, so few that their
+    combinations are not many more than the limit."""
+    each: Any = np.array(list(keys), dtype=np.int64).reshape(len(keys), -1)
+    if not each.size:
+        return np.zeros(len(keys), dtype=np.int64)
+    most = max(int(np.clip(limit, FEWEST_VALUES, MOST_VALUES) ** (1.0 / each.shape[1])), 2)
+    rows, groups = cells.sum(axis=1), np.zeros_like(each)
+    for j in range(each.shape[1]):
+        values, place = np.unique(each[:, j], return_inverse=True)
+        margin = np.bincount(place.reshape(-1), rows, len(values))
+        groups[:, j] = _equal(margin[:, None], np.array([most]))[place.reshape(-1), 0]
+    return np.asarray(np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1))
 
 
 def _equal(cells: Real, most: Int) -> Int:

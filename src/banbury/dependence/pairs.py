@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.dependence.groups import ABSENT, MOST_CELLS, Grouped
-from banbury.dependence.information import entropy_terms, excess, expected, inverse_shares, p_values, words_of
+from banbury.dependence.information import entropy_terms, excess, expected, inverse_shares, most_telling, p_values
 from banbury.dependence.results import Pair
-from banbury.distributions import Text
+from banbury.distributions import Occurrences, Text
+from banbury.distributions.family import Feature
 from banbury.progress import watched
 from banbury.readers import Batch, Source
-from banbury.sums import Rows
+from banbury.sums import Rows, Words
 from banbury.tally import Labels, Tally, aligned
 
 Real = NDArray[np.float64]
@@ -39,7 +40,7 @@ class Assigned(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word of one of the columns of text."""
+    """A word of one of the columns of text, or a column of a block of occurrences."""
 
     column: int
     number: int  # its id in that column's table
@@ -50,13 +51,10 @@ def compared_words(tally: Tally) -> list[Word]:
     most = int(min(MOST_WORDS, (MOST_CELLS / len(tally.classes)) ** 0.5))
     found = []
     for at, (feature, words) in enumerate(zip(tally.schema.texts, tally.words, strict=True)):
-        best = words_of(feature, words, most)
-        ids = words.table.find(list(best)).tolist()
-        found += [
-            (bits, Word(at, number, f"{feature.name}:{word!r}"))
-            for number, (word, bits) in zip(ids, best.items(), strict=True)
-            if number >= 0
-        ]
+        for each in most_telling(feature, words, most):
+            name = each.name if feature.columns else f"{feature.name}:{each.name!r}"
+            if each.number < words.table.n_ids:  # some row has it
+                found.append((each.bits, Word(at, each.number, name)))
     found.sort(key=lambda each: -each[0])
     return [word for _, word in found[:most]]
 
@@ -120,17 +118,22 @@ class Pairs:
     tables: list[Real]  # of column b: (groups of the columns before it, one below the other; classes; groups of b)
     together: Real  # (classes, words and columns of text, the same)
 
-    def of_columns(self, columns: Sequence[Grouped], scale: float) -> Found:
+    def of_columns(self, columns: Sequence[Grouped], block: Mapping[str, str], scale: float) -> Found:
+        """Of every two columns that are not of one block."""
         starts = np.cumsum([0, *(column.size for column in columns)])
         least = FEWEST_ROWS / (self.total * scale)
         each = [measured(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
         found = Measured(*(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True)))
         second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
 
+        of = [block.get(column.feature.name, column.feature.name) for column in columns]
+        apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
+        first, second = first[apart], second[apart]
+
         def names(k: int) -> tuple[str, str]:
             return columns[first[k]].feature.name, columns[second[k]].feature.name
 
-        return found.found(names, self.total, scale)
+        return Measured(*(each[apart] for each in found)).found(names, self.total, scale)
 
     def of_words(self, words: Sequence[Word], scale: float) -> Found:
         first, second = np.triu_indices(len(words), 1)
@@ -269,16 +272,12 @@ def _add_words(together: Real, words: Sequence[Word], tally: Tally, batch: Batch
 
     marks: list[tuple[Int, Int]] = []
     for at, (feature, counted) in enumerate(zip(tally.schema.texts, tally.words, strict=True)):
-        family = feature.family
-        assert isinstance(family, Text)
-        texts = family.texts(batch, feature.name)
-        present = np.flatnonzero(_present(texts, batch.n_rows))
+        present, row, ids = _in_rows(feature, counted, batch, threads)
         marks.append((present, np.full(len(present), len(words) + at)))
-        column = np.full(counted.table.n_ids + 1, -1, dtype=np.int64)
+        column = np.full(counted.table.n_ids + len(feature.columns) + 1, -1, dtype=np.int64)
         mine = [(k, word.number) for k, word in enumerate(words) if word.column == at]
         column[[number for _, number in mine]] = [k for k, _ in mine]
-        offsets, ids = counted.table.encode(family.tokeniser, texts, threads)
-        row, found = np.repeat(np.arange(batch.n_rows), np.diff(offsets)), column[ids]
+        found = column[ids]
         marks.append((row[found >= 0], found[found >= 0]))
     row, mark = (np.concatenate(x) for x in zip(*marks, strict=True))
     matrix = csr_array((np.ones(len(row)), (row, mark)), shape=(batch.n_rows, together.shape[1]))
@@ -289,6 +288,19 @@ def _add_words(together: Real, words: Sequence[Word], tally: Tally, batch: Batch
         part = matrix[of_class]
         weighed = part if rows.weights is None else part.multiply(rows.weights[of_class][:, None]).tocsr()
         together[c] += (part.T @ weighed).toarray()
+
+
+def _in_rows(feature: Feature, counted: Words, batch: Batch, threads: int) -> tuple[Int, Int, NDArray[Any]]:
+    """The rows that have a text, and the row and the number of every word in them; of a block every column that occurs."""
+    family = feature.family
+    if isinstance(family, Occurrences):
+        row, column = family.places(batch, feature)
+        return np.arange(batch.n_rows), row, family.words(counted, len(feature.inputs)).ids[column]
+    assert isinstance(family, Text)
+    texts = family.texts(batch, feature.name)
+    offsets, ids = counted.table.encode(family.tokeniser, texts, threads)
+    row = np.repeat(np.arange(batch.n_rows), np.diff(offsets))
+    return np.flatnonzero(_present(texts, batch.n_rows)), row, ids
 
 
 def _present(texts: Any, n_rows: int) -> NDArray[np.bool_]:

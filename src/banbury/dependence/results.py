@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from banbury.tally import Label
@@ -65,7 +65,8 @@ class Pair:
 class Telling:
     """A column and what it tells about the class: bits without what chance alone would give, and the test's p.
 
-    Of a text, the figures are those of its most telling word, p for as many words as there are; ``words`` has the best.
+    Of a text, the figures are those of its most telling word, p for as many words as there are; ``words`` has the best. Of a
+    block of occurrences its columns are the words.
     """
 
     feature: str
@@ -88,7 +89,7 @@ class Diagnosis:
     """What stands against naive Bayes in a table: pairs that depend on each other given the class, and idle columns.
 
     ``pairs`` worst first; ``telling`` all columns, the most telling first; ``uninformative`` those that tell nothing.
-    ``notes`` say what was left aside.
+    ``notes`` say what was left aside. A block of columns tells by its name; its columns stand in pairs one by one.
     """
 
     n_rows: float
@@ -99,25 +100,36 @@ class Diagnosis:
     uninformative: tuple[Uninformative, ...]
     n_pairs: int = 0  # compared
     notes: tuple[str, ...] = ()
+    blocks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # columns that are modelled together
+    n_columns: int = 0
 
     @property
     def advice(self) -> str:
         """What to do about it, in a sentence or two."""
         again = "Evidence that is counted twice pushes posteriors towards 0 and 1"
-        columns = {t.feature for t in self.telling}
+        columns = {t.feature for t in self.telling} | {name for block in self.blocks.values() for name in block}
         between = [pair for pair in self.pairs if pair.first in columns and pair.second in columns]
         for pair in between:
             if pair.duplicated:
                 return f"{again}: leave out one of {pair.first} and {pair.second}."
         if between:
-            return (
-                f"{again}: leave out one of {between[0].first} and {between[0].second}, or join them into one column."
-            )
+            first, second = between[0].first, between[0].second
+            return f"{again}: leave out one of {first} and {second}, or {self._joining(first, second)}."
         if self.pairs:
             return f"{again}, and words that come together are: trust the order of posteriors more than their size."
         if self.n_pairs:
             return "No pair depends on each other beyond chance: independence given the class is a fair picture."
         return "There is no pair to compare."
+
+    def _joining(self, first: str, second: str) -> str:
+        """How two columns become one feature."""
+        blocks = {column: name for name, block in self.blocks.items() for column in block}
+        if first in blocks and second in blocks:
+            return f"make one block of {blocks[first]} and {blocks[second]}"
+        if first in blocks or second in blocks:
+            block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
+            return f"take {other} into the block {block}"
+        return "join them into one column"
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnosis as JSON can hold it."""
@@ -131,12 +143,14 @@ class Diagnosis:
             "uninformative": [asdict(column) for column in self.uninformative],
             "n_pairs": self.n_pairs,
             "notes": list(self.notes),
+            "blocks": {name: list(columns) for name, columns in self.blocks.items()},
             "advice": self.advice,
         }
 
     def __str__(self) -> str:
         sizes = f"{self.n_rows:,.12g} row{'s' * (self.n_rows != 1)}, {len(self.classes):,} class{'es' * (len(self.classes) != 1)}"
-        lines = [f"Diagnosis of {sizes}, {len(self.telling):,} column{'s' * (len(self.telling) != 1)}"]
+        n_columns = self.n_columns or len(self.telling)
+        lines = [f"Diagnosis of {sizes}, {n_columns:,} column{'s' * (n_columns != 1)}"]
         if self.pairs:
             lines.append(f"Pairs that depend on each other given the class (of {self.n_pairs:,}), in bits:")
             lines += table([_pair_row(pair) for pair in self.pairs], 1, 2)

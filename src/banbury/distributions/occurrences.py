@@ -99,6 +99,16 @@ class Occurrences(Family):
         cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
         return "matrix", cells, len(feature.inputs), self.threshold, skip
 
+    def places(self, rows: Columns, feature: Feature) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The row and the column of every cell that occurs."""
+        cells, limit = rows.occurrences(feature.inputs), self.threshold or 0.0
+        if not isinstance(cells, tuple):
+            row, column = np.nonzero(np.asarray(cells) > limit)
+            return row, column
+        offsets, columns, values = (np.asarray(part) for part in cells)
+        there = values > limit
+        return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[there], columns[there]
+
     # Estimating
 
     def pseudo_counts(self, choice: Choice, n_columns: int) -> float | Real:
