@@ -21,6 +21,7 @@ from banbury.distributions.histogram_block import HistogramBlocks
 from banbury.distributions.occurrences import OTHERS, Occurring
 from banbury.distributions.text import Bag
 from banbury.explain import Explanation, Informative, Term, explained, informative
+from banbury.explain.page import printable
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read, read_row
 from banbury.schema import Schema
@@ -298,7 +299,7 @@ class Model:
             ]
         if feature.columns:
             values = [next(iter(batch.head(name, 1)), None) for name in feature.columns]
-            return [Term(feature.name, ", ".join("missing" if v is None else str(v) for v in values), likelihood)]
+            return [Term(feature.name, ", ".join(map(printable, values)), likelihood)]
         value = next(iter(batch.head(feature.name, 1)), None)
         return [Term(feature.name, value, likelihood, self._is_seen(feature.name, batch))]
 
@@ -307,7 +308,8 @@ class Model:
 
         The rest are all other classes, mixed by their prior. The first is the one with the highest product of two things: how
         much more of the class's rows than of the rest's have the value, and the logarithm of its ratio. So a word must be
-        common in its class as well as rare elsewhere. A number speaks by the stretch of its values that tells most.
+        common in its class as well as rare elsewhere. A number speaks by the stretch of its values that tells most; so does each
+        column of a Gaussian block, by itself. A joint table speaks by its combinations of values.
 
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -352,7 +354,9 @@ class Model:
         """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
         alone = self._group(feature)
         (only,) = alone.features
-        values = dict(zip(only.columns, value, strict=True)) if only.columns else {feature: value}
+        if only.columns and (not isinstance(value, (list, tuple, np.ndarray)) or len(value) != len(only.columns)):
+            raise errors.bad_setting("value", value, f"a value for each of the {len(only.columns)} columns of {only.name!r}")
+        values = dict(zip(only.columns, value, strict=True)) if only.columns else {only.name: value}
         batch = next(iter(read({name: [each] for name, each in values.items()})))
         found = self._kernel(batch, [alone], "parts")[0][0, 0]
         return dict(zip(self.classes, np.exp(found).tolist(), strict=True))
@@ -403,6 +407,8 @@ class Model:
     def linear(self, feature: str | None = None) -> LinearForm:
         """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.
 
+        Of a block of occurrences, the words are its columns; where it has a threshold, what is above counts 1, and all else 0.
+
         >>> import banbury as bb
         >>> model = bb.estimate(bb.count(["good good bad", "bad"], target=["yes", "no"]))
         >>> form = model.linear()
@@ -412,10 +418,9 @@ class Model:
         [[-2.603, -3.037]]
         """
         group = self._group(feature)
-        if not isinstance(group, Bag):
-            raise errors.bad_setting(
-                "feature", group.features[0].name, "a column of text for the linear form of a model"
-            )
+        if not isinstance(group, (Bag, Occurring)):
+            wanted = "a column of text, or a block of occurrences, for the linear form of a model"
+            raise errors.bad_setting("feature", group.features[0].name, wanted)
         words, weights, intercepts = group.linear()
         return LinearForm(words, weights, self.log_prior + intercepts)
 

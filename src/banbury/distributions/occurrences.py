@@ -333,6 +333,12 @@ class Occurring:
                 share = np.exp(rows)
             yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
 
+    def linear(self) -> tuple[list[str], Real, Real]:
+        """The linear form: columns, weights (columns, classes), intercepts; a row scores intercepts + counts @ weights."""
+        if self.scores.certain is not None:
+            raise errors.bad_setting("how", self.choice.how, "another for a linear form, such as 'mean'")
+        return list(self.features[0].inputs), self.weights, self.scores.constant
+
     # Drawing
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:

@@ -15,6 +15,7 @@ from banbury.distributions.bernoulli import Flags
 from banbury.distributions.categorical import Tables
 from banbury.distributions.covariance import Ellipses
 from banbury.distributions.family import Feature, Parameters
+from banbury.distributions.gaussian import Normals
 from banbury.distributions.histogram import Histograms
 from banbury.distributions.histogram_block import HistogramBlocks
 from banbury.distributions.joint import JointTables
@@ -37,7 +38,7 @@ NAMED = 12  # digits of where it ends
 class LikelihoodRatio:
     """A value that speaks for a class: it is ``ratio`` times as probable there as in the rest, all other classes together.
 
-    ``value`` is a word, a category, True or False, or of a number where it lies, as in "< 2.1".
+    ``value`` is a word, a category, True or False, of a joint table a tuple of them, or of a number where it lies, as in "< 2.1".
     """
 
     label: Any
@@ -69,7 +70,7 @@ class Informative:
 
     def shown(self, ratio: LikelihoodRatio) -> str:
         """The value with its feature, or the word alone where there is nothing but a text."""
-        value = page.printable(ratio.value)
+        value = page.printable(", ".join(map(str, ratio.value)) if isinstance(ratio.value, tuple) else ratio.value)
         if ratio.feature in self.words:
             return value if self.alone else f"{ratio.feature}: {value}"
         stretch = isinstance(ratio, Stretch)
@@ -213,7 +214,9 @@ def _every(parameters: Sequence[Parameters], rest: Real, chosen: list[int]) -> I
             yield from _words(group)
         elif isinstance(group, Occurring):
             yield from _columns(group)
-        elif isinstance(group, (Ellipses, HistogramBlocks, KernelBlocks)):
+        elif isinstance(group, Ellipses):
+            yield from _stretches(_one_by_one(group), rest, chosen)
+        elif isinstance(group, (HistogramBlocks, KernelBlocks)):
             continue
         elif isinstance(group, (Flags, Tables, JointTables)):
             share, names = group.values()
@@ -246,6 +249,18 @@ def _columns(block: Occurring) -> Iterator[Values]:
             return LikelihoodRatio, names[int(places[i])], "occurs"
 
         yield Values(share, had, None, name)
+
+
+def _one_by_one(block: Ellipses) -> Normals:
+    """The columns of a Gaussian block, each as it is distributed whatever the others are."""
+    (feature,) = block.features
+    columns = tuple(feature._replace(name=column, columns=(), scales=()) for column in feature.columns)
+    origin, unit = np.array(feature.scales).T
+    variance = np.diagonal(block.covariance, axis1=1, axis2=2).T
+    nu = None if block.nu is None else np.broadcast_to(block.nu, variance.shape)
+    precision = 0.5 / variance if nu is None else 1.0 / (nu * variance)
+    constant = np.zeros_like(variance)  # ratios of tails need none
+    return Normals(columns, origin, unit, block.mean.T, precision, constant, None if nu is None else (nu + 1.0) / 2.0)
 
 
 def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values]:

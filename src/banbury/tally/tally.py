@@ -357,7 +357,8 @@ class Tally:
                 feature.name
             )
         often = [repr(keys[k]) for k in np.argsort(-each, kind="stable")]
-        return f"{many(len(keys), 'value')}{self._missing_text(feature.name)}: {errors.listed(often, 6)}"
+        what = many(len(keys), "combination" if feature.columns else "value")
+        return f"{what}{self._missing_text(feature.name)}: {errors.listed(often, 6)}"
 
     def _words_text(self, feature: Feature, words: Words) -> str:
         missing = self._missing_text(feature.name)
