@@ -445,6 +445,24 @@ def text_has_no_axis(column: str) -> BadSetting:
     )
 
 
+def block_has_no_axis(block: str, n_columns: int, family: str) -> BadSetting:
+    return BadSetting(
+        f"block {block!r} models {n_columns:,} columns together as {family}, so none of them has a line of its own to be drawn on. "
+        "Draw the block with bb.plots.LikelihoodDisplay, or what one row says with bb.plots.EvidenceDisplay.",
+        feature=block,
+        family=family,
+    )
+
+
+def too_many_axes(block: str, columns: Sequence[str], given: Any) -> BadSetting:
+    return BadSetting(
+        f"block {block!r} has {len(columns):,} columns ({listed(columns, 6)}), and its picture has two axes. Name two of them, whatever "
+        f"the others are: columns=({columns[0]!r}, {columns[1]!r}). Got {given!r} instead.",
+        feature=block,
+        columns=list(columns),
+    )
+
+
 def evidence_against_the_rest(label: Any, classes: Sequence[Any]) -> BadSetting:
     others = [name for name in classes if name != label]
     return BadSetting(

@@ -62,6 +62,8 @@ class BandwidthDisplay(Display):
         found = model.schema[feature]
         if not isinstance(found.family, KernelDensity):
             raise errors.bad_setting(f"the family of {feature!r}", found.family.name, "'kernel_density' for bandwidths")
+        if len(found.columns) > 1:
+            raise errors.block_has_no_axis(found.name, len(found.columns), found.family.name)
         if label is None and len(model.classes) > 1:
             raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
         if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, colour, library, mark, name, names
-from banbury.plots.features import Rows, check_model, check_whole, number_of, numeric, span, table
+from banbury.plots.features import Rows, check_model, check_whole, column_of, number_of, numeric, span, table
 
 Real = NDArray[np.float64]
-MOST_POINTS = 2_000
 
 
 class DecisionBoundaryDisplay(Display):
@@ -66,7 +65,7 @@ class DecisionBoundaryDisplay(Display):
     ) -> Self:
         """Draws the regions of two features, and the rows of ``data`` as points (2,000 of them at most).
 
-        ``difference``: two classes; what is drawn is then the posterior of the first minus that of the second. ``fixed``:
+        The two may be columns of blocks. ``difference``: two classes; what is drawn is then the posterior of the first minus that of the second. ``fixed``:
         values of other features, which are missing otherwise.
         """
         check_model(model, classes=2)
@@ -75,14 +74,14 @@ class DecisionBoundaryDisplay(Display):
             numeric(model, feature)
         held_at = dict(fixed or {})
         for feature in held_at:
-            if model.schema[feature].name in pair:
+            if feature in pair or feature not in column_of(model, feature).inputs:
                 raise errors.bad_setting("fixed", feature, "another column than the two that are drawn")
         if difference is not None:
             difference = _pair("difference", difference, "two of the model's classes")
             for label in difference:
                 number_of(model, label)
         check_whole("steps", steps, 2, 2_000)
-        points = None if data is None else _points(Rows(model, data, target, reading), pair)
+        points = None if data is None else Rows(model, data, target, reading).points(pair)
         seen: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*span(model, pair[i], seen[i]), steps) for i in (0, 1))
         across, up = np.meshgrid(xx0, xx1)
@@ -93,7 +92,7 @@ class DecisionBoundaryDisplay(Display):
         drawn: dict[str, Any] = {
             "difference": two,
             "fixed": held_at,
-            "n_features": len(model.schema.features),
+            "n_features": sum(len(feature.inputs) for feature in model.schema.features),
             "points": points,
         }
         return cls(pair, model.classes, xx0, xx1, posterior, **drawn).plot(ax)
@@ -179,13 +178,3 @@ def _pair(setting: str, given: Any, wanted: str) -> tuple[Any, Any]:
     if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2 or given[0] == given[1]:
         raise errors.bad_setting(setting, given, wanted)
     return given[0], given[1]
-
-
-def _points(rows: Rows, features: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
-    """The rows that have both values and a class, evenly picked where there are many."""
-    x, y = (rows.numbers(feature) for feature in features)
-    used = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (rows.classes >= 0))
-    if not len(used):
-        raise errors.empty_data(None, f"no row has values of both {features[0]!r} and {features[1]!r}")
-    used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
-    return x[used], y[used], rows.classes[used]

@@ -17,6 +17,7 @@ from banbury.selection import held
 Real = NDArray[np.float64]
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000
+MOST_POINTS = 2_000
 
 
 def check_model(model: Any, classes: int = 1) -> None:
@@ -42,22 +43,33 @@ def number_of(model: Model, label: Any) -> int:
     return model.classes.index(label)
 
 
+def holds_numbers(feature: Feature) -> bool:
+    """Whether it has a density: of a column of numbers, or of a block of them."""
+    return feature.family.shape in ("moments", "bins", "products")
+
+
 def is_numeric(feature: Feature) -> bool:
-    return feature.family.shape in ("moments", "bins")
+    """Whether its values lie on one axis."""
+    return holds_numbers(feature) and len(feature.inputs) == 1
 
 
-def numeric(model: Model, feature: str) -> Feature:
-    """The feature, which must hold numbers."""
-    found = model.schema[feature]
-    if not is_numeric(found):
-        raise errors.not_numeric(found.name, found.family.name)
-    return found
+def column_of(model: Model, column: str) -> Feature:
+    """The feature that a column belongs to: itself, or its block."""
+    return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
+
+
+def numeric(model: Model, column: str) -> None:
+    """Raises unless the column holds numbers, by itself or in a block."""
+    found = column_of(model, column)
+    if not holds_numbers(found) or column not in found.inputs:
+        raise errors.not_numeric(column, found.family.name)
 
 
 def only_missing(model: Model, n_rows: int) -> dict[str, Any]:
-    """Rows of which nothing is known, as the model reads rows."""
-    numbers = {f.name for f in model.schema.features if is_numeric(f)}
-    return {column: [np.nan if column in numbers else None] * n_rows for column in model.schema.columns}
+    """Rows of which nothing is known, as the model reads rows; columns of occurrences have none."""
+    nothing: dict[str, Any] = {name: np.nan for f in model.schema.features if holds_numbers(f) for name in f.inputs}
+    nothing |= {name: 0.0 for f in model.schema.texts for name in f.columns}
+    return {column: [nothing.get(column)] * n_rows for column in model.schema.columns}
 
 
 def table(model: Model, given: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
@@ -67,8 +79,11 @@ def table(model: Model, given: Mapping[str, Sequence[Any] | Real]) -> dict[str, 
 
 
 def log_likelihood(model: Model, feature: str, values: Any) -> Real:
-    """log P(value | class), values × classes, as the model scores rows."""
-    return model.log_likelihood(table(model, {feature: values}), feature)
+    """log P(value | class), values × classes, as the model scores rows; a value of a block is a tuple."""
+    found, given = model.schema[feature], {feature: values}
+    if found.columns and not is_numeric(found):
+        given = {column: [value[j] for value in values] for j, column in enumerate(found.columns)}
+    return model.log_likelihood(table(model, given), found.name)
 
 
 def keys(model: Model, feature: Feature) -> tuple[list[Any], list[str]]:
@@ -84,6 +99,8 @@ def keys(model: Model, feature: Feature) -> tuple[list[Any], list[str]]:
         return [False, True], ["no", "yes"]
     place = [f.name for f in model.schema.keyed].index(feature.name)
     found = list(model.tally.counts.keys[place])
+    if feature.columns:
+        return found, [", ".join(map(str, key)) for key in found]
     return found, ["missing" if key is None else str(key) for key in found]
 
 
@@ -127,6 +144,15 @@ class Rows:
     def numbers(self, feature: str) -> Real:
         parts = [batch.numbers([feature])[0].reshape(-1) for batch in self._held.batches]
         return np.concatenate(parts).astype(np.float64)
+
+    def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
+        """The rows that have both values and a class, evenly picked where there are many: the values, and the classes."""
+        x, y = (self.numbers(column) for column in columns)
+        used = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0))
+        if not len(used):
+            raise errors.empty_data(None, f"no row has values of both {columns[0]!r} and {columns[1]!r}")
+        used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
+        return x[used], y[used], self.classes[used]
 
     @property
     def batches(self) -> tuple[Any, ...]:

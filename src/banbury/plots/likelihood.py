@@ -1,4 +1,4 @@
-"""LikelihoodDisplay: P(value | class) of one feature, over the histogram of its rows."""
+"""LikelihoodDisplay: P(value | class) of one feature, over the histogram of its rows; of a block its contours."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.dependence.information import most_telling
+from banbury.distributions import Occurrences
 from banbury.distributions.family import Feature
+from banbury.distributions.occurrences import Occurring
 from banbury.naive_bayes import Model
+from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names
 from banbury.plots.features import (
     Rows,
     check_model,
     check_whole,
     grid,
+    holds_numbers,
     is_numeric,
     keys,
     log_likelihood,
     number_of,
     rows_with,
+    span,
+    table,
 )
 
 Real = NDArray[np.float64]
 MOST_BINS = 50
+STEPS = 200  # of a plane, in each direction
 FAMILIES = {"gaussian": "Gaussian", "poisson": "Poisson", "histogram": "histogram", "kernel_density": "kernel"}
 
 
@@ -41,6 +49,10 @@ class LikelihoodDisplay(Display):
 
     ``values`` are those drawn, ``likelihood`` what the model says of them, values × classes, times P(class) where ``prior``
     is true. ``histogram`` has the rows' own densities, or is None.
+
+    A block of two columns of numbers is drawn as contours, which have 50% and 90% of each class inside: ``plane`` has its grid
+    and the rows as points, and ``likelihood`` is (up, across, classes). A joint table has bars for its combinations of values, a
+    block of occurrences for its most telling columns.
 
     >>> import banbury as bb
     >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -62,19 +74,21 @@ class LikelihoodDisplay(Display):
         prior: bool = False,
         histogram: RowsPerBin | None = None,
         hidden: int = 0,
+        plane: contours.Plane | None = None,
     ) -> None:
         self.feature, self.classes = feature, classes
         self.values, self.likelihood, self.value_names = values, likelihood, list(value_names)
-        self.prior, self.histogram, self.hidden = prior, histogram, hidden
+        self.prior, self.histogram, self.hidden, self.plane = prior, histogram, hidden, plane
 
     @classmethod
     def from_model(
         cls,
         model: Model,
-        feature: str,
+        feature: Any,
         data: Any = None,
         target: Any = None,
         *,
+        columns: Sequence[str] | None = None,
         classes: Sequence[Any] | None = None,
         prior: bool = False,
         bins: int | Sequence[float] | None = None,
@@ -86,7 +100,8 @@ class LikelihoodDisplay(Display):
 
         ``data`` and ``target``, as ``bb.count`` takes them, put a histogram under the densities, of so many ``bins`` or with
         these edges. ``classes``: only some of them. ``prior``: times P(class), and the rows' shares likewise. ``most``: of a
-        category with more values the most frequent.
+        category with more values the most frequent. ``columns``: of a block of numbers two, or one, that are drawn, whatever the
+        others are.
         """
         check_model(model)
         check_whole("most", most, 1)
@@ -95,15 +110,18 @@ class LikelihoodDisplay(Display):
         at = [number_of(model, label) for label in chosen]
         if not chosen:
             raise errors.bad_setting("classes", classes, "one of the model's classes at least")
+        drawn = _drawn(found, columns)
         if found.family.shape == "words":
-            raise errors.text_has_no_axis(found.name)
-        if is_numeric(found):
+            return cls._occurrences(model, found, chosen, at, prior, most).plot(ax)
+        if holds_numbers(found):
             rows = None if data is None else Rows(model, data, target, reading)
-            return cls._densities(model, found, chosen, at, rows, prior, bins).plot(ax)
+            if len(drawn) > 1:
+                return cls._contours(model, found, (drawn[0], drawn[1]), chosen, at, rows, prior).plot(ax)
+            return cls._densities(model, found, drawn[0], chosen, at, rows, prior, bins).plot(ax)
         values, called = keys(model, found)
         kept = np.sort(np.argsort(-rows_with(model, found), kind="stable")[:most]).tolist()
         shown = [values[k] for k in kept]
-        likelihood = cls._scaled(model, log_likelihood(model, feature, shown), prior)[:, at]
+        likelihood = cls._scaled(model, log_likelihood(model, found.name, shown), prior)[:, at]
         value_names = [called[k] for k in kept]
         hidden = len(values) - len(kept)
         return cls(found, chosen, shown, likelihood, value_names=value_names, prior=prior, hidden=hidden).plot(ax)
@@ -113,6 +131,7 @@ class LikelihoodDisplay(Display):
         cls,
         model: Model,
         feature: Feature,
+        column: str,
         classes: tuple[Any, ...],
         at: list[int],
         rows: Rows | None,
@@ -121,23 +140,69 @@ class LikelihoodDisplay(Display):
     ) -> Self:
         histogram, seen = None, None
         if rows is not None:
-            numbers = rows.numbers(feature.name)
+            numbers = rows.numbers(column)
             used = np.isin(rows.classes, at) & np.isfinite(numbers)
             if not used.any():
-                raise errors.empty_data(None, f"no row of these classes has a value of {feature.name!r}")
+                raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
             seen, own = numbers[used], rows.classes[used]
             total = int(np.count_nonzero(rows.classes >= 0))
             histogram = _histogram(feature, seen, own, at, bins, total if prior else None)
-        values = grid(model, feature, seen)
-        likelihood = cls._scaled(model, log_likelihood(model, feature.name, values), prior)[:, at]
-        return cls(feature, classes, values, likelihood, prior=prior, histogram=histogram)
+        values = grid(model, feature._replace(name=column), seen)
+        found = model.log_likelihood(table(model, {column: values}), feature.name)
+        alone = feature if is_numeric(feature) else feature._replace(name=column, columns=())
+        likelihood = cls._scaled(model, found, prior)[:, at]
+        return cls(alone, classes, values, likelihood, prior=prior, histogram=histogram)
+
+    @classmethod
+    def _contours(
+        cls,
+        model: Model,
+        feature: Feature,
+        columns: tuple[str, str],
+        classes: tuple[Any, ...],
+        at: list[int],
+        rows: Rows | None,
+        prior: bool,
+    ) -> Self:
+        """Of two of a block's columns."""
+        points = None if rows is None else rows.points(columns)
+        if points is not None:
+            place = np.full(len(model.classes), -1, dtype=np.int64)
+            place[at] = np.arange(len(at))
+            points = points[0], points[1], place[points[2]]
+        seen: Any = (None, None) if points is None else points[:2]
+        across, up = (np.linspace(*_wider(*span(model, columns[i], seen[i])), STEPS) for i in (0, 1))
+        xs, ys = np.meshgrid(across, up)
+        found = model.log_likelihood(table(model, {columns[0]: xs.ravel(), columns[1]: ys.ravel()}), feature.name)
+        likelihood = cls._scaled(model, found, prior)[:, at].reshape(STEPS, STEPS, len(at))
+        plane = contours.Plane(columns, across, up, points)
+        return cls(feature, classes, (across, up), likelihood, prior=prior, plane=plane)
+
+    @classmethod
+    def _occurrences(
+        cls, model: Model, feature: Feature, classes: tuple[Any, ...], at: list[int], prior: bool, most: int
+    ) -> Self:
+        """The columns of a block of occurrences that tell most."""
+        if not isinstance(feature.family, Occurrences):
+            raise errors.text_has_no_axis(feature.name)
+        words = model.tally.words[[f.name for f in model.schema.texts].index(feature.name)]
+        shown = [word.name for word in most_telling(feature, words, most)]
+        block = next(group for group in model.parameters if feature in group.features)
+        assert isinstance(block, Occurring)
+        share = np.concatenate([each for _, each, _ in block.values()])
+        place = {column: k for k, column in enumerate(feature.columns)}
+        likelihood = share[[place[column] for column in shown]] * (np.exp(model.log_prior) if prior else 1.0)
+        hidden = len(feature.columns) - len(shown)
+        return cls(feature, classes, shown, likelihood[:, at], value_names=shown, prior=prior, hidden=hidden)
 
     @staticmethod
     def _scaled(model: Model, found: Real, prior: bool) -> Real:
         return np.exp(found + model.log_prior if prior else found)
 
     def _draw(self, ax: Any) -> None:
-        if is_numeric(self.feature):
+        if self.plane is not None:
+            self._planes(ax)
+        elif is_numeric(self.feature):
             self._lines(ax)
         else:
             self._bars(ax)
@@ -161,6 +226,16 @@ class LikelihoodDisplay(Display):
             ax.xaxis.get_major_locator().set_params(integer=True)
         self._title(f"{name(self.feature.name)}: {FAMILIES[self.feature.family.name]} {what} of each class")
         ax.legend(ncols=2 if len(called) > 8 else 1)
+
+    def _planes(self, ax: Any) -> None:
+        assert self.plane is not None
+        ax = self._begin(ax, 5.8, 4.4)
+        contours.draw(ax, self.plane, self.likelihood, self.classes)
+        ax.set_xlabel(name(self.plane.columns[0], 40))
+        ax.set_ylabel(name(self.plane.columns[1], 40))
+        inside = " and ".join(f"{share:.0%}" for share in sorted(contours.INSIDE))
+        family = FAMILIES.get(self.feature.family.name, self.feature.family.name)
+        self._title(f"{name(self.feature.name, 40)}: {family} density; contours with {inside} of each class inside")
 
     def _rows(self, ax: Any) -> None:
         if self.histogram is None:
@@ -190,10 +265,29 @@ class LikelihoodDisplay(Display):
         ax.set_ylim(n_values - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
         ax.set_xlim(0.0, float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0)
-        ax.set_xlabel("P(class) · P(value | class)" if self.prior else "P(value | class)")
-        more = f" ({n_values} most frequent of {n_values + self.hidden} values)" if self.hidden else ""
-        self._title(f"{name(self.feature.name)}: probability of each value given the class{more}")
+        what, chosen = ("column", "telling") if self.feature.family.shape == "words" else ("value", "frequent")
+        what = "combination" if what == "value" and self.feature.columns else what
+        ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
+        more = f" ({n_values:,} most {chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
+        self._title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
         ax.legend()
+
+
+def _drawn(feature: Feature, columns: Any) -> tuple[str, ...]:
+    """The columns that make the axes: those given, or all there are."""
+    if columns is None and (len(feature.inputs) < 3 or not holds_numbers(feature)):
+        return feature.inputs
+    if not holds_numbers(feature):
+        raise errors.bad_setting("columns", columns, f"None for {feature.name!r}, which is no block of numbers")
+    given = tuple(columns) if isinstance(columns, (list, tuple)) else ()
+    if len(set(given)) not in (1, 2) or len(set(given)) != len(given) or not set(given).issubset(feature.inputs):
+        raise errors.too_many_axes(feature.name, feature.inputs, columns)
+    return given
+
+
+def _wider(low: float, high: float) -> tuple[float, float]:
+    """Room for contours around the rows."""
+    return low - 0.1 * (high - low), high + 0.1 * (high - low)
 
 
 def _histogram(feature: Feature, values: Real, classes: Any, at: list[int], bins: Any, total: int | None) -> RowsPerBin:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.distributions.family import Feature
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, name, names, percent, signed
@@ -94,8 +95,11 @@ class NomogramDisplay(Display):
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
         check_whole("most", most, 1)
-        for feature in model.schema.texts:
-            raise errors.text_has_no_axis(feature.name)
+        for feature in model.schema.features:
+            if feature.columns and not (is_numeric(feature) or feature.family.shape == "keys"):
+                raise errors.block_has_no_axis(feature.name, len(feature.columns), feature.family.name)
+            if feature.family.shape == "words":
+                raise errors.text_has_no_axis(feature.name)
         rows = None if data is None else Rows(model, data, target, reading)
         sheet = cls(model, label, other, [], row=row, most=most, limit=float(limit))
         sheet.scales = {f.name: sheet._scale(f, rows) for f in model.schema.features}
@@ -103,7 +107,7 @@ class NomogramDisplay(Display):
 
     # The numbers
 
-    def _scale(self, feature: Any, rows: Rows | None) -> Scale:
+    def _scale(self, feature: Feature, rows: Rows | None) -> Scale:
         if is_numeric(feature):
             seen = None if rows is None else rows.numbers(feature.name)
             seen = None if seen is None else seen[np.isfinite(seen)]
@@ -135,9 +139,9 @@ class NomogramDisplay(Display):
 
     def _terms(self, row: Any) -> dict[str, Term]:
         batch = self._read(row)
-        each = {
-            feature: self.model.log_likelihood(batch, feature)[0] for feature in self.scales if feature in batch.names
-        }
+        inputs = {feature: self.model.schema[feature].inputs for feature in self.scales}
+        there = [feature for feature, columns in inputs.items() if set(columns).issubset(batch.names)]
+        each = {feature: self.model.log_likelihood(batch, feature)[0] for feature in there}
         nothing = np.zeros(len(self.model.classes))
         return {feature: Term(feature, 0, each.get(feature, nothing)) for feature in self.scales}
 
@@ -182,7 +186,8 @@ class NomogramDisplay(Display):
             else:
                 sheet.line(scale.decibans, scale.names, scale.rows, middle)
         sheet.sums(self.probability, middles[-1])
-        values = {} if batch is None else {scale.feature: _value(batch, scale.feature) for scale in shown}
+        schema = self.model.schema
+        values = {} if batch is None else {scale.feature: _value(batch, schema[scale.feature]) for scale in shown}
         said = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             total = self.decibans(batch)
@@ -244,6 +249,9 @@ class NomogramDisplay(Display):
         return f"P({label} | {label} or {name(self.against)}){before}"
 
 
-def _value(batch: Batch, feature: str) -> Any:
-    """A row's value of a feature; None where it is missing."""
-    return next(iter(batch.head(feature, 1)), None) if feature in batch.names else None
+def _value(batch: Batch, feature: Feature) -> Any:
+    """A row's value of a feature; None where it is missing. Of a block the values of its columns."""
+    each = [next(iter(batch.head(name, 1)), None) if name in batch.names else None for name in feature.inputs]
+    if len(each) == 1 or all(value is None for value in each):
+        return each[0]
+    return ", ".join("missing" if value is None else str(value) for value in each)

@@ -1,0 +1,61 @@
+"""Contours: a density of two columns for each class, and where most of it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury.plots.display import colour, line, mark, names
+
+Real = NDArray[np.float64]
+INSIDE = (0.9, 0.5)  # the shares of a class inside its contours
+MOST_FILLED = 4  # classes; more would hide each other
+
+
+class Plane(NamedTuple):
+    """A grid over two columns, from left to right and from the lowest up; and rows as points with the numbers of their classes."""
+
+    columns: tuple[str, str]
+    across: Real
+    up: Real
+    points: tuple[Real, Real, NDArray[np.int64]] | None
+
+
+def levels(density: Real, inside: Sequence[float] = INSIDE) -> list[float]:
+    """The densities above which these shares of it lie, as far as the grid reaches; ascending where the shares fall."""
+    ordered = np.sort(density[np.isfinite(density)], axis=None)[::-1]
+    total = np.cumsum(ordered)
+    if not len(total) or not total[-1] > 0:
+        return []
+    found = [float(ordered[min(int(np.searchsorted(total, share * total[-1])), len(ordered) - 1)]) for share in inside]
+    return sorted({level for level in found if level < ordered[0]})
+
+
+def draw(ax: Any, plane: Plane, density: Real, classes: Sequence[Any]) -> None:
+    """Each class's contours in its colour over its rows; ``density`` is (up, across, classes)."""
+    for c, label in enumerate(names(classes)):
+        own, ends = density[:, :, c], levels(density[:, :, c])
+        if ends and len(classes) <= MOST_FILLED:
+            fill = {"colors": [colour(c)] * len(ends), "alpha": 0.16, "zorder": 0}
+            for end in ends:
+                ax.contourf(plane.across, plane.up, own, levels=[end, np.inf], **fill)
+        if ends:
+            style = {"colors": colour(c), "linestyles": line(c), "linewidths": 1.4, "zorder": 2}
+            ax.contour(plane.across, plane.up, own, levels=ends, **style)
+        _points(ax, plane, c, label)
+    ax.set_xlim(plane.across[0], plane.across[-1])
+    ax.set_ylim(plane.up[0], plane.up[-1])
+    ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(classes) > 8 else 1)
+
+
+def _points(ax: Any, plane: Plane, c: int, label: str) -> None:
+    if plane.points is None:
+        ax.plot([], [], color=colour(c), linestyle=line(c), label=label)
+        return
+    x, y, numbers = plane.points
+    own = numbers == c
+    style = {"color": colour(c), "marker": mark(c), "edgecolors": "white", "linewidths": 0.5, "label": label}
+    ax.scatter(x[own], y[own], s=18, zorder=3, **style)
