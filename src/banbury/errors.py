@@ -447,8 +447,8 @@ def text_has_no_axis(column: str) -> BadSetting:
 
 def block_has_no_axis(block: str, n_columns: int, family: str) -> BadSetting:
     return BadSetting(
-        f"block {block!r} models {n_columns:,} columns together as {family}, so none of them has a line of its own to be drawn on. "
-        "Draw the block with bb.plots.LikelihoodDisplay, or what one row says with bb.plots.EvidenceDisplay.",
+        f"block {block!r} models {n_columns:,} columns together as {family}, so none of them has a line of its own to be drawn "
+        "on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with bb.plots.EvidenceDisplay.",
         feature=block,
         family=family,
     )
@@ -456,8 +456,8 @@ def block_has_no_axis(block: str, n_columns: int, family: str) -> BadSetting:
 
 def too_many_axes(block: str, columns: Sequence[str], given: Any) -> BadSetting:
     return BadSetting(
-        f"block {block!r} has {len(columns):,} columns ({listed(columns, 6)}), and its picture has two axes. Name two of them, whatever "
-        f"the others are: columns=({columns[0]!r}, {columns[1]!r}). Got {given!r} instead.",
+        f"block {block!r} has {len(columns):,} columns ({listed(columns, 6)}), and its picture has two axes. Name two of them, "
+        f"whatever the others are: columns=({columns[0]!r}, {columns[1]!r}). Got {given!r} instead.",
         feature=block,
         columns=list(columns),
     )
@@ -1126,6 +1126,15 @@ def not_in_a_network(column: str, what: str) -> BadSetting:
         f"or bb.Histogram(bins=...) in features=, or leave it out with features={{{column!r}: None}}.",
         name="features",
         value=column,
+    )
+
+
+def no_block_in_a_network(block: str) -> BadSetting:
+    return BadSetting(
+        f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
+        "Name the columns one by one in features=, or leave the block out of it.",
+        name="features",
+        value=block,
     )
 
 

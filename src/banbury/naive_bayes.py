@@ -354,8 +354,12 @@ class Model:
         """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
         alone = self._group(feature)
         (only,) = alone.features
-        if only.columns and (not isinstance(value, (list, tuple, np.ndarray)) or len(value) != len(only.columns)):
-            raise errors.bad_setting("value", value, f"a value for each of the {len(only.columns)} columns of {only.name!r}")
+        several = isinstance(value, (list, tuple, np.ndarray))
+        if len(only.columns) == 1 and not several:
+            value, several = (value,), True
+        if only.columns and not (several and len(value) == len(only.columns)):
+            wanted = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"
+            raise errors.bad_setting("value", value, wanted)
         values = dict(zip(only.columns, value, strict=True)) if only.columns else {only.name: value}
         batch = next(iter(read({name: [each] for name, each in values.items()})))
         found = self._kernel(batch, [alone], "parts")[0][0, 0]

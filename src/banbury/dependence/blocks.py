@@ -99,7 +99,7 @@ def _expected_g(rows: Real, d: int, tied: bool) -> float:
     if tied:
         return whole * (_log_scatter(whole - 1.0, d) - _log_scatter(whole - len(rows), d))
     each = np.array([_log_scatter(n - 1.0, d) - d * np.log(n) for n in rows.tolist()])
-    return whole * (_log_scatter(whole - 1.0, d) - d * np.log(whole)) - float(rows @ each)
+    return float(whole * (_log_scatter(whole - 1.0, d) - d * np.log(whole)) - rows @ each)
 
 
 def _log_scatter(degrees: float, d: int) -> float:

@@ -323,7 +323,9 @@ def _of_values(feature: Feature, keys: Keys, cells: Real, scale: float) -> Singl
     rare = [float(inverse_shares(margin, table.sum()).sum()) for margin in margins]
     p = float(p_values(bits, freedom, excess(rare[0], rare[1], max(n, 1e-300)), n))
     why = _untested(n, cells.shape[1], classes, "one value only" if values < 2 else "")
-    return Single(feature.name, max(bits - float(expected(freedom, n)), 0.0), p, values > 1 and not feature.columns, why, {})
+    return Single(
+        feature.name, max(bits - float(expected(freedom, n)), 0.0), p, values > 1 and not feature.columns, why, {}
+    )
 
 
 def _without_rare_classes(table: Real, scale: float) -> Real:

@@ -54,7 +54,7 @@ def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
     rows, groups = cells.sum(axis=1), np.zeros_like(each)
     for j in range(each.shape[1]):
         values, place = np.unique(each[:, j], return_inverse=True)
-        margin = np.bincount(place.reshape(-1), rows, len(values))
+        margin = np.bincount(place.reshape(-1), rows, len(values)).astype(np.float64)
         groups[:, j] = _equal(margin[:, None], np.array([most]))[place.reshape(-1), 0]
     return np.asarray(np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1))
 

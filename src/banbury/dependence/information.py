@@ -40,8 +40,9 @@ def mutual_information(tally: Tally, most: int = 10) -> Information:
     Of a text it is that of its most telling word's presence, the largest of all words; ``words`` has the ``most`` telling
     ones. So it is of a block of occurrences, whose columns are its words. Of a joint table it is that of the table, as of one
     feature with many values; of a Gaussian block that of the model, as the mean over some 30,000 rows drawn of each class; of a
-    block of bins that of their combinations, each column cut into a few groups of about equal size. Figures of counts come out too high by about (values − 1)(classes − 1) / (2 · rows · ln 2) even where there is
-    nothing to tell: ``bb.diagnose`` takes that off, and tests what is left.
+    block of bins that of their combinations, each column cut into a few groups of about equal size. Figures of counts come out
+    too high by about (values − 1)(classes − 1) / (2 · rows · ln 2) even where there is nothing to tell: ``bb.diagnose`` takes
+    that off, and tests what is left.
 
     >>> import banbury as bb
     >>> bb.mutual_information(bb.count(bb.datasets.play_tennis(), target="play"))

@@ -99,7 +99,7 @@ class Informative:
 
 
 class Stretch(LikelihoodRatio):
-    """The stretch of a number's values that speaks for a class."""
+    """The stretch of a number's values that speaks for a class; of a column of occurrences that it occurs."""
 
 
 # Finding them --------------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def _columns(block: Occurring) -> Iterator[Values]:
     for places, share, had in block.values():
 
         def name(i: int, places: Any = places) -> tuple[type[LikelihoodRatio], str, Any]:
-            return LikelihoodRatio, names[int(places[i])], "occurs"
+            return Stretch, names[int(places[i])], "occurs"
 
         yield Values(share, had, None, name)
 

@@ -212,6 +212,8 @@ def settled(first: First, feature: Feature, bins: int) -> Variable:
         return Variable(feature.name, KEYS, family, feature.kind)
     if isinstance(family, Categorical):
         return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
+    if feature.columns:
+        raise errors.no_block_in_a_network(feature.name)
     if family.shape == "words":
         raise errors.not_in_a_network(feature.name, "texts")
     if feature.why == "declared" and not isinstance(family, Histogram):

@@ -65,8 +65,8 @@ class DecisionBoundaryDisplay(Display):
     ) -> Self:
         """Draws the regions of two features, and the rows of ``data`` as points (2,000 of them at most).
 
-        The two may be columns of blocks. ``difference``: two classes; what is drawn is then the posterior of the first minus that of the second. ``fixed``:
-        values of other features, which are missing otherwise.
+        The two may be columns of blocks. ``difference``: two classes; what is drawn is then the posterior of the first minus that
+        of the second. ``fixed``: values of other columns, which are missing otherwise.
         """
         check_model(model, classes=2)
         pair = _pair("features", features, "the names of two numeric columns")

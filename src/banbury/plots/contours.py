@@ -16,7 +16,7 @@ MOST_FILLED = 4  # classes; more would hide each other
 
 
 class Plane(NamedTuple):
-    """A grid over two columns, from left to right and from the lowest up; and rows as points with the numbers of their classes."""
+    """A grid over two columns, from left to right and from the lowest up; and rows as points, with their classes."""
 
     columns: tuple[str, str]
     across: Real

@@ -98,7 +98,7 @@ def keys(model: Model, feature: Feature) -> tuple[list[Any], list[str]]:
             return [other, family.yes], [f"not {family.yes}", str(family.yes)]
         return [False, True], ["no", "yes"]
     place = [f.name for f in model.schema.keyed].index(feature.name)
-    found = list(model.tally.counts.keys[place])
+    found: list[Any] = list(model.tally.counts.keys[place])
     if feature.columns:
         return found, [", ".join(map(str, key)) for key in found]
     return found, ["missing" if key is None else str(key) for key in found]

@@ -185,7 +185,7 @@ def _facts(found: Findings) -> Iterator[tuple[str, str]]:
     yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
-    families = Counter(_family(feature.family) for feature in model.schema.features)
+    families = Counter(_family(f.family) + " block" * bool(f.columns) for f in model.schema.features)
     yield "columns", ", ".join(f"{n:,} {name}" for name, n in families.most_common())
     if model.schema.left_out:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
@@ -435,10 +435,15 @@ def _information(found: Findings) -> str:
         rows.append(
             _row(t.feature, _bar_cell(t.bits / most, f"{t.bits:.3f}", "meter wide"), _cell(safe(words), "long"))
         )
+    schema = found.model.schema
     head = ["column", "bits about the class", "its words"]
     note = f"Of the {told.entropy:.3f} bits that name the class, each column tells by itself"
+    if told.blocks:
+        note += ", and each block of columns together"
     if any(t.words for t in told.telling):
-        note += " (a text, by its most telling word)"
+        by = ["a text, by its most telling word"] * any(not f.columns for f in schema.texts)
+        by += ["a block of occurrences, by its most telling column"] * any(f.columns for f in schema.texts)
+        note += f" ({'; '.join(by)})"
     else:
         head, rows = head[:2], [row.replace('<td class="long"></td>', "") for row in rows]
     return _paragraph(f"{note}:") + _long_table(head, rows, (), 12, "column")
