@@ -29,6 +29,8 @@ def evaluate(model: Model, data: Any, target: str | None = None, **reading: Any)
     """
     if not isinstance(model, Model):
         raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate makes it")
+    if target is not None and not isinstance(target, str):
+        raise errors.bad_setting("target", type(target).__name__, "the name of the column that has the true classes")
     source = model._read(data, reading)
     target = next((name for name in (target, model.schema.target, source.target) if name is not None), None)
     if target is None:

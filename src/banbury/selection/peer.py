@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions import Bernoulli, Text
+from banbury.distributions import Bernoulli, Occurrences, Text
 from banbury.distributions.categorical import values_of
 from banbury.distributions.family import Feature
 from banbury.readers import Batch
@@ -95,14 +95,15 @@ class Table:
 
     numbers: Real  # (rows, columns)
     categories: Int  # (rows, columns)
-    words: tuple[Any, ...] = ()  # a sparse matrix of rows × words for each column of text
+    words: tuple[Any, ...] = ()  # a sparse matrix of rows × words for each column of text, or block of occurrences
 
     @classmethod
     def of(cls, rows: Dataset) -> Table:
-        """All columns but those of text."""
-        numeric = [f for f in rows.schema.features if _is_number(f)]
-        others = [f for f in rows.schema.features if f.family.shape == "keys" and not _is_number(f)]
-        numbers = np.concatenate([_numbers(batch, [f.name for f in numeric]) for batch in rows.batches])
+        """All columns but those of text; those of blocks one by one."""
+        numeric = [name for f in rows.schema.features if _is_number(f) for name in f.inputs]
+        valued = [f for f in rows.schema.features if f.family.shape == "keys" and not _is_number(f)]
+        others = [column for feature in valued for column in _one_by_one(feature)]
+        numbers = np.concatenate([_numbers(batch, numeric) for batch in rows.batches])
         columns = [_categories(rows, feature)[:, None] for feature in others]
         return cls(numbers, np.concatenate([np.zeros((rows.n_rows, 0), dtype=np.int64), *columns], axis=1))
 
@@ -140,15 +141,23 @@ class Table:
         scaled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
         blocks = [(scaled, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
         for feature, sums, matrix in zip(tally.schema.texts, tally.words, self.words, strict=True):
-            assert isinstance(feature.family, Text)
-            kept = feature.family.words(sums.table).ids
-            blocks.append((TfidfTransformer(), matrix[:, np.sort(kept[kept < matrix.shape[1]])]))
+            if isinstance(feature.family, Text):
+                kept = feature.family.words(sums.table).ids
+                matrix = matrix[:, np.sort(kept[kept < matrix.shape[1]])]
+            blocks.append((TfidfTransformer(), matrix))
         return blocks
 
 
 def _is_number(feature: Feature) -> bool:
     flag = isinstance(feature.family, Bernoulli) and feature.family.yes is None and feature.kind != "string"
-    return feature.family.shape in ("bins", "moments") or flag
+    return feature.family.shape in ("bins", "moments", "products") or flag
+
+
+def _one_by_one(feature: Feature) -> list[Feature]:
+    """A column of values; of a joint table its columns."""
+    if not feature.columns:
+        return [feature]
+    return [Feature(name, feature.family, kind=kind) for name, kind in zip(feature.columns, feature.kinds, strict=True)]
 
 
 def _numbers(batch: Batch, names: Sequence[str]) -> Real:
@@ -171,11 +180,13 @@ def _categories(rows: Dataset, feature: Feature) -> Int:
 
 
 def _occurrences(rows: Dataset, feature: Feature, table: Any) -> Any:
-    """How often each text has each word of a table: a sparse matrix, rows × words."""
+    """How often each text has each word of a table: a sparse matrix, rows × words; of a block rows × columns."""
     from scipy import sparse
 
-    assert isinstance(feature.family, Text)
     parts = []
+    if isinstance(feature.family, Occurrences):
+        return sparse.vstack([_counts(feature.family, feature, batch) for batch in rows.batches], format="csr")
+    assert isinstance(feature.family, Text)
     for batch in rows.batches:
         texts = feature.family.texts(batch, feature.name)
         offsets, ids = table.encode(feature.family.tokeniser, texts, rows.threads)
@@ -185,3 +196,20 @@ def _occurrences(rows: Dataset, feature: Feature, table: Any) -> Any:
         part.sum_duplicates()
         parts.append(part)
     return sparse.vstack(parts, format="csr")
+
+
+def _counts(family: Occurrences, feature: Feature, batch: Batch) -> Any:
+    """A block's numbers as they are counted."""
+    from scipy import sparse
+
+    cells = batch.occurrences(feature.inputs)
+    if isinstance(cells, tuple):
+        offsets, columns, values = cells
+        matrix = sparse.csr_matrix((values, columns, offsets), shape=(batch.n_rows, len(feature.inputs)))
+    else:
+        matrix = sparse.csr_matrix(np.asarray(cells))
+    matrix = matrix.astype(np.float64)
+    matrix.data = np.nan_to_num(matrix.data)
+    if family.threshold is not None:
+        matrix.data = (matrix.data > family.threshold).astype(np.float64)
+    return matrix
