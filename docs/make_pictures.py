@@ -37,6 +37,13 @@ def densities() -> Display:
     return bb.plots.LikelihoodDisplay.from_model(model, "petal length, cm", flowers)
 
 
+def block() -> Display:
+    flowers = iris()
+    pair = ("petal length, cm", "petal width, cm")
+    model = bb.estimate(bb.count(flowers, target="species", features={pair: bb.Gaussian(covariance="full")}))
+    return bb.plots.LikelihoodDisplay.from_model(model, pair, flowers)
+
+
 def kernel_densities() -> Display:
     wines = bb.datasets.wine()
     model = bb.estimate(bb.count(wines, target="cultivar", features=bb.KernelDensity()))
@@ -202,7 +209,19 @@ def network() -> Display:
     return bb.plots.NetworkDisplay.from_network(bb.BeliefNetwork.from_tables(tables, parents, values=values))
 
 
-ALWAYS = (density, mixture, densities, kernel_densities, boundary, difference, nomogram, bandwidth, posterior, network)
+ALWAYS = (
+    density,
+    mixture,
+    densities,
+    block,
+    kernel_densities,
+    boundary,
+    difference,
+    nomogram,
+    bandwidth,
+    posterior,
+    network,
+)
 
 
 def convergence() -> Display:

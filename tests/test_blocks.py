@@ -9,13 +9,19 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import multivariate_t
+from scipy import sparse
+from scipy.stats import multivariate_t, norm
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.metrics import mutual_info_score
 from sklearn.model_selection import StratifiedKFold
 
 import banbury as bb
 from banbury import _core, errors
+from banbury.dependence import telling_words
+from banbury.dependence.blocks import told_by_normals
+from banbury.dependence.groups import block_groups
+from banbury.dependence.information import bits_of_normals
 
 NAMES = ("a", "b", "c", "d")
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -519,3 +525,189 @@ def test_damaged_cells_are_refused(tmp_path: Path):
         save_file(arrays, path, {**about, name: compact.replace(old, new, 1)})
         with pytest.raises(errors.BadFile):
             bb.load(path)
+
+
+# Looking -------------------------------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(5)
+KIND = RNG.integers(0, 2, 300)
+TIMES = RNG.poisson(np.array([[3, 0.5, 1, 0.2], [0.4, 2, 1, 0.5]])[KIND]).astype(float)
+LABELS = np.array(["ham", "spam"])[KIND]
+WORDS = tuple(f"w{j}" for j in range(4))
+EVERYTHING = {
+    **dict(zip(WORDS, TIMES.T, strict=True)),
+    "x": KIND + RNG.normal(size=300),
+    "colour": RNG.choice(["red", "green"], 300),
+    "size": RNG.choice(["s", "m", "l"], 300),
+    "flag": RNG.random(300) < 0.3 + 0.4 * KIND,
+}
+EVERYTHING["z"] = EVERYTHING["x"] + RNG.normal(size=300)
+BLOCKS = {WORDS: bb.Occurrences(), ("x", "z"): FULL, ("colour", "size"): bb.Joint()}
+NAMED = ["w0 … w3", "x + z", "colour + size"]
+
+
+def test_what_a_joint_table_tells_is_that_of_one_column_with_its_combinations():
+    even = np.arange(400) % 2
+    table = {"a": (np.arange(400) // 2) % 2, "b": (even + np.arange(400) // 2) % 2}
+    block = {("a", "b"): bb.Joint()}
+    combined = [f"{a} {b}" for a, b in zip(table["a"], table["b"], strict=True)]
+    assert bb.mutual_information(bb.count(table, even, features=block))["a + b"] == pytest.approx(1.0)
+    assert mutual_info_score(combined, even) / np.log(2) == pytest.approx(1.0)
+    apart, together = (bb.diagnose(table, even, features=given) for given in ("categorical", block))
+    assert [u.feature for u in apart.uninformative] == ["a", "b"]
+    assert together.uninformative == () and together.telling[0].bits == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("apart", [0.5, 1.5, 4.0])
+def test_what_normal_distributions_tell_depends_on_how_far_apart_they_are(apart):
+    mix = np.array([[2.0, 0.0], [1.0, 0.5]])
+    means = np.array([[0.0, 0.0], [apart, 0.0]]) @ mix.T
+    found = bits_of_normals(np.array([0.3, 0.7]), means, np.array([mix @ mix.T] * 2))
+    x = np.linspace(-9, 9 + apart, 40_001)
+    each = np.stack([norm.pdf(x), norm.pdf(x, apart)])
+    mixture = 0.3 * each[0] + 0.7 * each[1]
+    nats = sum(p * np.trapezoid(f * np.log(f / mixture), x) for p, f in zip((0.3, 0.7), each, strict=True))
+    assert found == pytest.approx(nats / np.log(2), abs=0.005)
+
+
+@pytest.mark.parametrize("covariance", ["full", "tied"])
+def test_a_block_of_noise_tells_something_as_often_as_the_test_says(covariance):
+    rng, names, alarms = np.random.default_rng(3), ("x0", "x1", "x2"), 0
+    for _ in range(100):
+        noise = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3))
+        tally = bb.count(noise, np.arange(30) % 2, features={names: bb.Gaussian(covariance=covariance)})
+        told = told_by_normals(tally.products[0], covariance == "tied", 1.0)
+        alarms += told.p < 0.05
+    assert alarms <= 12  # 5 are expected
+
+
+def test_a_block_tells_by_its_covariance_alone_unless_that_is_tied():
+    rng = np.random.default_rng(4)
+    kinds = np.arange(400) % 2
+    table = {"a": rng.normal(size=400)}
+    table["b"] = np.where(kinds == 0, 1.0, -1.0) * table["a"] + 0.3 * rng.normal(size=400)
+    full, tied = (bb.diagnose(table, kinds, features={("a", "b"): family}) for family in (FULL, TIED))
+    assert full.telling[0].bits > 0.4 and not full.uninformative
+    assert [u.feature for u in tied.uninformative] == ["a + b"]
+
+
+@pytest.mark.parametrize("rows", [6, 40])
+def test_columns_that_lie_in_a_plane_and_few_rows_are_borne(rows):
+    kinds = np.arange(rows) % 3
+    flat = {"a": kinds + np.linspace(0, 0.1, rows), "b": np.ones(rows), "c": np.arange(rows) * 1.0}
+    flat["d"] = 2.0 * flat["a"]
+    diagnosis = bb.diagnose(flat, kinds, features={tuple("abcd"): FULL})
+    assert diagnosis.telling[0].bits > 0 and diagnosis.telling[0].p < 0.05
+    nothing = bb.diagnose({"a": np.ones(rows), "b": np.ones(rows)}, kinds, features={("a", "b"): FULL})
+    assert nothing.uninformative[0].why == "too few rows, or one value only"
+
+
+def test_pairs_of_one_block_are_not_compared_and_those_with_other_columns_are():
+    apart = bb.diagnose(FLOWERS, SPECIES)
+    block = bb.diagnose(FLOWERS, SPECIES, features={("a", "b"): FULL})
+    figures = {(p.first, p.second): p.bits for p in apart.pairs}
+    assert ("a", "b") in figures and apart.n_pairs == 6
+    assert {(p.first, p.second): p.bits for p in block.pairs} == {k: v for k, v in figures.items() if k != ("a", "b")}
+    assert block.n_pairs == 5 and "a + b" in block.notes[0]
+    assert block.advice.endswith("leave out one of a and c, or take c into the block a + b.")
+    assert block.to_dict()["blocks"] == {"a + b": ["a", "b"]}
+    two = bb.diagnose(FLOWERS, SPECIES, features={("a", "b"): FULL, ("c", "d"): TIED})
+    assert two.n_pairs == 4 and two.advice.endswith("make one block of a + b and c + d.")
+    assert bb.diagnose(FLOWERS, SPECIES, features={NAMES: FULL}).n_pairs == 0
+
+
+def test_pairs_of_joint_tables_are_those_of_their_columns():
+    table = {"a": list("xxyy") * 50, "b": list("uvuv") * 50, "c": list("xxyy") * 50}
+    diagnosis = bb.diagnose(table, np.arange(200) // 4 % 2, features={("a", "b"): bb.Joint()})
+    assert [(p.first, p.second, p.duplicated) for p in diagnosis.pairs] == [("a", "c", True)]
+    assert diagnosis.n_pairs == 2
+
+
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_columns_of_occurrences_tell_and_pair_as_flags_do(sparsely):
+    times = TIMES.copy()
+    times[:, 3] = times[:, 0] * (RNG.random(300) < 0.9)
+    block = {tuple(f"x{j}" for j in range(4)): bb.Occurrences()}
+    data = sparse.csr_array(times) if sparsely else times
+    flags = bb.mutual_information(bb.count(times, LABELS, features=bb.Bernoulli(threshold=0.0)))
+    tally = bb.count(data, LABELS, features=block)
+    found = telling_words(tally)
+    assert found == pytest.approx(dict(flags)) and list(found) == list(flags)
+    assert bb.mutual_information(tally)["x0 … x3"] == max(flags.values())
+    diagnosis, other = (
+        bb.diagnose(data, LABELS, features=block),
+        bb.diagnose(times, LABELS, features=bb.Bernoulli(threshold=0.0)),
+    )
+    assert [(p.first, p.second) for p in diagnosis.pairs] == [("x0", "x3")]
+    assert diagnosis.pairs[0].bits == pytest.approx(other.pairs[0].bits)
+
+
+def test_a_block_of_bins_is_cut_column_by_column():
+    keys = [(i, j) for i in range(10) for j in range(10)]
+    groups = block_groups(keys, np.ones((100, 2)), 25)
+    assert len(set(groups)) == 25 and set(np.bincount(groups)) == {4}
+    assert block_groups([], np.zeros((0, 2)), 25).tolist() == []
+
+
+def test_a_gaussian_block_is_telling_column_by_column_as_its_columns_are():
+    apart, block = (bb.estimate(bb.count(FLOWERS, SPECIES, features=f), how="mle") for f in ("auto", {NAMES: FULL}))
+    for how in (apart, block):
+        assert {r.feature for rows in how.informative(4).ratios.values() for r in rows} == set(NAMES)
+    pairs = zip(apart.informative(4).ratios.values(), block.informative(4).ratios.values(), strict=True)
+    for ours, theirs in pairs:
+        assert [(r.feature, r.value) for r in ours] == [(r.feature, r.value) for r in theirs]
+        assert [r.ratio for r in ours] == pytest.approx([r.ratio for r in theirs], rel=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"model": "bernoulli", "threshold": 0.0}, {"model": "complement"}])
+def test_occurrences_have_a_linear_form(settings):
+    model = bb.estimate(bb.count(TIMES, LABELS, features=bb.Occurrences(**settings)))
+    form = model.linear()
+    counts = TIMES if "threshold" not in settings else TIMES > 0
+    assert form.words == ["x0", "x1", "x2", "x3"]
+    assert form.intercepts + counts @ form.weights == pytest.approx(model.log_joint(TIMES))
+    with pytest.raises(errors.BadSetting, match="a column of text, or a block of occurrences"):
+        bb.estimate(bb.count(FLOWERS, SPECIES, features={NAMES: FULL})).linear()
+
+
+@pytest.mark.parametrize("only", [None, *BLOCKS])
+def test_reports_and_figures_name_every_block(only):
+    data = EVERYTHING if only is None else {name: EVERYTHING[name] for name in only}
+    blocks = BLOCKS if only is None else {only: BLOCKS[only]}
+    names = NAMED if only is None else [NAMED[list(BLOCKS).index(only)]]
+    model = bb.estimate(bb.count(data, LABELS, features=blocks))
+    page = bb.report(model, data, LABELS).html
+    told = {t.feature for t in bb.diagnose(data, LABELS, schema=model.schema).telling}
+    for name in names:
+        assert name in page and name in str(model.tally) and name in told
+        assert name in bb.mutual_information(model.tally)
+    if ("colour", "size") in blocks:
+        assert "6 combinations" in str(model.tally) and "colour + size = green, " in str(model.informative())
+
+
+def test_another_learner_is_given_the_columns_of_blocks():
+    data = {name: EVERYTHING[name] for name in ("x", "z", "colour", "size")}
+    settings = {"beside": "logistic_regression", "repeats": 2, "sizes": [60, 120]}
+    apart = bb.learning_curve(data, LABELS, **settings)
+    blocks = bb.learning_curve(data, LABELS, features={("x", "z"): FULL, ("colour", "size"): bb.Joint()}, **settings)
+    assert blocks.beside.mean_accuracy == pytest.approx(apart.beside.mean_accuracy)
+    counts = bb.learning_curve(sparse.csr_array(TIMES), LABELS, **settings).beside
+    assert counts.mean_accuracy[-1] > 0.8
+    dense = bb.learning_curve(TIMES, LABELS, features=bb.Occurrences(), **settings).beside
+    assert counts.mean_accuracy == pytest.approx(dense.mean_accuracy)
+
+
+def test_joint_tables_are_learned_without_labels_too():
+    frame = pd.DataFrame({"colour": EVERYTHING["colour"], "size": EVERYTHING["size"], "x": EVERYTHING["x"]})
+    some_labels = np.where(np.arange(300) % 3 == 0, LABELS, None)
+    learned = bb.SemiSupervisedClassifier(features={("colour", "size"): bb.Joint()}).fit(frame, some_labels)
+    assert (learned.predict(frame) == LABELS).mean() > 0.6
+
+
+def test_likelihood_asks_for_a_value_of_each_column():
+    model = bb.estimate(bb.count(FLOWERS, SPECIES, features={("a", "b"): FULL, ("c",): FULL}))
+    assert model.likelihood("c", 1.4) == model.likelihood(("c",), (1.4,))
+    assert model.likelihood(("a", "b"), [5.1, 3.5]) == model.likelihood("a + b", (5.1, 3.5))
+    for wrong in (5.1, (5.1,), (5.1, 3.5, 1.0), "5.1"):
+        with pytest.raises(errors.BadSetting, match=r"as many values as 'a \+ b' has columns \(a, b\)"):
+            model.likelihood("a + b", wrong)

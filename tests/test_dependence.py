@@ -211,7 +211,9 @@ def test_telling_words_of_one_of_several_columns() -> None:
     table = {"subject": ["a word too many", "and one more word"] * 4, "body": TEXTS + TEXTS[:2], "n": list(range(8))}
     tally = bb.count(table, KINDS + KINDS[:2], features={"subject": "text", "body": bb.Text(min_count=3)})
     assert list(telling_words(tally, "body")) == ["pills", "free", "lunch", "now"]
-    with pytest.raises(BadSetting, match=r"feature must be a column of text, or a block of occurrences \(subject, body\). Got None"):
+    with pytest.raises(
+        BadSetting, match=r"feature must be a column of text, or a block of occurrences \(subject, body\). Got None"
+    ):
         telling_words(tally)
     with pytest.raises(BadSetting, match=r"Got 'n' instead"):
         telling_words(tally, "n")

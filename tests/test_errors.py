@@ -40,6 +40,12 @@ def model(**settings: Any) -> bb.Model:
     return bb.estimate(counted(), **settings)
 
 
+def two_columns() -> bb.Model:
+    table = {"x": [1.0, 2.0, 4.0, 3.0], "y": [0.0, 1.0, 1.0, 5.0]}
+    block = {("x", "y"): bb.Gaussian(covariance="tied")}
+    return bb.estimate(bb.count(table, ["a", "b", "a", "b"], features=block))
+
+
 def file(folder: Path, text: str | bytes, name: str = "rows.csv") -> str:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -614,6 +620,18 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["column 'text' is text", "bb.plots.EvidenceDisplay", "features={'text': None}"],
     ),
     (
+        "block_has_no_axis",
+        lambda _: bb.plots.NomogramDisplay.from_model(two_columns(), "a"),
+        errors.BadSetting,
+        ["block 'x + y' models 2 columns together as gaussian", "bb.plots.LikelihoodDisplay"],
+    ),
+    (
+        "too_many_axes",
+        lambda _: bb.plots.LikelihoodDisplay.from_model(two_columns(), "x + y", columns=["x", "z"]),
+        errors.BadSetting,
+        ["block 'x + y' has 2 columns (x, y)", "columns=('x', 'y')", "['x', 'z']"],
+    ),
+    (
         "evidence_against_the_rest",
         lambda _: bb.plots.NomogramDisplay.from_model(bb.estimate(bb.count({"x": [1.0, 2.0, 3.0]}, list("abc"))), "a"),
         errors.BadSetting,
@@ -812,6 +830,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda _: bb.BeliefNetwork.count(XY, {"y": ["x"]}, features={"x": "gaussian"}),
         errors.BadSetting,
         ["column 'x' cannot be a node as gaussian", "bb.Histogram(bins=...)"],
+    ),
+    (
+        "no_block_in_a_network",
+        lambda _: bb.BeliefNetwork.count(XY, {"y": ["x"]}, features={("x", "y"): bb.Joint()}),
+        errors.BadSetting,
+        ["block 'x + y' cannot be a node", "features="],
     ),
     (
         "left_out_of_network",

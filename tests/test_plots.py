@@ -24,6 +24,7 @@ from banbury import plots
 from banbury.calibration import calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
 from banbury.plots.density import _holding
+from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.sheet import Scale
 
@@ -34,6 +35,7 @@ matplotlib.use("Agg")
 ROOT = Path(__file__).parents[1]
 LENGTH, WIDTH = "petal length (cm)", "petal width (cm)"
 PAIR = [LENGTH, WIDTH]
+SEPALS = ["sepal length (cm)", "sepal width (cm)"]
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
 NUMERIC = [bb.Gaussian(), bb.Gaussian("shared"), bb.Histogram(), bb.KernelDensity(), bb.KernelDensity("box")]
 
@@ -386,6 +388,90 @@ def test_some_classes_alone() -> None:
     assert shown.values[np.argmax(shown.likelihood[:, 0])] > shown.values[np.argmax(shown.likelihood[:, 1])]
 
 
+@pytest.mark.parametrize("covariance", ["full", "tied"])
+def test_contours_of_a_block_are_the_models_densities_and_hold_their_shares(covariance: str) -> None:
+    model = iris_model(features={tuple(PAIR): bb.Gaussian(covariance=covariance)})
+    shown = plots.LikelihoodDisplay.from_model(model, tuple(PAIR), iris())
+    assert shown.plane is not None and shown.likelihood.shape == (200, 200, 3)
+    across, up = shown.values
+    at = (across[70], up[40])
+    assert shown.likelihood[40, 70] == pytest.approx(list(model.likelihood(tuple(PAIR), at).values()))
+    cell = (across[1] - across[0]) * (up[1] - up[0])
+    assert shown.likelihood.sum(axis=(0, 1)) * cell == pytest.approx(1.0, abs=0.03)
+    low, high = levels(shown.likelihood[:, :, 2])
+    drawn = model.sample(20_000, seed=1)
+    virginica = drawn["species"] == "virginica"
+    rows = {name: np.asarray(drawn[name])[virginica] for name in PAIR}
+    table = {**rows, **dict.fromkeys(SEPALS, rows[LENGTH])}
+    own = np.exp(model.log_likelihood(table, model.schema.features[-1].name))[:, 2]
+    assert (own > low).mean() == pytest.approx(0.9, abs=0.03) and (own > high).mean() == pytest.approx(0.5, abs=0.03)
+    points = shown.plane.points
+    assert points is not None and len(points[0]) == 150
+
+
+def test_of_a_large_block_two_columns_are_drawn_or_one() -> None:
+    everything = tuple(name for name in iris() if name != "species")
+    model = iris_model(features={everything: bb.Gaussian(covariance="full")})
+    pair = iris_model(features={tuple(PAIR): bb.Gaussian(covariance="full")})
+    shown = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=PAIR)
+    other = plots.LikelihoodDisplay.from_model(pair, tuple(PAIR), iris())
+    assert shown.likelihood == pytest.approx(other.likelihood, rel=1e-6, abs=1e-9)
+    line = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=[LENGTH])
+    assert line.likelihood == pytest.approx(
+        plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, iris()).likelihood, rel=1e-6, abs=1e-9
+    )
+    assert line.ax_.get_xlabel() == LENGTH
+    for wrong in (None, [LENGTH, LENGTH], [LENGTH, "height"], everything, LENGTH):
+        with pytest.raises(BadSetting, match=r"has 4 columns .* Name two of them"):
+            plots.LikelihoodDisplay.from_model(model, everything, columns=wrong)
+    with pytest.raises(BadSetting, match="no block of numbers"):
+        plots.LikelihoodDisplay.from_model(tennis(), "wind", columns=["wind"])
+
+
+def test_some_classes_of_a_block_keep_their_own_rows() -> None:
+    model = iris_model(features={tuple(PAIR): bb.Gaussian(covariance="full")})
+    shown = plots.LikelihoodDisplay.from_model(model, tuple(PAIR), iris(), classes=["virginica", "setosa"], prior=True)
+    assert shown.plane is not None and shown.plane.points is not None
+    numbers = shown.plane.points[2]
+    assert np.bincount(numbers[numbers >= 0]).tolist() == [50, 50]
+    assert np.median(shown.plane.points[0][numbers == 0]) > 5 > 2 > np.median(shown.plane.points[0][numbers == 1])
+
+
+@pytest.mark.parametrize("columns", [("outlook", "wind"), ("wind",)])
+def test_a_joint_table_has_bars_and_lines_of_its_combinations(columns: tuple[str, ...]) -> None:
+    weather = bb.datasets.play_tennis()
+    model = bb.estimate(bb.count(weather, target="play", features={columns: bb.Joint()}))
+    shown = plots.LikelihoodDisplay.from_model(model, columns)
+    for value, likelihood in zip(shown.values, shown.likelihood, strict=True):
+        assert likelihood == pytest.approx(list(model.likelihood(columns, value).values()))
+    assert shown.value_names == [", ".join(value) for value in shown.values]
+    sheet = plots.NomogramDisplay.from_model(model, "yes", row=ROW)
+    told = model.explain(ROW)
+    signs = 1.0 if told.winner == "yes" else -1.0
+    assert sheet.points(ROW) == pytest.approx({e.feature: signs * e.decibans for e in told.evidence})
+    place = sheet.scales[model.schema[columns].name]
+    row = tuple(ROW[name] for name in columns)
+    assert place.decibans[list(place.values).index(row)] == pytest.approx(sheet.points(ROW)[place.feature])
+
+
+@pytest.mark.parametrize(
+    "family", [bb.Occurrences(), bb.Occurrences("bernoulli", threshold=0.0), bb.Occurrences("complement")]
+)
+def test_a_block_of_occurrences_has_bars_of_its_most_telling_columns(family: bb.Occurrences) -> None:
+    rng = np.random.default_rng(2)
+    kinds = np.arange(200) % 2
+    times = rng.poisson(np.where(np.arange(30) == 7, 0.2 + 3.0 * kinds[:, None], 1.0))
+    model = bb.estimate(bb.count(times, kinds, features=family))
+    shown = plots.LikelihoodDisplay.from_model(model, model.schema.features[0].name, most=5)
+    assert shown.values[0] == "x7" and shown.likelihood.shape == (5, 2) and shown.hidden == 25
+    assert shown.likelihood[0, 1] > 2 * shown.likelihood[0, 0]
+    assert "5 most telling of 30 columns" in shown.ax_.get_title("left").replace("\n", " ")
+    if family.model == "multinomial":
+        assert shown.likelihood[0] == pytest.approx(np.exp(model.linear().weights[7]))
+    with pytest.raises(BadSetting, match="models 30 columns together as occurrences"):
+        plots.NomogramDisplay.from_model(model, 0)
+
+
 def test_what_cannot_be_drawn_of_a_likelihood() -> None:
     model = iris_model()
     draw = plots.LikelihoodDisplay.from_model
@@ -467,6 +553,22 @@ def test_many_rows_are_drawn_as_some_points() -> None:
     shown = plots.DecisionBoundaryDisplay.from_model(bb.estimate(bb.count(table, "c")), ["a", "b"], table, steps=9)
     assert shown.points is not None
     assert len(shown.points[0]) == 2_000
+
+
+def test_columns_of_a_block_have_boundaries_and_may_be_held_fixed() -> None:
+    block = {("sepal length (cm)", *PAIR): bb.Gaussian(covariance="full")}
+    model = iris_model(features=block)
+    shown = plots.DecisionBoundaryDisplay.from_model(model, PAIR, iris(), steps=20)
+    rest = {name: [np.nan] for name in model.schema.columns}
+    row = rest | {LENGTH: [shown.xx0[3]], WIDTH: [shown.xx1[7]]}
+    assert shown.posterior[7, 3] == pytest.approx(model.posterior(row)[0])
+    assert shown.ax_.get_title("left") == "Most probable class; other features missing"
+    fixed = {"sepal length (cm)": 6.0, "sepal width (cm)": 3.0}
+    shown = plots.DecisionBoundaryDisplay.from_model(model, PAIR, fixed=fixed, steps=20)
+    said = shown.ax_.get_title("left").replace("\n", " ")
+    assert said == "Most probable class; sepal length (cm) = 6, sepal width (cm) = 3"
+    with pytest.raises(BadSetting, match="fixed must be another column"):
+        plots.DecisionBoundaryDisplay.from_model(model, PAIR, fixed={model.schema.features[-1].name: 6.0}, steps=20)
 
 
 def test_what_cannot_be_drawn_of_a_boundary() -> None:

@@ -47,9 +47,9 @@ def overall_groups(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int
 def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
     """The group of each key of a block of bins: its columns are cut into groups of about equal size, so few that their
     combinations are not many more than the limit."""
-    each: Any = np.array(list(keys), dtype=np.int64).reshape(len(keys), -1)
-    if not each.size:
-        return np.zeros(len(keys), dtype=np.int64)
+    if not keys:
+        return np.zeros(0, dtype=np.int64)
+    each: Any = np.array(list(keys), dtype=np.int64)
     most = max(int(np.clip(limit, FEWEST_VALUES, MOST_VALUES) ** (1.0 / each.shape[1])), 2)
     rows, groups = cells.sum(axis=1), np.zeros_like(each)
     for j in range(each.shape[1]):

@@ -638,4 +638,7 @@ def _only(features: Features, names: Sequence[str]) -> Features:
     """What is said of these columns."""
     if not isinstance(features, Mapping):
         return features
+    for block in features:
+        if isinstance(block, tuple):
+            raise errors.no_block_in_a_network(" + ".join(map(str, block)))
     return {name: family for name, family in features.items() if name in names}
