@@ -697,6 +697,22 @@ def test_another_learner_is_given_the_columns_of_blocks():
     assert counts.mean_accuracy == pytest.approx(dense.mean_accuracy)
 
 
+@pytest.mark.parametrize("family", [bb.Histogram(), bb.KernelDensity()])
+def test_blocks_of_bins_are_looked_at(family):
+    kinds = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
+    model = bb.estimate(bb.count(FLOWERS, kinds, features={("c", "d"): family}))
+    alone = bb.diagnose(FLOWERS, kinds)
+    diagnosis = bb.diagnose(FLOWERS, kinds, schema=model.schema)
+    assert diagnosis.n_pairs == 5 and ("c", "d") not in {(p.first, p.second) for p in diagnosis.pairs}
+    assert {p.bits for p in diagnosis.pairs} < {p.bits for p in alone.pairs}
+    told = {t.feature: t.bits for t in diagnosis.telling}
+    assert told["c + d"] >= max(t.bits for t in alone.telling if t.feature in "cd")
+    assert 1.0 < bb.mutual_information(model.tally)["c + d"] < np.log2(3)
+    assert model.informative(2).left_aside == ("c + d",)
+    assert str(model.informative(2)).endswith("speak together: c + d.")
+    assert "speak together: c + d." in bb.report(model, FLOWERS, kinds).html
+
+
 def test_joint_tables_are_learned_without_labels_too():
     frame = pd.DataFrame({"colour": EVERYTHING["colour"], "size": EVERYTHING["size"], "x": EVERYTHING["x"]})
     some_labels = np.where(np.arange(300) % 3 == 0, LABELS, None)

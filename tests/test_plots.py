@@ -388,9 +388,11 @@ def test_some_classes_alone() -> None:
     assert shown.values[np.argmax(shown.likelihood[:, 0])] > shown.values[np.argmax(shown.likelihood[:, 1])]
 
 
-@pytest.mark.parametrize("covariance", ["full", "tied"])
-def test_contours_of_a_block_are_the_models_densities_and_hold_their_shares(covariance: str) -> None:
-    model = iris_model(features={tuple(PAIR): bb.Gaussian(covariance=covariance)})
+@pytest.mark.parametrize(
+    "family", [bb.Gaussian(covariance="full"), bb.Gaussian(covariance="tied"), bb.KernelDensity()], ids=str
+)
+def test_contours_of_a_block_are_the_models_densities_and_hold_their_shares(family: Any) -> None:
+    model = iris_model(features={tuple(PAIR): family})
     shown = plots.LikelihoodDisplay.from_model(model, tuple(PAIR), iris())
     assert shown.plane is not None and shown.likelihood.shape == (200, 200, 3)
     across, up = shown.values

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.dependence.information import BIT, bits_of_normals, shares
-from banbury.distributions import Categorical, Histogram
+from banbury.distributions import Categorical, Histogram, grid
 from banbury.distributions.family import Feature
 from banbury.schema import FINE_BINS, Schema
 from banbury.sums import Products
@@ -33,13 +33,15 @@ def block_of(schema: Schema) -> Mapping[str, str]:
 
 def one_by_one(feature: Feature) -> Iterator[Feature]:
     """A block's columns as features: numbers in fine bins, values as they are."""
-    for j, column in enumerate(feature.columns):
-        if feature.family.shape == "keys":
-            yield Feature(column, Categorical(), kind=feature.kinds[j])
-        else:
-            origin, unit = feature.scales[j]
-            finer = feature.unit if feature.family.shape == "bins" else 2.0**-FINE_BINS
-            yield Feature(column, Histogram(), origin, max(unit * finer, FINEST), "float")
+    if feature.family.shape == "keys":
+        for column, kind in zip(feature.columns, feature.kinds, strict=True):
+            yield Feature(column, Categorical(), kind=kind)
+        return
+    widths = [unit * 2.0**-FINE_BINS for _, unit in feature.scales]
+    if feature.family.shape == "bins":
+        widths = grid.widths(feature).tolist()
+    for column, (origin, _), width in zip(feature.columns, feature.scales, widths, strict=True):
+        yield Feature(column, Histogram(), origin, max(width, FINEST), "float")
 
 
 class Told(NamedTuple):

@@ -72,8 +72,8 @@ def diagnose(
 
     Columns of one block (``features={("a", "b"): ...}``) are modelled together, so their pairs are not compared; each is compared
     with all columns outside. What a block tells about the class is what its columns tell together: of a joint table that of one
-    feature with many values; of a Gaussian block that of the model, tested as if its columns were normal; columns of a block of
-    occurrences are compared as words are.
+    feature with many values; of a Gaussian block that of the model, tested as if its columns were normal; of a block of bins that
+    of a few groups of its columns, or of its best column; columns of a block of occurrences are compared as words are.
 
     A column tells nothing if the same test, of the column and the class, does not find it beyond chance at the level 0.05 (among
     more than 20 classes those of fewer than ten rows are then taken as one); columns that inference leaves out are listed with
@@ -298,7 +298,22 @@ def _singles(tally: Tally, scale: float, most: int) -> list[Single]:
         else:
             keys, rows = tally.counts.feature(next(keyed))
             found.append(_of_values(feature, keys, rows.value, scale))
-    return found
+    return _at_least_by_column(tally.schema, found)
+
+
+def _at_least_by_column(schema: Schema, singles: Sequence[Single]) -> list[Single]:
+    """A block of bins tells no less than its best column, of which finer groups show more; p is that of the best of all."""
+    by_name = {single.feature: single for single in singles}
+
+    def raised(single: Single) -> Single:
+        feature = schema[single.feature]
+        if not (is_joined(feature) and feature.family.shape == "bins"):
+            return single
+        every = [single, *(by_name[column] for column in feature.columns)]
+        p = min(min(each.p for each in every) * len(every), 1.0)
+        return single._replace(bits=max(each.bits for each in every), p=p)
+
+    return [raised(single) for single in singles]
 
 
 def _of_normals(feature: Feature, sums: Products, scale: float) -> Single:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.dependence.groups import ROWS_PER_CELL, block_groups, grouped
 from banbury.dependence.results import Information
-from banbury.distributions import Histogram, Occurrences, Text
+from banbury.distributions import Histogram, Occurrences, Text, histogram_block
 from banbury.distributions.covariance import Ellipses
 from banbury.distributions.family import Choice, Feature
 from banbury.distributions.gaussian import Normals
@@ -40,9 +39,9 @@ def mutual_information(tally: Tally, most: int = 10) -> Information:
     Of a text it is that of its most telling word's presence, the largest of all words; ``words`` has the ``most`` telling
     ones. So it is of a block of occurrences, whose columns are its words. Of a joint table it is that of the table, as of one
     feature with many values; of a Gaussian block that of the model, as the mean over some 30,000 rows drawn of each class; of a
-    block of bins that of their combinations, each column cut into a few groups of about equal size. Figures of counts come out
-    too high by about (values − 1)(classes − 1) / (2 · rows · ln 2) even where there is nothing to tell: ``bb.diagnose`` takes
-    that off, and tests what is left.
+    block of bins that of the cells of a histogram of it. Figures of counts come out too high by about
+    (values − 1)(classes − 1) / (2 · rows · ln 2) even where there is nothing to tell: ``bb.diagnose`` takes that off, and tests
+    what is left.
 
     >>> import banbury as bb
     >>> bb.mutual_information(bb.count(bb.datasets.play_tennis(), target="play"))
@@ -137,10 +136,9 @@ def _counted_cells(feature: Feature, keys: Keys, rows: Rows) -> Real:
     """Rows per value and class; of bins as a histogram joins them."""
     if feature.family.shape != "bins":
         return rows.value
-    if feature.columns:
-        limit = int(rows.value.sum() / (2 * ROWS_PER_CELL * max(rows.value.shape[1], 1)))
-        return grouped(rows.value, block_groups(keys, rows.value, limit))
     family = feature.family if isinstance(feature.family, Histogram) else Histogram()
+    if feature.columns:
+        return histogram_block.occupied(family, feature, keys, rows.value)[2]
     return family.joined(keys, rows.value).cells
 
 

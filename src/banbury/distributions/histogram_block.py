@@ -129,7 +129,7 @@ def joined(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
     return found
 
 
-def _occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[Axis, ...], Int, Real]:
+def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[Axis, ...], Int, Real]:
     """The bins of each column, the cells that rows have, and their rows per class."""
     d = len(feature.inputs)
     bins = joined(family, keys, cells, d)
@@ -151,7 +151,7 @@ def _occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tu
 def cells_of(
     family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
 ) -> Cells:
-    axes, numbers, cells = _occupied(family, feature, keys, rows)
+    axes, numbers, cells = occupied(family, feature, keys, rows)
     every = float(prod(axis.n_bins for axis in axes))
     seen, empty = shares(cells, every, alpha, choice, rng)
     return Cells(axes, numbers, seen, empty, every - len(numbers))
@@ -159,7 +159,7 @@ def cells_of(
 
 def empty_share(family: Histogram, feature: Feature, keys: Any, rows: Real) -> float:
     """The share of cells that no row has, between the lowest and the highest bin of each column that rows have."""
-    axes, numbers, _ = _occupied(family, feature, keys, rows)
+    axes, numbers, _ = occupied(family, feature, keys, rows)
     if not len(numbers):
         return 0.0
     bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])

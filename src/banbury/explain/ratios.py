@@ -51,11 +51,22 @@ class LikelihoodRatio:
 
 @dataclass(frozen=True)
 class Informative:
-    """What tells each class from the rest, the most telling first: likelihood ratios by class."""
+    """What tells each class from the rest, the most telling first: likelihood ratios by class.
+
+    ``left_aside`` names the blocks that speak by all their columns at once, of which no value or stretch can be named.
+    """
 
     ratios: dict[Any, tuple[LikelihoodRatio, ...]]
     words: frozenset[str] = frozenset()  # the features that are text
     alone: bool = False  # whether a text is the only feature there is
+    left_aside: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What was left aside, in a sentence; nothing if nothing was."""
+        return (
+            f"Left aside, since their columns speak together: {', '.join(self.left_aside)}." if self.left_aside else ""
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it: a list, since a class need not be a text."""
@@ -89,7 +100,7 @@ class Informative:
                 f"  {names[id(r)]:{width}}  {against} {figure:>{most}} : 1"
                 for r, figure in zip(rows, figures, strict=True)
             ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *filter(None, [self.note])])
 
     __repr__ = __str__
 
@@ -142,7 +153,8 @@ def informative(
         _take(values, rest, chosen, labels, int(n), best)
     texts = frozenset(f.name for group in parameters if isinstance(group, Bag) for f in group.features)
     alone = len(texts) == sum(len(group.features) for group in parameters) == 1
-    return Informative({labels[c]: tuple(ratio for _, ratio in best[c]) for c in chosen}, texts, alone)
+    aside = tuple(f.name for g in parameters if isinstance(g, (HistogramBlocks, KernelBlocks)) for f in g.features)
+    return Informative({labels[c]: tuple(ratio for _, ratio in best[c]) for c in chosen}, texts, alone, aside)
 
 
 def _chosen(labels: Sequence[Any], classes: Any) -> list[int]:

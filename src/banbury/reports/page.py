@@ -422,7 +422,8 @@ def _telling(found: Findings) -> str:
         rest = f'<div class="cards">{"".join(cards[first:])}</div>'
         shown += _folded(many(len(cards) - first, "more class"), rest)
     shown += _more(len(found.model.classes) - len(cards), "class")
-    return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{shown}"
+    aside = _paragraph(safe(found.informative.note), "soft") if found.informative.note else ""
+    return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{shown}{aside}"
 
 
 def _information(found: Findings) -> str:
