@@ -67,7 +67,9 @@ def value_of(feature: Any, row: Row) -> Any:
 def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction) -> None:
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return
-    if feature.columns and feature.family.shape in ("keys", "bins"):
+    if feature.family.shape == "products":
+        naive_blocks.add_products(tally.sums[feature.name], value, label, w)
+    elif feature.columns and feature.family.shape in ("keys", "bins"):
         if (key := naive_blocks.key_of(feature, value)) is not None:
             tally.keys[feature.name][key, label] = tally.keys[feature.name].get((key, label), ZERO) + w
     elif feature.family.shape == "moments":
@@ -130,7 +132,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
     """log P(value | class) for every class; a missing value says nothing."""
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return dict.fromkeys(tally.classes(), 0.0)
-    if feature.columns and feature.family.shape in ("keys", "bins"):
+    if feature.columns and feature.family.shape in ("keys", "bins", "products"):
         return {c: naive_blocks.score(tally, feature, value, c, how, alpha) for c in tally.classes()}
     score = {
         "bernoulli": _keyed,

@@ -8,6 +8,9 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
+from scipy.stats import multivariate_t
+
 import naive
 
 ZERO = Fraction(0)
@@ -29,8 +32,77 @@ def score(tally: Any, feature: Any, value: Sequence[Any], label: Any, how: str, 
     there = [j for j, part in enumerate(value) if not naive.missing(part)]
     if not there:
         return 0.0
-    by_family = {"joint": _joint, "histogram": _histogram, "kernel_density": _kernel_density}
+    by_family = {"joint": _joint, "histogram": _histogram, "kernel_density": _kernel_density, "gaussian": _gaussian}
     return by_family[feature.family.name](tally, feature, value, there, label, how, alpha)
+
+
+Sums = tuple[Fraction, list[Fraction], list[list[Fraction]]]
+
+
+def add_products(sums: dict[Any, Sums], value: Sequence[Any], label: Any, w: Fraction) -> None:
+    """n, Σx and Σxxᵀ of the rows that have all values."""
+    if any(naive.missing(part) for part in value):
+        return
+    x = [Fraction(part) for part in value]
+    d = len(x)
+    n, first, second = sums.get(label, (ZERO, [ZERO] * d, [[ZERO] * d for _ in x]))
+    more = [[second[i][j] + w * x[i] * x[j] for j in range(d)] for i in range(d)]
+    sums[label] = n + w, [a + w * b for a, b in zip(first, x, strict=True)], more
+
+
+def _moments(sums: Sums) -> tuple[list[Fraction], list[list[Fraction]]]:
+    """The mean, and the sums of products about it."""
+    n, first, second = sums
+    mean = [a / n for a in first]
+    return mean, [[s - n * mean[i] * mean[j] for j, s in enumerate(row)] for i, row in enumerate(second)]
+
+
+def _gaussian(tally: Any, feature: Any, value: Any, there: list[int], label: Any, how: str, _: float) -> float:
+    """Means and covariances of exact sums, in units of the columns' own deviations; the rest is linear algebra."""
+    family, d, sums = feature.family, len(feature.columns), tally.sums[feature.name]
+    if not sums:
+        origins = [Fraction(origin) for origin, _ in feature.scales]
+        every: Sums = (Fraction(1), origins, [[a * b for b in origins] for a in origins])
+    else:
+        add = [list(map(sum, zip(*(first for _, first, _ in sums.values()), strict=True)))]
+        both = [[sum(s[i][j] for _, _, s in sums.values()) for j in range(d)] for i in range(d)]
+        every = (sum(n for n, _, _ in sums.values()), add[0], both)
+    centre, scatter = _moments(every)
+    variance = [scatter[i][i] / every[0] or Fraction(unit) ** 2 for i, (_, unit) in enumerate(feature.scales)]
+    unit = np.sqrt(np.array([float(v) for v in variance]))
+    per_class = {c: (n, *_moments((n, first, second))) for c, (n, first, second) in sums.items()}
+    own = per_class.get(label, (ZERO, centre, [[ZERO] * d for _ in range(d)]))
+    within = [[sum((s[i][j] for _, _, s in per_class.values()), ZERO) for j in range(d)] for i in range(d)]
+    tied, n = family.covariance == "tied", own[0]
+    total = every[0] if sums else ZERO
+
+    def scaled(matrix: Any, by: Fraction) -> Any:
+        return np.array([[float(s / by) for s in row] for row in matrix]) / unit[:, None] / unit
+
+    x, m = np.array([value[j] if j in there else 0.0 for j in range(d)], dtype=object), own[1]
+    z = np.array([float(Fraction(x[j]) - m[j]) / unit[j] for j in range(d)])[there]
+    if how != "predictive":
+        covariance = (
+            scaled(within, total or Fraction(1)) if tied else scaled(own[2], n) if n else scaled(scatter, every[0])
+        )
+        values = np.linalg.eigvalsh(covariance)
+        if not values[0] > 1e-12 * max(values[-1], 1.0):
+            covariance = (1.0 - 1e-6) * covariance + 1e-6 * np.eye(d)
+        few = covariance[np.ix_(there, there)]
+        square = float(z @ np.linalg.solve(few, z))
+        found = -0.5 * (square + len(there) * math.log(2 * math.pi) + np.linalg.slogdet(few)[1])
+        return float(found - np.log(unit[there]).sum())
+    kappa, nu, strength = 1e-3, 1.0, float(total if tied else n)
+    groups = per_class.values() if tied else [own]
+    spread = np.eye(d) * nu
+    for rows, mean, products in groups:
+        apart = np.array([float(a - b) for a, b in zip(mean, centre, strict=True)]) / unit
+        spread += scaled(products, Fraction(1)) + kappa * float(rows) / (kappa + float(rows)) * np.outer(apart, apart)
+    rows = float(n)
+    degrees, weight = nu + strength, kappa + rows
+    shift = np.array([float(a - b) for a, b in zip(centre, own[1], strict=True)]) / unit * kappa / weight
+    few = (spread * (weight + 1.0) / (weight * degrees))[np.ix_(there, there)]
+    return float(multivariate_t(shift[there], few, df=degrees).logpdf(z) - np.log(unit[there]).sum())
 
 
 def rows_of(tally: Any, feature: Any, label: Any) -> dict[Cell, Fraction]:

@@ -23,8 +23,8 @@ import banbury as bb
 from banbury import plots
 from banbury.calibration import calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
-from banbury.plots.density import _holding
 from banbury.plots.contours import levels
+from banbury.plots.density import _holding
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.sheet import Scale
 

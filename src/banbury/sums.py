@@ -656,7 +656,7 @@ class Products:
         found = value(plus(plus(second, -less), times(times(n, m[:, i]), m[:, j])))
         result = np.zeros((len(found), d, d))
         result[:, i, j] = result[:, j, i] = found
-        return result
+        return _scatter_beyond_noise(result, self.n.value, m)
 
     def pooled(self) -> tuple[float, Real, Real]:
         """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
@@ -664,4 +664,12 @@ class Products:
         rows = float(n.sum())
         centre = (n[:, None] * self.mean).sum(axis=0) / (rows if rows > 0 else 1.0)
         apart = self.mean - centre
-        return rows, centre, self.scatter.sum(axis=0) + np.einsum("c,ci,cj->ij", n, apart, apart)
+        every = self.scatter.sum(axis=0) + np.einsum("c,ci,cj->ij", n, apart, apart)
+        return rows, centre, _scatter_beyond_noise(every[None], np.array([rows]), centre[None])[0]
+
+
+def _scatter_beyond_noise(scatter: Real, n: Real, mean: Real) -> Real:
+    """The same for products: 0 in the rows and columns of what does not vary."""
+    spread = np.diagonal(scatter, axis1=1, axis2=2)
+    varies = _beyond_noise(spread, n[:, None], mean) > 0
+    return np.where(varies[:, :, None] & varies[:, None, :], scatter, 0.0)

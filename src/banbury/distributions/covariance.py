@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
-from banbury.distributions.family import Columns, Feature
+from banbury import _core, errors
+from banbury.distributions.family import Columns, Feature, columns_of
 from banbury.sums import Products
 
 Real = NDArray[np.float64]
 
-FARTHEST = 2.0**400  # in units of z: a value farther away is as far as this
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
 NARROW = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
 
@@ -169,39 +168,27 @@ class Ellipses:
 
     def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
         columns = rows.numbers(self.names)
-        wide = np.column_stack(columns)
-        gaps = np.isnan(wide).any(axis=1) if wide.dtype.kind == "f" else np.zeros(len(wide), dtype=np.bool_)
-        if gaps.any():
-            return [self._with_gaps(wide.astype(np.float64))]
+        if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
+            return [self._with_gaps(rows)]
         whiten, power = self._whiten, None
         if self.nu is not None:
             whiten, power = whiten / np.sqrt(self.nu)[:, None, None], (self.nu + self.mean.shape[1]) / 2.0
         return [("ellipse", columns, *self._scales, self.mean, whiten, self._constant, power)]
 
-    def _with_gaps(self, wide: Real) -> tuple[Any, ...]:
-        """The same where some rows lack some values: by the marginal distribution of those that they have."""
-        origin, unit = self._scales
-        with np.errstate(over="ignore"):
-            z = np.clip((wide - origin) / unit, -FARTHEST, FARTHEST)
-        table = np.zeros((len(wide), len(self.mean)))
-        there = ~np.isnan(wide)
+    def _with_gaps(self, rows: Columns) -> tuple[Any, ...]:
+        """The same where some rows lack some values: each by the marginal distribution of those that it has."""
+        there = ~np.isnan(np.column_stack(columns_of(rows, self.features[0])))
+        table = np.zeros((rows.n_rows, len(self.mean)))
         patterns, which = np.unique(there, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             if pattern.any():
                 at = np.flatnonzero(which.reshape(-1) == p)
-                table[at] = self.of(np.flatnonzero(pattern))._densities(z[np.ix_(at, np.flatnonzero(pattern))])
-        codes = np.where(there.any(axis=1), np.arange(len(wide)), -1)
-        lookup = np.arange(len(wide), dtype=np.uint32)
+                few = self if pattern.all() else self.of(np.flatnonzero(pattern))
+                parts = few.parts(rows.take(at))
+                table[at] = _core.score(len(at), np.zeros(len(self.mean)), parts, "log_joint", 1)[0]
+        codes = np.where(there.any(axis=1), np.arange(rows.n_rows), -1)
+        lookup = np.arange(rows.n_rows, dtype=np.uint32)
         return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
-
-    def _densities(self, z: Real) -> Real:
-        """Log densities of rows, (rows, classes)."""
-        white = np.einsum("cij,rcj->rci", self._whiten, z[:, None] - self.mean)
-        with np.errstate(over="ignore"):
-            square = np.minimum(np.square(white).sum(axis=2), 1e300)
-        if self.nu is None:
-            return np.asarray(self._constant - 0.5 * square)
-        return np.asarray(self._constant - (self.nu + z.shape[1]) / 2.0 * np.log1p(square / self.nu))
 
     def log_prior(self, prior: Prior, rows: float, tied: bool) -> float:
         """What the prior, worth so many rows of the covariance, adds to the log-likelihood, but for a constant."""

@@ -152,6 +152,19 @@ class Family:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
 
 
+def columns_of(rows: Columns, feature: Feature) -> list[Real]:
+    """The numbers of a block to be scored, column by column; none of them may be infinite."""
+    matrices = [
+        np.asarray(column, dtype=np.float64).reshape(rows.n_rows, -1) for column in rows.numbers(feature.inputs)
+    ]
+    columns = list(np.concatenate(matrices, axis=1).T)
+    for name, column in zip(feature.inputs, columns, strict=True):
+        if (infinite := np.isinf(column)).any():
+            row = int(infinite.argmax())
+            raise errors.bad_value("infinite", float(column[row]), name, rows.first_row + row, rows.source)
+    return columns
+
+
 def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The columns as one matrix where they are the columns of one, so that a kernel reads each row once."""
     first = columns[0] if columns else np.empty(0)

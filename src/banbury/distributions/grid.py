@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
-from banbury.distributions.family import MOST_BINS, Columns, Feature
+from banbury import _core
+from banbury.distributions.family import MOST_BINS, Columns, Feature, columns_of
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -62,20 +62,10 @@ def fitting(feature: Feature, cells: Int, threads: int = 1) -> Feature:
 def steps(rows: Columns, feature: Feature, width: Real) -> Real:
     """The bins, of these widths, that rows to be scored fall into, (rows, columns); NaN where a value is missing."""
     found = np.empty((rows.n_rows, len(width)))
-    for j, (column, start) in enumerate(zip(_numbers(rows, feature), starts(feature), strict=True)):
-        infinite = np.isinf(column)
-        if infinite.any():
-            row = int(infinite.argmax())
-            raise errors.bad_value("infinite", float(column[row]), feature.inputs[j], rows.first_row + row, rows.source)
+    for j, (column, start) in enumerate(zip(columns_of(rows, feature), starts(feature), strict=True)):
         with np.errstate(over="ignore", invalid="ignore"):
             z = (
                 np.floor(np.clip((column - start) / width[j], -FARTHEST, FARTHEST)) + 0.0
             )  # lest −0 be another number than 0
             found[:, j] = np.where(np.isnan(z), np.nan, z)
     return found
-
-
-def _numbers(rows: Columns, feature: Feature) -> list[Real]:
-    columns: list[Any] = rows.numbers(feature.inputs)
-    wide = [column.reshape(rows.n_rows, -1) for column in columns]
-    return list(np.concatenate(wide, axis=1, dtype=np.float64).T)
