@@ -287,6 +287,22 @@ def test_a_class_prior_names_classes_as_the_data_have_them(hold, here, capsys):
     said(capsys, "cross-validate", "rows.csv", "--target", "y", "--class-prior", "0=0.75,1=0.25", *hold)
 
 
+def test_columns_are_taken_together(here, capsys):
+    joint = said(
+        capsys, "fit", "weather.csv", "--target", "play", "--features", "outlook + wind=joint", "-o", "b.banbury"
+    )
+    assert [each["name"] for each in joint["features"]] == ["temperature", "humidity", "outlook + wind"]
+    blocks = {("outlook", "wind"): bb.Joint()}
+    model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play", features=blocks))
+    assert bb.load("b.banbury").posterior("weather.csv") == pytest.approx(model.posterior("weather.csv"))
+    write_csv("numbers.csv", {"a": [1, 2, 3, 4, 5, 6], "b": [2, 1, 4, 3, 6, 5], "y": list("ppqqpq")})
+    family = "a+b=gaussian,covariance=full"
+    found = said(capsys, "fit", "numbers.csv", "--target", "y", "--features", family, "--folds", "2")
+    assert [(each["name"], each["family"]) for each in found["features"]] == [("a + b", "gaussian(covariance='full')")]
+    _, message = refused(capsys, "fit", "numbers.csv", "--target", "y", "--features", "a+c=kernel_density")
+    assert "no column 'c'" in message
+
+
 @pytest.mark.parametrize(
     "options, words",
     [

@@ -170,7 +170,12 @@ def _counting(made: argparse.ArgumentParser, like: bool = False, choose: bool = 
     families = (
         "FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; COLUMN=none "
     )
-    families += "leaves one out. Families: bernoulli, categorical, gaussian, poisson, histogram, kernel_density, text"
+    families += (
+        "leaves one out, A+B=FAMILY takes several together. Families: bernoulli, categorical, gaussian, poisson, "
+    )
+    families += (
+        "histogram, kernel_density, text; together: joint, gaussian,covariance=full or tied, histogram, kernel_density"
+    )
     families += "; or choose: by how likely they find rows they have not seen" if choose else ""
     group.add_argument("--features", metavar="FAMILY", action="append", default=[], help=families)
     text = "a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, model=complement, min_count=2"

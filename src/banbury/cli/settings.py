@@ -101,7 +101,7 @@ def tunes(settings: Mapping[str, Any]) -> bool:
 
 
 def features(given: Sequence[str]) -> Any:
-    """A mapping from column to family, or one word for all columns."""
+    """A mapping from column to family, or one word for all columns; ``a+b=joint`` is a block."""
     words = [each for each in given if "=" not in each.partition(",")[0]]
     if words and len(given) > 1:
         raise errors.bad_setting(
@@ -109,10 +109,12 @@ def features(given: Sequence[str]) -> Any:
         )
     if words:
         return words[0] if words[0] in ("auto", "choose") else _family(words[0])
-    found = {}
+    found: dict[Any, Any] = {}
     for each in given:
         column, _, wanted = each.partition("=")
-        found[column] = None if wanted == "none" else _family(wanted)
+        chosen = None if wanted == "none" else _family(wanted)
+        together = chosen is not None and (chosen.block or chosen.blocks) and "+" in column
+        found[tuple(name.strip() for name in column.split("+")) if together else column] = chosen
     return found or "auto"
 
 
