@@ -1,5 +1,6 @@
 """The benchmarks run, and refuse wrong answers."""
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -354,3 +355,20 @@ def test_networks_refuse_wrong_posteriors_and_edges(monkeypatch):
     assert task.check(answers).startswith("posteriors within")
     with pytest.raises(WrongAnswer, match="apart"):
         task.check({**answers, "peer": answers["peer"] + 1e-6})
+
+
+def test_em_counts_what_it_is_measured_beside_and_refuses_an_objective_that_falls(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import em
+    from benchmarks.measure import Setting, WrongAnswer
+
+    rng = np.random.default_rng(0)
+    groups = np.repeat([f"g{c:02}" for c in range(20)], 60)
+    texts = [" ".join(rng.choice([group, "the", "of", "and", f"w{rng.integers(300)}"], 12)) for group in groups]
+    every, _ = em.iterations(em.Posts(texts, groups, [], groups[:0]), 0.1, Setting(small=True))
+    climbed, counted = every.ours(), every.peer()
+    assert counted.n_rows == len(climbed.posteriors) == 1000
+    assert every.check({"ours": climbed, "peer": counted}).startswith("objective -")
+    lower = dataclasses.replace(climbed, objectives=(climbed.objectives[-1] + 1e9,))
+    with pytest.raises(WrongAnswer, match="the objective fell by"):
+        every.check({"ours": lower, "peer": counted})
