@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import banbury as bb
 import naive
 from banbury.errors import BadSetting, EmptyData, LengthMismatch
-from banbury.estimators.classifier import _batch
+from banbury.estimators.rows import one_batch
 from banbury.schema import infer
 from banbury.semi_supervised import Observed, Task, climb
 
@@ -216,7 +216,7 @@ def test_starts_repeat_with_their_seed_and_the_likeliest_is_kept() -> None:
 def test_texts_encoded_once_count_as_texts_counted_by_name(family: Any) -> None:
     """Beside a missing text and another column."""
     table = {"said": [*TEXTS[:-1], None], "size": np.arange(8.0)}
-    batch = _batch(table)
+    batch = one_batch(table)
     schema = infer(batch, [], None, {"said": family, "size": "gaussian"}, "skip")
     soft = np.random.default_rng(0).dirichlet([1, 1, 1], 8)
     observed = Observed.of(batch, schema, np.ones(8), 1)
@@ -396,7 +396,7 @@ def test_words_chosen_by_class_need_labels() -> None:
 
 
 def test_em_that_begins_with_an_empty_class_is_refused() -> None:
-    batch = _batch(IRIS)
+    batch = one_batch(IRIS)
     observed = Observed.of(batch, infer(batch, [], None, "auto", "skip"), np.ones(150), 1)
     task = Task(observed, ("a", "b"), np.full(150, -1, dtype=np.int32), np.ones(150), {})
     with pytest.raises(EmptyData, match="class 'b' has no row to start from"):

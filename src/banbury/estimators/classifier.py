@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,21 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 
 from banbury import errors
 from banbury.calibration import Calibration, calibrate
 from banbury.distributions.family import HOWS, check_positive
+from banbury.estimators.guard import Guarded
+from banbury.estimators.rows import TakesTables, as_array, labels_of, one_batch, sample_weights, sorted_classes
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, estimate
-from banbury.readers import Batch, from_texts, is_texts, n_threads, read
+from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.selection import Tuning, held, left_out, tune
-from banbury.sums import in_order
 from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
 
 Real = NDArray[np.float64]
-MAKING = threading.Lock()
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
 
@@ -39,7 +38,7 @@ class _Learned:
     calibration: Calibration | None
 
 
-class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes for texts, tables of mixed columns and both, as scikit-learn estimators are used.
 
     A list of strings is a column of text. Strings, booleans and numbers are counted as they come, missing values are
@@ -108,7 +107,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 learned = _Learned(growing, float(self.alpha), None, None)
             model = self._estimated(learned.growing.seen, learned.alpha).calibrated(learned.calibration)
             self._keep(learned.growing, labels.dtype, frozenset())
-            self._begin(learned.growing.schema, batch)
+            self._note_columns(learned.growing.schema, batch)
             self.alpha_, self.tuning_, self.calibration_ = learned.alpha, learned.tuning, learned.calibration
             self._model = model
             return self
@@ -121,14 +120,14 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         with self._lock:
             self._refuse_choosing()
-            declared = frozenset() if classes is None else frozenset(_labels(classes, "classes").tolist())
+            declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
             batch, labels = self._checked(X, y)
             if self.__sklearn_is_fitted__():
                 part = self._more(batch, labels, sample_weight)
                 dtype, declared = _common(self._dtype, labels.dtype), self._declared | declared
                 known, classes_ = self._growing.classes, self.classes_
                 if part.tally.classes != known or dtype != self._dtype or declared != self._declared:
-                    classes_ = _named(declared.union(known, part.tally.classes), dtype)
+                    classes_ = sorted_classes(declared.union(known, part.tally.classes), dtype)
                 self._warn_of_calibration("partial_fit")
                 self._changed(self._growing.add(part), known)  # all that can fail has been done
                 self.classes_, self._dtype, self._declared = classes_, dtype, declared
@@ -136,7 +135,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             else:
                 growing = self._first(batch, labels, sample_weight, more_to_come=True)
                 self._keep(growing, labels.dtype, declared)
-                self._begin(growing.schema, batch)
+                self._note_columns(growing.schema, batch)
                 self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
                 if self.calibrate is not None:
                     warnings.warn(errors.not_calibrated("partial_fit"), stacklevel=2)
@@ -159,7 +158,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             except errors.BanburyWarning:  # a warning may be an error: then nothing was forgotten
                 self._changed(self._growing.add(part), self._growing.classes)
                 raise
-            self.classes_ = _named(self._declared.union(self._growing.classes), self._dtype)
+            self.classes_ = sorted_classes(self._declared.union(self._growing.classes), self._dtype)
             self._drop_calibration()
             return self
 
@@ -168,7 +167,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if self.calibrate is not None:
             raise errors.bad_setting("calibrate", self.calibrate, "None in an estimator to validate; see bb.calibrate")
         names = ("features", "how", "alpha", "class_prior", "missing", "seed", "threads")
-        return _batch(X), {name: getattr(self, name) for name in names}
+        return one_batch(X), {name: getattr(self, name) for name in names}
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -177,7 +176,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             best = model._best(model._scored(batch, model._wanted, {}))
             labels = self.classes_
             if len(labels) != len(model.classes):
-                labels = _as_array(model.classes, self._dtype)
+                labels = as_array(model.classes, self._dtype)
             return np.asarray(labels[best])
 
     def predict_proba(self, X: Any) -> Real:
@@ -237,18 +236,9 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def __getstate__(self) -> Any:
         """Without the models, which are made again when first asked for."""
-        state = dict(super().__getstate__())
-        state.pop("_guard", None)
+        state = super().__getstate__()
         made: dict[str, Any] = {"_tally": None, "_model": None, "_frozen": None, "_touched": []}
         return state | made if "_growing" in state else state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
 
     def __copy__(self) -> NaiveBayesClassifier:
         """A copy learns apart; what was counted is copied when one of the two goes on."""
@@ -259,15 +249,6 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return other
 
     # Keeping what was learned
-
-    @property
-    def _lock(self) -> threading.RLock:
-        """One thread at a time: what is being learned is not half learned for another."""
-        lock = self.__dict__.get("_guard")
-        if lock is None:
-            with MAKING:
-                lock = self.__dict__.setdefault("_guard", threading.RLock())
-        return lock  # type: ignore[no-any-return]
 
     def _refuse_choosing(self) -> None:
         """Choosing needs all rows at once."""
@@ -301,7 +282,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
         choose, auto = self._chooses_families, isinstance(self.alpha, str) and self.alpha == "auto"
         self._check_settings(1.0 if auto else self.alpha)
-        weights = _sample_weight(sample_weight, batch.n_rows)
+        weights = sample_weights(sample_weight, batch.n_rows)
         rows = held(
             batch,
             labels,
@@ -341,7 +322,7 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
         """The sums of the first rows, which settle the schema."""
         self._check_settings(self.alpha)
-        weights = _sample_weight(sample_weight, batch.n_rows)
+        weights = sample_weights(sample_weight, batch.n_rows)
         threads = n_threads(self.threads)
         batch.threads = threads
         schema = infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
@@ -362,19 +343,14 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             if extra:
                 text = f"column {errors.listed(map(repr, extra))} was not counted, and is ignored"
                 warnings.warn(text, errors.BanburyWarning, stacklevel=3)
-        weights = _sample_weight(sample_weight, batch.n_rows)
+        weights = sample_weights(sample_weight, batch.n_rows)
         batch.threads = n_threads(self.threads)
         return _counted(aligned(batch, schema), schema, labels, weights, batch.threads)
 
-    def _begin(self, schema: Schema, batch: Batch) -> None:
-        """Forgets what was known of the columns, and notes theirs."""
-        self.n_features_in_ = len(schema.columns)
-        self.__dict__.pop("feature_names_in_", None)
-        if batch.named:
-            self.feature_names_in_ = np.array(schema.columns, dtype=object)
-
     def _keep(self, growing: Growing, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
-        self.classes_ = _named(declared.union(growing.classes), dtype)  # it may fail: before anything is changed
+        self.classes_ = sorted_classes(
+            declared.union(growing.classes), dtype
+        )  # it may fail: before anything is changed
         self._growing, self._dtype, self._declared = growing, dtype, declared
         self._tally = self._model = self._frozen = None
         self._touched = []
@@ -419,50 +395,11 @@ class NaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             )
         return self._growing
 
-    def _checked(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        batch = _batch(X)
-        labels = _labels(y, "y")
-        if len(labels) != batch.n_rows:
-            raise errors.length_mismatch("labels", len(labels), batch.n_rows)
-        return batch, labels
-
-    def _check_columns(self, batch: Batch) -> None:
-        """scikit-learn's words; but named columns are matched by name, so that a frame may have more, fewer or others."""
-        known = "feature_names_in_" in self.__dict__
-        if batch.named and known:
-            return
-        if batch.named != known:
-            said, was = ("has", "without") if batch.named else ("does not have valid", "with")
-            text = f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names"
-            warnings.warn(text, UserWarning, stacklevel=4)
-        if len(batch.names) != self.n_features_in_:
-            raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
-
     def _ready(self, X: Any) -> tuple[Model, Batch]:
         model = self._current()
-        batch = _batch(X)
+        batch = one_batch(X)
         self._check_columns(batch)
         return model, batch
-
-
-def _batch(X: Any) -> Batch:
-    """X as one batch of at least one row and one column."""
-    if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
-        X = X.read_all()
-    # A list of texts holds texts, whatever they look like: none of them is taken for a file's name.
-    batches = list(from_texts(X, None, None) if is_texts(X) else read(X))
-    if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
-        batches = list(read(X.combine_chunks()))
-    if len(batches) != 1:
-        raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
-    batch = batches[0]
-    if batch.n_rows == 0 or not batch.names:
-        raise errors.empty_table(batch.n_rows, len(batch.names))
-    if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
-        batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
-    return batch
 
 
 def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int) -> Part:
@@ -475,23 +412,6 @@ def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, t
     return part
 
 
-def _as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """Classes in the labels' own type; of objects where they are not all of one type."""
-    if dtype is not None and dtype.kind in "biufmM":
-        return np.array(names, dtype=dtype)
-    one_type = len({type(name) for name in names}) == 1
-    return np.array(names, dtype=None if one_type and dtype is not None and dtype.kind != "O" else object)
-
-
-def _named(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
-    """The classes in order, as an array; raises if one of them is not of the labels' type."""
-    names = in_order(names)
-    try:
-        return _as_array(names, dtype)
-    except (TypeError, ValueError, OverflowError):
-        raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
-
-
 def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
     """A type for labels of both, None when only objects can hold them."""
     if a is None or a == b:
@@ -501,40 +421,3 @@ def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
     if a.kind in "biuf" and b.kind in "biuf":
         return np.result_type(a, b)
     return None
-
-
-def _labels(y: Any, name: str) -> NDArray[Any]:
-    """Labels as a 1-D array; scikit-learn's words for what is not."""
-    if isinstance(y, np.ma.MaskedArray):
-        masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
-        y[masked] = None
-    labels = y if type(y) is np.ndarray else np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "
-        warnings.warn(text + "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
-        labels = labels.ravel()
-    if labels.ndim != 1:
-        raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
-    kind = labels.dtype.kind
-    if kind == "f":
-        if np.isinf(labels).any():
-            raise ValueError(f"Input {name} contains infinity or a value too large for {labels.dtype!r}.")
-        if not np.array_equal(labels, np.rint(labels), equal_nan=True):
-            raise ValueError(
-                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on "
-                "a regression target with continuous values."
-            )
-    elif kind in "SVcmM":
-        raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
-    return labels
-
-
-def _sample_weight(sample_weight: Any, n_rows: int) -> Any:
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight)
-    if weights.ndim == 0 and weights.dtype.kind in "biuf":
-        return np.full(n_rows, float(weights))
-    if weights.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
-    return sample_weight

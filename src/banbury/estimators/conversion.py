@@ -17,7 +17,7 @@ from banbury.distributions import Categorical, Gaussian, Occurrences, Text
 from banbury.distributions.categorical import Tables
 from banbury.distributions.family import Feature
 from banbury.distributions.occurrences import Occurring
-from banbury.estimators.drop_in import _DropIn
+from banbury.estimators.drop_in.learning import DropIn
 from banbury.naive_bayes import Model, estimate
 from banbury.readers.batches import positions
 from banbury.schema import Schema, block
@@ -59,7 +59,7 @@ def from_sklearn(fitted: Any) -> Model:
       text   = lunch     -3.80  ----
       sum                +3.19
     """
-    if isinstance(fitted, _DropIn):
+    if isinstance(fitted, DropIn):
         fitted._fitted()
         return fitted.model_
     if isinstance(fitted, Pipeline):
@@ -78,7 +78,7 @@ def from_sklearn(fitted: Any) -> Model:
 def _check_plain(fitted: Any) -> None:
     """Raises for a class that answers in its own way."""
     known: Any = next(each for each in type(fitted).__mro__ if each.__module__ == theirs.__name__)
-    if not isinstance(fitted, _DropIn) and type(fitted)._joint_log_likelihood is not known._joint_log_likelihood:
+    if not isinstance(fitted, DropIn) and type(fitted)._joint_log_likelihood is not known._joint_log_likelihood:
         raise errors.cannot_convert(fitted, "It has a _joint_log_likelihood of its own.")
 
 
@@ -215,7 +215,7 @@ def _kind(fitted: Any) -> str:
 
 def _prior_of_counts(fitted: Any, kept: NDArray[np.int64]) -> Any:
     """The prior that decides there: scikit-learn's complement has none."""
-    if isinstance(fitted, _DropIn):
+    if isinstance(fitted, DropIn):
         return _prior(fitted._state.current().log_prior, kept)
     return "uniform" if _kind(fitted) == "complement" else _prior(fitted.class_log_prior_, kept)
 

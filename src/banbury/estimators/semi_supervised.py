@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from banbury import errors
 from banbury.density import AsDensity
 from banbury.distributions.family import check_positive
-from banbury.estimators.classifier import _as_array, _batch, _labels, _sample_weight
+from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
@@ -25,7 +25,7 @@ Real = NDArray[np.float64]
 FOLDS = 5  # parts of the rows, each of which is held out once
 
 
-class _Learner(BaseEstimator):  # type: ignore[misc]
+class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
     """What both have in common: settings of counting, estimating and climbing, and what the model says of rows."""
 
     features: Any
@@ -66,14 +66,6 @@ class _Learner(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
     def _fitted(self) -> Model:
         from sklearn.utils.validation import check_is_fitted
 
@@ -81,7 +73,7 @@ class _Learner(BaseEstimator):  # type: ignore[misc]
         return self.model_
 
     def _rows(self, X: Any) -> Batch:
-        batch = _batch(X)
+        batch = one_batch(X)
         if not (batch.named and "feature_names_in_" in self.__dict__) and len(batch.names) != self.n_features_in_:
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
         return batch
@@ -109,10 +101,7 @@ class _Learner(BaseEstimator):  # type: ignore[misc]
         self.model_ = found.model
         self.log_likelihoods_, self.objectives_ = np.array(found.log_likelihoods), np.array(found.objectives)
         self.n_iter_, self.converged_ = len(found.objectives), found.converged
-        self.n_features_in_ = len(found.model.schema.columns)
-        self.__dict__.pop("feature_names_in_", None)
-        if batch.named:
-            self.feature_names_in_ = np.array(found.model.schema.columns, dtype=object)
+        self._note_columns(found.model.schema, batch)
 
 
 class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
@@ -171,21 +160,17 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedClassifier:
         """Learns from all rows, whether they have a label or not."""
         self._check()
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         share = self.unlabelled_weight
         if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
             raise errors.bad_setting("unlabelled_weight", share, "a number from 0 to 1")
-        batch, given = _batch(X), _labels(y, "y")
-        if len(given) != batch.n_rows:
-            raise errors.length_mismatch("labels", len(given), batch.n_rows)
+        batch, given = self._checked(X, y)
         own = _weights(sample_weight, batch)
         classes, labels = _numbered(given, self.unlabelled, n_threads(self.threads))
         weights = np.where(labels >= 0, own, own * float(share))
         task = self._task(self._observed(batch, weights), classes, labels, weights)
         found = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
         self._keep(found, batch)
-        self.classes_ = _as_array(tuple(classes), _dtype(given, classes))
+        self.classes_ = as_array(tuple(classes), _dtype(given, classes))
         self.transduction_ = self.classes_[found.posteriors.argmax(axis=1)]
         return self
 
@@ -257,7 +242,7 @@ class Mixture(AsDensity, _Learner):
         self._check()
         if self.choose_by not in ("bic", "held_out"):
             raise errors.unknown_choice("choose_by", self.choose_by, ["bic", "held_out"])
-        batch = _batch(X)
+        batch = one_batch(X)
         weights = _weights(sample_weight, batch)
         sizes = self._sizes(int(np.count_nonzero(weights > 0)))
         observed = self._observed(batch, weights)
@@ -332,7 +317,7 @@ def _check_whole(name: str, value: Any) -> None:
 
 def _weights(sample_weight: Any, batch: Batch) -> Real:
     """A weight for each row, checked as ``bb.count`` checks it."""
-    given = _sample_weight(sample_weight, batch.n_rows)
+    given = sample_weights(sample_weight, batch.n_rows)
     if given is None:
         return np.ones(batch.n_rows)
     found = Labels.of(np.zeros(batch.n_rows, dtype=np.int64), given, None, 1)

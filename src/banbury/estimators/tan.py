@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
-from banbury.estimators.classifier import _batch, _labels, _named, _sample_weight
+from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes
 from banbury.networks import BeliefNetwork, Pairs, check_bins, check_level, checked_choice
 from banbury.networks.variables import BINS
 from banbury.readers import Batch, n_threads
@@ -21,7 +20,7 @@ from banbury.tally import Labels
 Real = NDArray[np.float64]
 
 
-class TANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
 
     Strings, booleans and numbers are taken as they come, numbers cut into ``bins``; missing values are summed out exactly, and
@@ -71,23 +70,16 @@ class TANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choice = checked_choice(self.how, self.alpha, self.seed)
         check_bins(self.bins)
         check_level(self.level)
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        batch, labels = _dense(X), _labels(y, "y")
-        if len(labels) != batch.n_rows:
-            raise errors.length_mismatch("labels", len(labels), batch.n_rows)
+        batch, labels = self._checked(X, y)
         threads = batch.threads = n_threads(self.threads)
-        given = Labels.of(labels, _sample_weight(sample_weight, batch.n_rows), None, threads)
+        given = Labels.of(labels, sample_weights(sample_weight, batch.n_rows), None, threads)
         given.check_length(batch.n_rows)
         schema = infer(batch, [], None, self.features, self.missing)  # type: ignore[arg-type]
         pairs = Pairs.beginning(batch, schema, given, int(self.bins))(batch).checked()
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
-        self.classes_ = _named(pairs.target.values, labels.dtype)
+        self.classes_ = sorted_classes(pairs.target.values, labels.dtype)
         self.network_ = network
-        self.n_features_in_ = len(schema.columns)
-        self.__dict__.pop("feature_names_in_", None)
-        if batch.named:
-            self.feature_names_in_ = np.array(schema.columns, dtype=object)
+        self._note_columns(schema, batch)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -111,34 +103,24 @@ class TANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _ready(self, X: Any) -> tuple[BeliefNetwork, Batch]:
         check_is_fitted(self)
-        batch = _dense(X)
-        known = "feature_names_in_" in self.__dict__
-        if batch.named and known:
-            for name in self.network_.nodes[1:]:
-                if name not in batch.names:
-                    raise errors.unknown_column(name, batch.names, batch.source)
-            return self.network_, batch
-        if batch.named != known:
-            said, was = ("has", "without") if batch.named else ("does not have valid", "with")
-            text = f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names"
-            warnings.warn(text, UserWarning, stacklevel=3)
-        if len(batch.names) != self.n_features_in_:
-            raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
-        return self.network_, batch.renamed(self.network_.columns)
+        batch = self._batch(X)
+        self._check_columns(batch)
+        if not (batch.named and "feature_names_in_" in self.__dict__):
+            return self.network_, batch.renamed(self.network_.columns)
+        for name in self.network_.nodes[1:]:
+            if name not in batch.names:
+                raise errors.unknown_column(name, batch.names, batch.source)
+        return self.network_, batch
+
+    def _batch(self, X: Any) -> Batch:
+        if hasattr(X, "toarray") and hasattr(X, "nnz"):
+            raise errors.dense_needed()
+        return one_batch(X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "network_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tags.input_tags.sparse = False
         return tags
-
-
-def _dense(X: Any) -> Batch:
-    """X as one batch; no sparse matrix."""
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise errors.dense_needed()
-    return _batch(X)

@@ -1,0 +1,242 @@
+"""CategoricalNB: which category each column has."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import naive_bayes as theirs
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_non_negative, validate_data
+
+from banbury.distributions import Categorical
+from banbury.distributions.categorical import Tables
+from banbury.distributions.family import Family
+from banbury.estimators.drop_in.counting import Discrete
+from banbury.estimators.drop_in.learning import MISSING, SPARSE
+from banbury.estimators.drop_in.state import Real, Settings
+from banbury.naive_bayes import Model
+from banbury.readers import Batch, Codes, Sparse, read
+from banbury.readers.batches import Matrix
+from banbury.readers.columns import Coded
+from banbury.schema import Schema, of_one_family
+from banbury.sums import Counts
+
+LARGEST_CODE = 2**31
+
+
+class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
+    """scikit-learn's CategoricalNB, counted by Banbury. A category that was never seen has the probability of its pseudo-count.
+
+    ``categories="any"``: categories are texts, booleans or numbers as they come; ``categories_`` then names those that were seen.
+    ``accept_sparse=True``: sparse matrices are taken, and what they do not hold is 0. ``missing="skip"``: a missing value says
+    nothing.
+
+    >>> import banbury as bb
+    >>> clf = bb.CategoricalNB(categories="any").fit([["sun"], ["rain"], ["rain"]], ["out", "in", "in"])
+    >>> clf.predict([["sun"], ["snow"]]).tolist(), clf.categories_[0].tolist()
+    (['out', 'in'], ['rain', 'sun'])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **theirs.CategoricalNB._parameter_constraints,
+        **MISSING,
+        "categories": [StrOptions({"codes", "any"})],
+        "accept_sparse": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        min_categories: Any = None,
+        categories: str = "codes",
+        accept_sparse: bool = False,
+        missing: str = "error",
+    ) -> None:
+        super().__init__(
+            alpha=alpha,
+            force_alpha=force_alpha,
+            fit_prior=fit_prior,
+            class_prior=class_prior,
+            min_categories=min_categories,
+        )
+        self.categories = categories
+        self.accept_sparse = accept_sparse
+        self.missing = missing
+
+    @property
+    def _sparse(self) -> bool:  # type: ignore[override]
+        return self.accept_sparse
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = self.categories == "any"
+        tags.input_tags.positive_only = self.categories != "any"
+        return tags
+
+    def _family(self, alpha: Any) -> Family | tuple[Family, ...]:
+        if self.categories == "any":
+            return Categorical(alpha=alpha)
+        least = np.array(0 if self.min_categories is None else self.min_categories)
+        if self.min_categories is not None and not np.issubdtype(least.dtype, np.signedinteger):
+            raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+        if least.ndim and least.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. Got "
+                f"{least.shape} instead."
+            )
+        if least.ndim:
+            return tuple(Categorical(alpha=alpha, codes=max(int(n), 0)) for n in least)
+        return Categorical(alpha=alpha, codes=max(int(least), 0))
+
+    def _schema(self, batch: Batch, settings: Settings) -> Schema:
+        families = settings.families(len(batch.names))
+        schema = of_one_family(batch, families[0])
+        plain = all(feature.kind == "integer" for feature in schema.features)
+        if self.categories == "any" or (plain and not isinstance(settings.family, tuple)):
+            return schema
+        pairs = zip(schema.features, families, strict=True)  # codes are whole numbers even before any came
+        return replace(schema, features=tuple(f._replace(family=family, kind="integer") for f, family in pairs))
+
+    def _plain(self, X: Any) -> bool:
+        return super()._plain(X) and X.dtype.kind in "iu" and self.categories == "codes"
+
+    @property
+    def _dtype(self) -> Any:
+        return "int" if self.missing == "error" else "numeric"
+
+    def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
+        if self.categories == "any":
+            return self._any_rows(X, y, reset)
+        if y is None or self.missing == "skip" or self._plain(X):
+            batch = super()._rows(X, y, reset)
+        else:  # numbers are checked before they become whole
+            formats = SPARSE if self._sparse else False
+            batch = self._batch(validate_data(self, X, dtype="int", accept_sparse=formats, reset=reset))
+        if isinstance(batch, Sparse):
+            batch = Matrix(batch._dense(batch.names), batch.names, batch.named)
+        if isinstance(batch, Matrix):
+            self._check_codes(batch, X)
+        if self.missing == "skip" and isinstance(batch, Matrix):
+            batch = _whole(batch)
+        return batch
+
+    def _check_codes(self, batch: Matrix, X: Any) -> None:
+        """Raises for numbers that are no codes: below 0, infinite, or too large to be told apart."""
+        array = batch.numbers(batch.names)[0]
+        if array.dtype.kind == "f":
+            self._refuse(X)
+        low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
+        if low < 0:
+            check_non_negative(X if hasattr(X, "nnz") else np.asarray(X), "CategoricalNB (input X)")
+            raise ValueError("Negative values in data passed to CategoricalNB (input X).")
+        if high >= LARGEST_CODE:
+            raise ValueError(
+                f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
+            )
+
+    def _any_rows(self, X: Any, y: Any, reset: bool) -> Batch:
+        if y is None:
+            validate_data(self, X, y, reset=reset)
+        if hasattr(X, "nnz"):
+            X = check_array(X, accept_sparse=self._sparse, ensure_all_finite=False, estimator=self).toarray()
+        [batch] = list(read(X))
+        if not batch.n_rows or not batch.names:
+            check_array(np.empty((batch.n_rows, len(batch.names))), estimator=self)  # it says what there must be
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if any(_is_infinite(value) for name in batch.names for value in batch.codes(name).values):
+            raise ValueError("Input X contains infinity, which is no category.")
+        if self.missing == "error" and any(_gaps(batch, name) for name in batch.names):
+            raise ValueError(
+                "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively unless "
+                "missing='skip' is given."
+            )
+        return batch
+
+    def _counts(self, model: Model) -> Counts:
+        """The sums with all categories."""
+        counts: Counts = model.tally.counts
+        families = [feature.family for feature in model.tally.schema.keyed]
+        return counts.with_keys(
+            tuple(
+                family._all_codes(keys) if isinstance(family, Categorical) and family.codes is not None else keys
+                for family, keys in zip(families, counts.keys, strict=True)
+            )
+        )
+
+    @property
+    def category_count_(self) -> list[Real]:
+        """Per column the rows of each class that have each category, (classes, categories)."""
+
+        def counted(model: Model) -> list[Real]:
+            counts = self._counts(model)
+            cells, offsets = counts.cells.value, counts.offsets[1:-1]
+            return [np.ascontiguousarray(part.T) for part in np.split(cells, offsets)]
+
+        return self._off("category_count_", counted)
+
+    @property
+    def feature_log_prob_(self) -> list[Real]:
+        """Per column log P(category | class), (classes, categories)."""
+
+        def shares(model: Model) -> list[Real]:
+            found: dict[str, Real] = {}
+            for group in model.parameters:
+                assert isinstance(group, Tables)
+                ends = group.offsets.tolist()
+                for f, feature in enumerate(group.features):
+                    found[feature.name] = np.ascontiguousarray(group.table[ends[f] : ends[f + 1]].T)
+            return [found[feature.name] for feature in model.tally.schema.features]
+
+        return self._off("feature_log_prob_", shares)
+
+    @property
+    def n_categories_(self) -> NDArray[np.int64]:
+        """How many categories each column has."""
+        return self._off(
+            "n_categories_", lambda model: np.array([len(keys) for keys in self._counts(model).keys], dtype=np.int64)
+        )
+
+    @property
+    def categories_(self) -> list[NDArray[Any]]:
+        """Per column its categories, in the order of ``category_count_``."""
+        return self._off("categories_", lambda model: [np.array(keys) for keys in self._counts(model).keys])
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
+def _gaps(batch: Batch, name: str) -> bool:
+    """Whether a column has a missing value."""
+    codes = batch.codes(name)
+    numbers = np.asarray(codes.codes).astype(np.int64) - codes.low
+    return bool(((numbers < 0) | (numbers >= len(codes.values))).any())
+
+
+def _whole(batch: Matrix) -> Batch:
+    """Numbers with gaps as whole ones, and gaps."""
+    array = batch.numbers(batch.names)[0]
+    if array.dtype.kind != "f":
+        return batch
+    columns = {
+        name: Coded(
+            Codes(
+                np.where(np.isnan(column), -1, column).astype(np.int64),
+                0,
+                range(int(np.nanmax(column, initial=-1)) + 1),
+            )
+        )
+        for name, column in zip(batch.names, array.T, strict=True)
+    }
+    found = Batch(batch.names, batch.n_rows, columns, batch.named)
+    found.first_row = batch.first_row
+    return found

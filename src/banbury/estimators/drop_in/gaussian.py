@@ -1,0 +1,204 @@
+"""GaussianNB: the normal distribution of each column."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn import naive_bayes as theirs
+from sklearn.utils._array_api import get_namespace_and_device, move_to
+
+from banbury.distributions import Gaussian
+from banbury.distributions.dirichlet import log
+from banbury.distributions.gaussian import Normals
+from banbury.estimators.drop_in.learning import MISSING, DropIn, Labels
+from banbury.estimators.drop_in.state import Real, Settings
+from banbury.naive_bayes import Model
+from banbury.readers import Batch, Sparse
+from banbury.readers.batches import Matrix
+from banbury.schema import Schema, of_one_family
+from banbury.tally import Tally
+
+
+class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
+    """scikit-learn's GaussianNB, counted by Banbury: what smoothing adds follows from all rows, never from the last batch.
+
+    ``missing="skip"``: a missing number says nothing. ``accept_sparse=True``: sparse matrices are taken, and what they do not
+    hold is 0.
+
+    >>> import banbury as bb
+    >>> clf = bb.GaussianNB().partial_fit([[1.0]], ["a"], classes=["a", "b"]).partial_fit([[2.0], [4.0]], ["a", "b"])
+    >>> clf.theta_.tolist(), clf.predict([[1.8]]).tolist()
+    ([[1.5], [4.0]], ['a'])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **theirs.GaussianNB._parameter_constraints,
+        **MISSING,
+        "accept_sparse": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        var_smoothing: float = 1e-9,
+        accept_sparse: bool = False,
+        missing: str = "error",
+    ) -> None:
+        super().__init__(priors=priors, var_smoothing=var_smoothing)
+        self.accept_sparse = accept_sparse
+        self.missing = missing
+
+    @property
+    def _sparse(self) -> bool:  # type: ignore[override]
+        return self.accept_sparse
+
+    # Arrays of other libraries, where scikit-learn is told to dispatch: they come here as NumPy's, and answers go back.
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learns from rows, and forgets all that was learned before."""
+        home = _home(X)
+        super().fit(*((X, y, sample_weight) if home is None else _brought(X, y, sample_weight)))
+        self._state.home = home
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come."""
+        first, home = not self.__sklearn_is_fitted__(), _home(X)
+        if home is not None:
+            X, y, sample_weight = _brought(X, y, sample_weight)
+        super().partial_fit(X, y, classes, sample_weight)
+        if first:
+            self._state.home = home
+        return self
+
+    def predict(self, X: Any) -> Labels:
+        """The most probable class of each row."""
+        home = _home(X)
+        if home is None:
+            return super().predict(X)
+        found = super().predict(_brought(X)[0])
+        return found if found.dtype.kind in "OUST" else home[0].asarray(found, device=home[1])
+
+    def _sent(self, array: Any) -> Any:
+        home = self._state.home
+        return array if home is None else home[0].asarray(array, device=home[1])
+
+    @property
+    def class_count_(self) -> NDArray[Any]:
+        """Rows of each class, weighted."""
+        return self._off(
+            "class_count_", lambda model: self._sent(model.tally.rows.value.astype(self._state.float_dtype))
+        )
+
+    def _settings(self, n_classes: int) -> Settings:
+        prior: Real | None = None
+        if self.priors is not None:
+            given = np.asarray(self.priors, dtype=np.float64)
+            if given.shape[0] != n_classes:
+                raise ValueError("Number of priors must match number of classes.")
+            if not np.isclose(given.sum(), 1.0):
+                raise ValueError("The sum of the priors should be 1.")
+            if (given < 0).any():
+                raise ValueError("Priors must be non-negative.")
+            prior = log(given)
+        return Settings(Gaussian(smoothing=float(self.var_smoothing)), "mean", prior)
+
+    def _schema(self, batch: Batch, settings: Settings) -> Schema:
+        assert isinstance(settings.family, Gaussian)
+        return of_one_family(batch, settings.family)
+
+    def _float_dtype(self, batch: Batch) -> Any:
+        return np.float32 if isinstance(batch, Matrix) and batch.dtype == np.float32 else np.float64
+
+    def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
+        batch = super()._rows(X, y, reset)
+        if not isinstance(batch, Sparse):
+            return batch
+        if self.missing == "error":
+            self._refuse(batch.matrix)
+        return Matrix(batch._dense(batch.names), batch.names, batch.named)
+
+    def _check_counted(self, tally: Tally, X: Any) -> None:
+        rows: Any = tally.rows.rows
+        if self.missing == "error" and (tally.moments.n.rows < rows).any():
+            self._refuse(X)
+
+    def _scored(self, X: Any, want: str) -> NDArray[Any]:
+        home = _home(X)
+        if home is not None:
+            found = self._scored(_brought(X)[0], want)
+            return home[0].asarray(found, device=home[1])  # type: ignore[no-any-return]
+        state, model, batch = self._ready(X)
+        if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
+            with np.errstate(over="ignore", invalid="ignore"):
+                fine = np.isfinite(batch.numbers(batch.names)[0].sum())
+            if not fine:
+                self._refuse(X)
+        found = self._score(state, model, batch, X, want)
+        both = np.result_type(state.float_dtype, self._float_dtype(batch))
+        return found if want == "class" else found.astype(both, copy=False)
+
+    @property
+    def class_prior_(self) -> NDArray[Any]:
+        """P(class)."""
+        return self._off(
+            "class_prior_", lambda model: self._sent(np.exp(model.log_prior).astype(self._state.float_dtype))
+        )
+
+    @property
+    def epsilon_(self) -> float:
+        """What is added to every variance."""
+
+        def added(model: Model) -> float:
+            (group,) = model.tally.groups
+            given, features, sums = group
+            assert isinstance(given, Gaussian)
+            return self._state.float_dtype(given.added(features, sums))  # type: ignore[no-any-return, arg-type]
+
+        return self._off("epsilon_", added)
+
+    def _normals(self, model: Model) -> Normals:
+        (group,) = model.parameters
+        assert isinstance(group, Normals)
+        return group
+
+    @property
+    def theta_(self) -> NDArray[Any]:
+        """The mean of each column in each class, (classes, columns)."""
+
+        def means(model: Model) -> NDArray[Any]:
+            group = self._normals(model)
+            return np.ascontiguousarray((group.origin[:, None] + group.unit[:, None] * group.mean).T)
+
+        return self._off("theta_", lambda model: self._sent(means(model).astype(self._state.float_dtype, copy=False)))
+
+    @property
+    def var_(self) -> NDArray[Any]:
+        """The variance of each column in each class, what is added included, (classes, columns)."""
+
+        def variances(model: Model) -> NDArray[Any]:
+            group = self._normals(model)
+            with np.errstate(over="ignore", under="ignore"):
+                return np.ascontiguousarray(np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision)).T)
+
+        return self._off("var_", lambda model: self._sent(variances(model).astype(self._state.float_dtype, copy=False)))
+
+
+def _home(X: Any) -> tuple[Any, Any] | None:
+    """Where an array of another library than NumPy lives; None for all else, and unless scikit-learn is told to dispatch."""
+    if type(X) is np.ndarray or not get_config()["array_api_dispatch"]:
+        return None
+    xp, found, device = get_namespace_and_device(X)
+    return (xp, device) if found and not xp.__name__.endswith("numpy") else None
+
+
+def _brought(*arrays: Any) -> tuple[Any, ...]:
+    """The same as NumPy arrays."""
+    return tuple(
+        array if array is None or isinstance(array, (np.ndarray, list)) else move_to(array, xp=np, device="cpu")
+        for array in arrays
+    )

@@ -1,0 +1,418 @@
+"""What the five classes share: learning and forgetting rows, checking what comes in, answering."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import _fit_context, clone
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from banbury import _core, errors
+from banbury.distributions.family import Family
+from banbury.estimators.drop_in.state import Real, Settings, State
+from banbury.estimators.guard import Guarded
+from banbury.explain import Explanation, Informative
+from banbury.naive_bayes import Model, estimate
+from banbury.readers import Batch, Codes, Sparse, n_threads, read
+from banbury.readers.batches import Matrix, positions
+from banbury.readers.tables import has_twins
+from banbury.schema import Schema, block
+from banbury.tally import Growing, Tally, Touched, count_rows
+
+Labels = NDArray[Any]
+T = TypeVar("T")
+
+FEW = 4096  # labels that NumPy numbers sooner than the kernel
+GROW = "grow"
+NOTED = ("n_features_in_", "feature_names_in_")
+MISSING = {"missing": [StrOptions({"error", "skip"})]}
+SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
+
+
+class DropIn(Guarded):
+    """What the five have in common. A class says how its columns are counted, and reads its attributes off the model."""
+
+    classes_: Labels
+    n_features_in_: int
+    _state: State
+    missing: str
+
+    # What each class says
+
+    def _settings(self, n_classes: int) -> Settings:
+        """The parameters, checked."""
+        raise NotImplementedError
+
+    def _schema(self, batch: Batch, settings: Settings) -> Schema:
+        """What is counted: a block of all columns."""
+        assert isinstance(settings.family, Family)
+        return Schema((block(batch.names, settings.family),), None, batch.names, batch.named)
+
+    def _refuse(self, X: Any) -> Any:
+        """Raises for numbers that cannot be learned, in scikit-learn's words; else rows as it checks them."""
+        finite = "allow-nan" if self.missing == "skip" else True
+        return check_array(X, accept_sparse=True, ensure_all_finite=finite, estimator=self, input_name="X")
+
+    # Learning
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learns from rows, and forgets all that was learned before."""
+        with self._lock, self._names_kept():
+            batch = self._rows(X, y, reset=True)
+            labels, classes = self._labels(y, batch.n_rows)
+            weights = self._weights(sample_weight, batch)
+            settings = self._settings(len(classes))
+            growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
+            self._add(growing, growing.add, X, batch, Codes(labels, 0, classes.tolist()), weights)
+            state = State(growing, settings, settings, self._float_dtype(batch))
+            state.current()
+            self.classes_, self._state = classes, state
+        return self
+
+    def __copy__(self) -> Self:
+        """A copy learns apart."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__getstate__())
+        if self.__sklearn_is_fitted__():
+            with self._lock:
+                other._state = copy.deepcopy(self._state)
+        return other
+
+    @contextmanager
+    def _names_kept(self) -> Iterator[None]:
+        """What was noted of the columns stays as it was where rows are refused."""
+        before = {name: self.__dict__[name] for name in NOTED if name in self.__dict__}
+        try:
+            yield
+        except BaseException:
+            for name in NOTED:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learns from more rows. The first call names all ``classes``; "grow" takes them as they come.
+
+        Any batches in any order come to the same as ``fit`` on all rows. The model is brought up to date when it is next asked.
+        """
+        with self._lock, self._names_kept():
+            self._learn(X, y, classes, sample_weight)
+        return self
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        first = not self.__sklearn_is_fitted__()
+        grow = isinstance(classes, str) and classes == GROW
+        known = None if first else self.classes_
+        if not grow:
+            known = self._named_classes(classes, known)
+        batch = self._rows(X, y, reset=first)
+        labels, own = self._labels(y, batch.n_rows)
+        merged = own if known is None else np.union1d(known, own) if grow else known
+        if not grow:
+            self._refuse_unknown(own, merged)
+        weights, settings = self._weights(sample_weight, batch), self._settings(len(merged))
+        codes = Codes(labels, 0, own.tolist())
+        if first:
+            growing = Growing(self._schema(batch, settings), tuple(merged.tolist()))
+            self._add(growing, growing.add, X, batch, codes, weights)
+            self.classes_, self._state = merged, State(growing, settings, settings, self._float_dtype(batch))
+            return
+        state, growing = self._state, self._state.growing
+        state.refuse_other_sums(settings)
+        before = growing.classes
+        if len(merged) != len(before):
+            growing.declare(tuple(merged.tolist()))
+        try:
+            touched = self._add(growing, growing.add, X, batch, codes, weights)
+        except BaseException:
+            growing.declare(before)
+            raise
+        state.changed(touched, before, settings)
+        self.classes_ = merged
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Takes rows out again, so that nothing of them is left: the twin of ``partial_fit``.
+
+        Rows that were never learned raise, and change nothing, wherever it shows. A class that loses its last row stays, since it
+        was named.
+        """
+        with self._lock:
+            state = self._fitted()
+            batch = self._rows(X, y, reset=False)
+            labels, own = self._labels(y, batch.n_rows)
+            self._refuse_unknown(own, self.classes_)
+            weights, codes = self._weights(sample_weight, batch), Codes(labels, 0, own.tolist())
+            before = state.growing.classes
+            touched = self._add(state.growing, state.growing.forget, X, batch, codes, weights)
+            state.changed(touched, before, state.settings)
+        return self
+
+    def validation(self, X: Any, y: Any) -> tuple[Batch, dict[str, Any]]:
+        """The rows and settings by which ``bb.cross_validate`` counts and estimates as this class does."""
+        other = clone(self)
+        other._validate_params()
+        batch = other._rows(X, y, reset=True)
+        if self.missing == "error" and (not isinstance(batch, Matrix) or batch.dtype.kind == "f"):
+            other._refuse(batch.matrix if isinstance(batch, Sparse) else X)
+        _, classes = other._labels(y, batch.n_rows)
+        settings = other._settings(len(classes))
+        prior: Any = None
+        if settings.log_prior is not None:
+            share = np.exp(settings.log_prior)
+            prior = (share / share.sum()).tolist()
+        features = (
+            settings.family
+            if isinstance(settings.family, Family)
+            else dict(zip(batch.names, settings.family, strict=True))
+        )
+        return batch, {"features": features, "how": settings.how, "class_prior": prior}
+
+    def _add(
+        self, growing: Growing, change: Callable[[Any], Touched], X: Any, batch: Batch, labels: Codes, weights: Any
+    ) -> Touched:
+        """Adds rows to the sums, or takes them away; numbers that cannot be counted raise in scikit-learn's words."""
+        batch.threads = n_threads(None)
+        try:
+            part = count_rows(batch, growing.schema, labels, weights, batch.threads)
+            self._check_counted(part.tally, X)
+            return change(part)
+        except errors.BadValue:
+            self._refuse(X)
+            raise
+
+    def _check_counted(self, tally: Tally, X: Any) -> None:
+        """Raises where the sums show that a number was missing and passed over."""
+
+    def _float_dtype(self, batch: Batch) -> Any:
+        return np.float64
+
+    # Checking what comes in
+
+    @property
+    def _dtype(self) -> Any:
+        return "numeric"
+
+    _sparse = True  # whether sparse matrices are taken
+
+    def _plain(self, X: Any) -> bool:
+        """Whether rows are an array that needs no conversion: then the kernels check it while they read it."""
+        return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8
+
+    def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
+        """The rows as a batch, checked as scikit-learn does but for what the kernels see for themselves."""
+        if y is None:
+            validate_data(self, X, y, reset=reset)  # it says that y is needed
+        if self._plain(X) and X.shape[0] and X.shape[1]:
+            if reset:
+                self.__dict__.pop("feature_names_in_", None)
+                self.n_features_in_ = X.shape[1]
+                return Matrix(X, positions(X.shape[1]), False)
+            if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
+                return Matrix(X, positions(X.shape[1]), False)
+        if self._sparse and _is_plain_sparse(X):
+            known = reset or (X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__)
+            if known and X.shape[0] and X.shape[1]:
+                if reset:
+                    self.__dict__.pop("feature_names_in_", None)
+                    self.n_features_in_ = X.shape[1]
+                return Sparse(X if not has_twins(X) else _summed(X), positions(X.shape[1]), False)
+        checked = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=SPARSE if self._sparse else False,
+            ensure_all_finite=False,
+            dtype=self._dtype,
+        )
+        return self._batch(checked)
+
+    def _batch(self, checked: Any) -> Batch:
+        names = self.__dict__.get("feature_names_in_")
+        given = positions(checked.shape[1]) if names is None else tuple(names.tolist())
+        if isinstance(checked, np.ndarray):
+            if checked.dtype == object or checked.dtype.kind not in "fiub":
+                checked = checked.astype(np.float64)
+            return Matrix(checked, given, names is not None)
+        [batch] = read(checked, names=None if names is None else given)
+        return batch
+
+    def _ready(self, X: Any) -> tuple[State, Model, Batch]:
+        state = self._fitted()
+        batch = self._rows(X, (), reset=False)
+        return state, state.current(), batch
+
+    def _labels(self, y: Any, n_rows: int) -> tuple[NDArray[np.int32], Labels]:
+        """The number of each row's label among those that occur, and these, in order."""
+        given = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
+        if len(given) != n_rows:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(given)]}")
+        if given.dtype.kind in "fcO":
+            assert_all_finite(given, input_name="y", estimator_name=type(self).__name__)
+            check_classification_targets(given)
+        if given.dtype.kind in "mM" and np.isnat(given).any():
+            raise ValueError("Input y contains NaT.")
+        if given.dtype.kind in "iu" and given.dtype != np.uint64 and len(given) > FEW:
+            threads = n_threads(None)
+            low, high = (int(end[0]) for end in _core.span([np.ascontiguousarray(given)], threads))
+            if high - low < len(given) // 4:
+                codes = np.empty(len(given), dtype=np.int32)
+                np.subtract(given, low, out=codes, dtype=np.int64, casting="unsafe")
+                counts, _ = _core.count_classes(codes, high - low + 1, None, True, threads)
+                used = np.flatnonzero(counts)
+                if len(used) < len(counts):
+                    codes = (np.cumsum(counts > 0, dtype=np.int32) - np.int32(1))[codes]
+                return codes, (used + low).astype(given.dtype)
+        classes, numbers = np.unique(given, return_inverse=True)
+        if classes.dtype.kind in "OU":
+            classes = np.array(classes.tolist())  # texts as wide as the longest
+        return numbers.reshape(-1).astype(np.int32), classes
+
+    def _named_classes(self, classes: Any, known: Labels | None) -> Labels:
+        if known is None:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            return np.asarray(unique_labels(classes))
+        same = classes is None or (len(classes) == len(known) and np.array_equal(known, unique_labels(classes)))
+        if not same:
+            raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
+        return known
+
+    def _refuse_unknown(self, own: Labels, known: Labels) -> None:
+        inside = np.isin(own, known)
+        if not inside.all():
+            raise ValueError(f"The target label(s) {own[~inside]} in y do not exist in the initial classes {known}")
+
+    def _weights(self, sample_weight: Any, batch: Batch) -> Real | None:
+        if sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (batch.n_rows, 1)), dtype=np.float64)
+        if weights.size and weights.min() < 0:
+            row = int(np.argmin(weights))
+            name = type(self).__name__
+            raise ValueError(
+                f"Negative values in data passed to {name} (sample_weight): row {row} weighs {weights[row]:g}."
+            )
+        return np.asarray(weights)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = bool(self._sparse)
+        tags.input_tags.allow_nan = self.missing == "skip"
+        return tags
+
+    # Answering
+
+    def predict(self, X: Any) -> Labels:
+        """The most probable class of each row."""
+        with self._lock:
+            best = self._scored(X, "class")
+            return np.asarray(self.classes_[best])
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """P(class | row), in the order of ``classes_``."""
+        with self._lock:
+            return self._scored(X, "posterior")
+
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """log P(class | row)."""
+        with self._lock:
+            return self._scored(X, "log_posterior")
+
+    def predict_joint_log_proba(self, X: Any) -> NDArray[Any]:
+        """log P(class) + log P(row | class)."""
+        with self._lock:
+            return self._scored(X, "log_joint")
+
+    def _scored(self, X: Any, want: str) -> NDArray[Any]:
+        return self._score(*self._ready(X), X, want)
+
+    def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
+        try:
+            parts = [part for group in model.parameters for part in group.parts(batch)]
+            found, impossible = _core.score(batch.n_rows, model.log_prior, parts, want, n_threads(None))
+        except (_core.BadValue, errors.BadValue):
+            self._refuse(X)
+            raise
+        if impossible and want != "log_joint":
+            warnings.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"), stacklevel=4)
+        return found
+
+    # What was learned
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_state" in self.__dict__
+
+    def _fitted(self) -> State:
+        check_is_fitted(self)
+        return self._state
+
+    def _off(self, name: str, make: Callable[[Model], T]) -> T:
+        """An attribute, read off the model when first asked for."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._lock:
+            state = self._state
+            model = state.current()
+            if name not in state.read:
+                state.read[name] = make(model)
+            found: T = state.read[name]
+            return found
+
+    @property
+    def tally_(self) -> Tally:
+        """The sums of all rows as they stand."""
+        return self._off("tally_", lambda _: self._state.under_settings(self._state.growing.frozen()))
+
+    @property
+    def model_(self) -> Model:
+        """The same as a ``bb.Model``: to explain, save, merge, compare."""
+
+        def made(model: Model) -> Model:
+            prior = np.exp(model.log_prior)
+            return estimate(self.tally_, how=self._state.settings.how, class_prior=(prior / prior.sum()).tolist())
+
+        return self._off("model_", made)
+
+    def explain(self, row: Any, against: Any = None) -> Explanation:
+        """Why a row gets its class: the weight of evidence of every column, in decibans."""
+        return self.model_.explain(row, against)
+
+    def informative(self, n: int = 10, classes: Any = None) -> Informative:
+        """The ``n`` values that best tell each class from the rest: see ``Model.informative``."""
+        return self.model_.informative(n, classes)
+
+    @property
+    def class_count_(self) -> NDArray[Any]:
+        """Rows of each class, weighted."""
+        return self._off("class_count_", lambda model: model.tally.rows.value.astype(self._state.float_dtype))
+
+
+def _is_plain_sparse(X: Any) -> bool:
+    """Whether rows are a sparse matrix that the kernels read as it is."""
+    kind = type(X)
+    return (
+        (kind is csr_matrix or kind is csr_array)
+        and X.ndim == 2
+        and X.dtype.kind in "fiu"
+        and X.dtype.itemsize in (4, 8)
+        and X.dtype.isnative
+    )
+
+
+def _summed(X: Any) -> Any:
+    """The numbers that stand in one place as one."""
+    X = X.copy()
+    X.sum_duplicates()
+    return X

@@ -1,0 +1,97 @@
+"""What was learned, and the parameters as they stood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury.distributions.family import Family, How
+from banbury.naive_bayes import Model, estimate
+from banbury.tally import Growing, Tally, Touched
+
+Real = NDArray[np.float64]
+
+MOST_NOTED = 256  # batches whose columns are noted one by one, until the model is asked for
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters as they stood when rows were last learned."""
+
+    family: Family | tuple[Family, ...]  # of all columns, or of each
+    how: How
+    log_prior: Real | None  # of the classes; None: by their rows
+
+    def families(self, n_features: int) -> tuple[Family, ...]:
+        return self.family if isinstance(self.family, tuple) else (self.family,) * n_features
+
+
+@dataclass
+class State:
+    """What was learned: the sums, the model that was made of them, and what was read off both."""
+
+    growing: Growing
+    settings: Settings
+    counted_under: Settings  # the settings that the schema was made with
+    float_dtype: Any
+    home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
+    model: Model | None = None
+    touched: list[Touched] = field(default_factory=list)
+    read: dict[str, Any] = field(default_factory=dict)
+
+    def changed(self, touched: Touched, classes: tuple[Any, ...], settings: Settings) -> None:
+        """Notes the columns that changed; under other classes or settings the model is made anew."""
+        self.touched.append(touched)
+        if len(self.touched) > MOST_NOTED:  # a stream may never ask for the model
+            self.touched = [[np.unique(np.concatenate(ids)) for ids in zip(*self.touched, strict=True)]]
+        self.read = {}
+        if self.growing.classes != classes or settings.family != self.settings.family:
+            self.model, self.touched = None, []
+        self.settings = settings
+
+    def refuse_other_sums(self, settings: Settings) -> None:
+        """Raises where parameters were changed to some that need other sums than those there are."""
+        then, now = self.counted_under.family, settings.family
+        first, second = (given[0] if isinstance(given, tuple) else given for given in (then, now))
+        coded = [getattr(given, "codes", None) is not None for given in (first, second)]
+        if type(first) is not type(second) or coded[0] != coded[1]:
+            raise ValueError(
+                "missing, or categories, was changed since the first rows were learned, and needs other sums. "
+                "Call fit with all rows."
+            )
+
+    def current(self) -> Model:
+        """The model of what was counted, brought up to date."""
+        if self.model is None:
+            self.model = self._with_prior(estimate(self._seen(), how=self.settings.how))
+        elif self.touched:
+            self.model = self._with_prior(self.model.after(self._seen(), self.touched))
+        self.touched = []
+        return self.model
+
+    def _seen(self) -> Tally:
+        return self.under_settings(self.growing.seen)
+
+    def under_settings(self, tally: Tally) -> Tally:
+        """The sums, to be estimated as the settings say."""
+        schema = tally.schema
+        if self.settings is self.counted_under or self.settings.family == self.counted_under.family:
+            return tally
+        given = self.settings.families(len(schema.features))
+        features = tuple(f._replace(family=family) for f, family in zip(schema.features, given, strict=True))
+        return replace(tally, schema=replace(schema, features=features))
+
+    def _with_prior(self, model: Model) -> Model:
+        if self.settings.log_prior is None:
+            return model
+        return replace(model, log_prior=self.settings.log_prior)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("growing", "settings", "counted_under", "float_dtype", "home")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]

@@ -1,0 +1,134 @@
+"""X and y as they come: one batch of rows, labels, weights, and what an estimator notes of its columns."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+from banbury import errors
+from banbury.readers import Batch, from_texts, is_texts, read
+from banbury.schema import Schema
+from banbury.sums import in_order
+
+
+class TakesTables:
+    """An estimator that takes texts, and tables of numbers, strings and categories with gaps, sparse ones too."""
+
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _batch(self, X: Any) -> Batch:
+        """X, and an error for what is not taken."""
+        return one_batch(X)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Batch, NDArray[Any]]:
+        """X and y, of one length."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        batch = self._batch(X)
+        labels = labels_of(y, "y")
+        if len(labels) != batch.n_rows:
+            raise errors.length_mismatch("labels", len(labels), batch.n_rows)
+        return batch, labels
+
+    def _check_columns(self, batch: Batch) -> None:
+        """scikit-learn's words; but named columns are matched by name, so that a frame may have more, fewer or others."""
+        known = "feature_names_in_" in self.__dict__
+        if batch.named and known:
+            return
+        if batch.named != known:
+            said, was = ("has", "without") if batch.named else ("does not have valid", "with")
+            text = f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names"
+            warnings.warn(text, UserWarning, stacklevel=4)
+        if len(batch.names) != self.n_features_in_:
+            raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
+
+    def _note_columns(self, schema: Schema, batch: Batch) -> None:
+        """Forgets what was known of the columns, and notes theirs."""
+        self.n_features_in_ = len(schema.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if batch.named:
+            self.feature_names_in_ = np.array(schema.columns, dtype=object)
+
+
+def one_batch(X: Any) -> Batch:
+    """X as one batch of at least one row and one column."""
+    if hasattr(X, "read_all"):  # an Arrow stream, which can be read only once
+        X = X.read_all()
+    # A list of texts holds texts, whatever they look like: none of them is taken for a file's name.
+    batches = list(from_texts(X, None, None) if is_texts(X) else read(X))
+    if len(batches) > 1 and hasattr(X, "combine_chunks"):  # an Arrow table in pieces
+        batches = list(read(X.combine_chunks()))
+    if len(batches) != 1:
+        raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
+    batch = batches[0]
+    if batch.n_rows == 0 or not batch.names:
+        raise errors.empty_table(batch.n_rows, len(batch.names))
+    if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
+        batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
+    return batch
+
+
+def as_array(names: tuple[Any, ...], dtype: np.dtype[Any] | None) -> NDArray[Any]:
+    """Classes in the labels' own type; of objects where they are not all of one type."""
+    if dtype is not None and dtype.kind in "biufmM":
+        return np.array(names, dtype=dtype)
+    one_type = len({type(name) for name in names}) == 1
+    return np.array(names, dtype=None if one_type and dtype is not None and dtype.kind != "O" else object)
+
+
+def sorted_classes(names: Any, dtype: np.dtype[Any] | None) -> NDArray[Any]:
+    """The classes in order, as an array; raises if one of them is not of the labels' type."""
+    names = in_order(names)
+    try:
+        return as_array(names, dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise errors.bad_setting("classes", list(names), f"labels of the type of y ({dtype})") from None
+
+
+def labels_of(y: Any, name: str) -> NDArray[Any]:
+    """Labels as a 1-D array; scikit-learn's words for what is not."""
+    if isinstance(y, np.ma.MaskedArray):
+        masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
+        y[masked] = None
+    labels = y if type(y) is np.ndarray else np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "
+        warnings.warn(text + "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
+        labels = labels.ravel()
+    if labels.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
+    kind = labels.dtype.kind
+    if kind == "f":
+        if np.isinf(labels).any():
+            raise ValueError(f"Input {name} contains infinity or a value too large for {labels.dtype!r}.")
+        if not np.array_equal(labels, np.rint(labels), equal_nan=True):
+            raise ValueError(
+                "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes on "
+                "a regression target with continuous values."
+            )
+    elif kind in "SVcmM":
+        raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
+    return labels
+
+
+def sample_weights(sample_weight: Any, n_rows: int) -> Any:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.ndim == 0 and weights.dtype.kind in "biuf":
+        return np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    return sample_weight
