@@ -1,0 +1,134 @@
+//! The rows of each class, added up by themselves.
+
+use super::Each;
+use super::cells::{Adding, NarrowCell, RealOnes, RealWeighted, WideCell};
+use super::task::{JOB, Task};
+use crate::classes::{self, Rows, Weights};
+use crate::error::Error;
+use crate::threads;
+use crate::words::Total;
+use crate::words::add_up::Found;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+impl Task<'_, '_> {
+    pub fn by_class(&self) -> Result<(Vec<Found>, bool), Error> {
+        let seen = self.look();
+        let unweighted = Rows {
+            weights: Weights::Ones,
+            ..self.rows
+        };
+        let (order, starts) = classes::by_class(&unweighted);
+        let jobs = self.jobs(&order, &starts);
+        let real = self.is_real(seen)?;
+        let most = seen.largest * (JOB + self.matrix.n_columns) as f64;
+        let small = most.max(JOB as f64) < 4e9;
+        let narrow = !real && matches!(self.rows.weights, Weights::Ones) && small;
+        let found = match (real, narrow) {
+            (true, _) if small && matches!(self.rows.weights, Weights::Ones) => {
+                self.run::<RealOnes>(&jobs, &order)
+            }
+            (true, _) => self.run::<RealWeighted>(&jobs, &order),
+            (false, true) => self.run::<NarrowCell>(&jobs, &order),
+            (false, false) => self.run::<WideCell>(&jobs, &order),
+        };
+        Ok((found?, real))
+    }
+
+    fn run<C: Adding>(
+        &self,
+        jobs: &[(usize, Range<usize>)],
+        order: &[i64],
+    ) -> Result<Vec<Found>, Error> {
+        // Zeros, which jobs leave as they found them.
+        let rooms: Mutex<Vec<Vec<C>>> = Mutex::new(vec![]);
+        let lock = || rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        threads::try_map(self.threads, jobs.len(), |i| {
+            let (class, rows) = (jobs[i].0, &order[jobs[i].1.clone()]);
+            let cells = rows.iter().map(|&row| self.matrix.size(row as usize));
+            if cells.sum::<usize>() < self.matrix.n_columns / 16 {
+                return self.few::<C>(class, rows);
+            }
+            let mut room = lock().pop().unwrap_or_default();
+            room.resize(self.matrix.n_columns, C::default());
+            let found = self.job(class, rows, &mut room)?;
+            lock().push(room);
+            Ok(found)
+        })
+    }
+
+    fn rows_of(&self, rows: &[i64]) -> Total {
+        let mut texts = Total::default();
+        for &row in rows {
+            texts.rows += self.times(row as usize);
+            texts.weight.add(self.weight(row as usize));
+        }
+        texts
+    }
+
+    /// Runs of rows of one class, in the order of classes; how they are cut depends on the matrix alone.
+    fn jobs(&self, order: &[i64], starts: &[i64]) -> Vec<(usize, Range<usize>)> {
+        let mut jobs = vec![];
+        for (class, ends) in starts.windows(2).enumerate() {
+            let (mut first, mut cells) = (ends[0] as usize, 0);
+            let rows = &order[..ends[1] as usize];
+            for (at, &row) in rows.iter().enumerate().skip(first) {
+                cells += self.matrix.size(row as usize);
+                if cells >= JOB {
+                    jobs.push((class, first..at + 1));
+                    (first, cells) = (at + 1, 0);
+                }
+            }
+            if first < ends[1] as usize {
+                jobs.push((class, first..ends[1] as usize));
+            }
+        }
+        jobs
+    }
+
+    fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
+        for &row in rows {
+            let (weight, times) = (self.weight(row as usize), self.times(row as usize));
+            let adding = AddRow(&mut *sums, weight, times);
+            self.matrix.with_row(row as usize, adding);
+        }
+        let cells = sums.iter_mut().zip(0..).filter(|(cell, _)| cell.is_used());
+        let cells = cells.map(|(cell, id)| (id, std::mem::take(cell)));
+        Ok(C::found(class, cells, self.rows_of(rows)))
+    }
+
+    /// The same where most columns are not met.
+    fn few<C: Adding>(&self, class: usize, rows: &[i64]) -> Result<Found, Error> {
+        let mut cells: Vec<(u32, C)> = vec![];
+        for &row in rows {
+            let (weight, times) = (self.weight(row as usize), self.times(row as usize));
+            self.matrix.each_of(row as usize, |column, x| {
+                let mut cell = C::default();
+                cell.add(x, weight, times);
+                cells.push((column, cell));
+            })?;
+        }
+        cells.sort_by_key(|(column, _)| *column);
+        cells.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1.merge(&next.1);
+            }
+            same
+        });
+        Ok(C::found(class, cells.into_iter(), self.rows_of(rows)))
+    }
+}
+
+/// Adds the cells of a row to the sums of their columns.
+struct AddRow<'a, C>(&'a mut [C], f64, u64);
+
+impl<C: Adding> Each for AddRow<'_, C> {
+    #[inline(always)]
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
+        let AddRow(sums, weight, times) = self;
+        for (column, x) in cells {
+            sums[column as usize].add(x, weight, times);
+        }
+    }
+}

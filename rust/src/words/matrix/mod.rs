@@ -1,0 +1,306 @@
+//! Rows whose words were counted elsewhere: a matrix of occurrences, every cell of it or only those that are not zero.
+//!
+//! A column is a word, and the bucket of its number. The rows of each class are added up by themselves, or, where a table of all
+//! classes and columns is small, all rows as they come.
+
+mod by_class;
+mod cells;
+mod counting;
+mod seen;
+mod table;
+mod task;
+
+use crate::columns::{Block, Value, each};
+use crate::error::{Error, Fault, Number, demand};
+use crate::threads;
+
+/// What a cell counts as it is; NaN for one that is refused.
+#[inline(always)]
+pub fn plain<T: Value>(x: T) -> f64 {
+    let x = x.real();
+    // Nothing of infinity, or of NaN, is NaN.
+    x + x * 0.0
+}
+
+/// What is done with the cells of a row, whatever iterates over them.
+pub trait Each {
+    fn see(self, cells: impl Iterator<Item = (u32, f64)>);
+}
+
+/// How the cells lie in memory.
+#[derive(Debug)]
+pub enum Layout<'a> {
+    /// Rows × columns.
+    Dense(Block<'a>),
+    /// Those of row i are `offsets[i]` to `offsets[i + 1]`; `values` is one column.
+    Sparse {
+        offsets: &'a [i64],
+        columns: &'a [i32],
+        values: Block<'a>,
+    },
+}
+
+/// How often each row has each column.
+#[derive(Debug)]
+pub struct Matrix<'a> {
+    layout: Layout<'a>,
+    n_columns: usize,
+    /// What is above counts 1, all else 0; none: cells count as they are.
+    threshold: Option<f64>,
+    /// NaN counts nothing; else it is refused.
+    skip: bool,
+}
+
+impl<'a> Matrix<'a> {
+    pub fn new(
+        layout: Layout<'a>,
+        n_columns: usize,
+        threshold: Option<f64>,
+        skip: bool,
+    ) -> Result<Self, Error> {
+        demand(
+            threshold.is_none_or(|t| t.is_finite() && t >= 0.0),
+            "threshold must be finite and not negative",
+        )?;
+        match &layout {
+            Layout::Dense(block) => demand(
+                block.shape().1 == n_columns,
+                "a dense matrix must have n_columns columns",
+            )?,
+            Layout::Sparse {
+                offsets,
+                columns,
+                values,
+            } => {
+                check_sparse(offsets, columns, n_columns)?;
+                demand(
+                    values.shape() == (columns.len(), 1),
+                    "there must be as many values as columns",
+                )?;
+            }
+        }
+        Ok(Matrix {
+            layout,
+            n_columns,
+            threshold,
+            skip,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        match &self.layout {
+            Layout::Dense(block) => block.shape().0,
+            Layout::Sparse { offsets, .. } => offsets.len() - 1,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn layout(&self) -> &Layout<'a> {
+        &self.layout
+    }
+
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
+    /// Cells of a row.
+    pub fn size(&self, row: usize) -> usize {
+        match &self.layout {
+            Layout::Dense(_) => self.n_columns,
+            Layout::Sparse { offsets, .. } => (offsets[row + 1] - offsets[row]) as usize,
+        }
+    }
+
+    /// Cells of all rows.
+    pub fn cells(&self) -> usize {
+        match &self.layout {
+            Layout::Dense(block) => block.shape().0.saturating_mul(self.n_columns),
+            Layout::Sparse { offsets, .. } => (offsets[offsets.len() - 1] - offsets[0]) as usize,
+        }
+    }
+
+    /// What a cell counts; NaN for one that is refused.
+    #[inline(always)]
+    pub fn counts<T: Value>(&self, x: T) -> f64 {
+        let x = x.real();
+        match self.threshold {
+            _ if x.is_nan() => {
+                if self.skip {
+                    0.0
+                } else {
+                    x
+                }
+            }
+            _ if x.is_infinite() => f64::NAN,
+            Some(limit) => f64::from(u8::from(x > limit)),
+            None => x,
+        }
+    }
+
+    /// Calls `f` with the column and the count of each cell of a row that is not zero; an error for one that is refused.
+    #[inline(always)]
+    pub fn each_of(&self, row: usize, mut f: impl FnMut(u32, f64)) -> Result<(), Error> {
+        let mut fine = true;
+        match &self.layout {
+            Layout::Dense(block) => each!(block, view => {
+                for (column, &x) in view.row(row).iter().enumerate() {
+                    let x = self.counts(x);
+                    fine &= !x.is_nan();
+                    if x != 0.0 {
+                        f(column as u32, x);
+                    }
+                }
+            }),
+            Layout::Sparse {
+                offsets,
+                columns,
+                values,
+            } => {
+                let range = offsets[row] as usize..offsets[row + 1] as usize;
+                let columns = &columns[range.clone()];
+                each!(values, view => {
+                    let mut see = |column: i32, x: f64| {
+                        fine &= !x.is_nan();
+                        if x != 0.0 {
+                            f(column as u32, x);
+                        }
+                    };
+                    match view.as_slice() {
+                        Some(values) => {
+                            let cells = columns.iter().zip(&values[range]);
+                            cells.for_each(|(&column, &x)| see(column, self.counts(x)));
+                        }
+                        None => {
+                            let cells = columns.iter().zip(range);
+                            cells.for_each(|(&column, at)| see(column, self.counts(view[[at, 0]])));
+                        }
+                    }
+                });
+            }
+        }
+        if fine { Ok(()) } else { Err(self.refused(row)) }
+    }
+
+    /// Whether cells count as they are, and none may be missing.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.threshold.is_none() && !self.skip
+    }
+
+    /// Calls `f` with the columns of a row and what its cells count, zeros and NaN included.
+    #[inline(always)]
+    pub fn with_row(&self, row: usize, f: impl Each) {
+        match &self.layout {
+            Layout::Dense(block) => each!(block, view => {
+                f.see((0..).zip(view.row(row).iter().map(|&x| self.counts(x))));
+            }),
+            Layout::Sparse {
+                offsets,
+                columns,
+                values,
+            } => {
+                let range = offsets[row] as usize..offsets[row + 1] as usize;
+                let columns = columns[range.clone()].iter().map(|&column| column as u32);
+                each!(values, view => match view.as_slice() {
+                    Some(values) if self.is_plain() => {
+                        f.see(columns.zip(values[range].iter().map(|&x| plain(x))));
+                    }
+                    Some(values) => {
+                        f.see(columns.zip(values[range].iter().map(|&x| self.counts(x))));
+                    }
+                    None => f.see(columns.zip(range.map(|at| self.counts(view[[at, 0]])))),
+                });
+            }
+        }
+    }
+
+    /// What is wrong with a row: the first cell that is refused; for counting a negative one too.
+    pub fn refused(&self, row: usize) -> Error {
+        let wrong = |column: usize, number: Number| {
+            let x = number.real();
+            let fault = match x {
+                _ if x.is_nan() && !self.skip => Fault::Missing,
+                _ if x.is_infinite() => Fault::Infinite,
+                _ if x < 0.0 && self.threshold.is_none() => Fault::Negative,
+                _ => return None,
+            };
+            Some(Error::BadValue {
+                fault,
+                feature: column,
+                row,
+                value: number,
+            })
+        };
+        let found = match &self.layout {
+            Layout::Dense(block) => {
+                let mut columns = 0..self.n_columns;
+                columns.find_map(|column| wrong(column, block.value(row, column)))
+            }
+            Layout::Sparse {
+                offsets,
+                columns,
+                values,
+            } => {
+                let mut range = offsets[row] as usize..offsets[row + 1] as usize;
+                range.find_map(|at| wrong(columns[at] as usize, values.value(at, 0)))
+            }
+        };
+        found.unwrap_or_else(|| Error::malformed("a row has a cell that cannot be counted"))
+    }
+
+    /// The first row with a cell that cannot be counted.
+    fn first_refused(&self) -> Error {
+        for row in 0..self.len() {
+            let mut negative = false;
+            let read = self.each_of(row, |_, x| negative |= x < 0.0);
+            if read.is_err() || negative {
+                return self.refused(row);
+            }
+        }
+        Error::malformed("the matrix has a cell that cannot be counted")
+    }
+}
+
+/// Whether some row of a sparse matrix has a column twice.
+pub fn has_twins(
+    offsets: &[i64],
+    columns: &[i32],
+    n_columns: usize,
+    threads: usize,
+) -> Result<bool, Error> {
+    check_sparse(offsets, columns, n_columns)?;
+    let (n, threads) = (offsets.len() - 1, threads::worth(threads, columns.len()));
+    let length = n.div_ceil(threads).max(1);
+    let found = threads::map(threads, n.div_ceil(length), |i| {
+        let mut last = vec![u32::MAX; n_columns];
+        let rows = i * length..n.min((i + 1) * length);
+        rows.zip(0_u32..).any(|(row, number)| {
+            let cells = &columns[offsets[row] as usize..offsets[row + 1] as usize];
+            let ascend = cells.is_sorted_by(|a, b| a < b);
+            !ascend
+                && cells
+                    .iter()
+                    .any(|&column| std::mem::replace(&mut last[column as usize], number) == number)
+        })
+    });
+    Ok(found.into_iter().any(|twins| twins))
+}
+
+/// Checks that offsets ascend within the cells, and that columns exist.
+fn check_sparse(offsets: &[i64], columns: &[i32], n_columns: usize) -> Result<(), Error> {
+    let ends = offsets.first().zip(offsets.last());
+    demand(
+        ends.is_some_and(|(&a, &b)| a >= 0 && b as usize <= columns.len()) && offsets.is_sorted(),
+        "offsets must ascend from 0 or more to the number of cells or less",
+    )?;
+    match columns.iter().find(|&&c| c < 0 || c as usize >= n_columns) {
+        None => Ok(()),
+        Some(column) => Err(Error::malformed(format!(
+            "columns must lie between 0 and {}, got {column}",
+            n_columns as i64 - 1
+        ))),
+    }
+}
