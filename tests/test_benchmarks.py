@@ -114,18 +114,19 @@ def test_kernel_density_runs_small_and_agrees_with_its_peers(run):
     status, printed = run("kernel_density", "--json")
     assert status == 0, printed.err
     tasks = [(f["peer_name"], f["task"]) for f in json.loads(printed.out)]
-    assert tasks[-3:] == [
+    assert tasks[-4:] == [
         ("KernelDensity", "fit, and the densities at 1,000 points"),
         ("NumPy and SciPy, all pairs", "leave-one-out bandwidth"),
         ("", "leave-one-out bandwidth"),
+        ("KernelDensity", "fit, and the densities of two columns at 1,000 points"),
     ]
     if importlib.util.find_spec("KDEpy"):
-        assert [peer for peer, _ in tasks[:-3]] == [
+        assert [peer for peer, _ in tasks[:-4]] == [
             "FFTKDE on 4,096 points, interpolated",
             "FFTKDE on 4,096 points",
         ]
     else:
-        assert len(tasks) == 3 and "KDEpy is left out" in printed.err
+        assert len(tasks) == 4 and "KDEpy is left out" in printed.err
 
 
 def test_wrong_densities_and_bandwidths_are_refused(monkeypatch):

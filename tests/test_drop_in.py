@@ -313,8 +313,11 @@ def test_batches_of_one_row_and_predictions_between_are_their_fit(name: str, dat
     if weights is not None:
         same_floor(other, mine)
     assume(getattr(other, "epsilon_", 1.0) > 0)
-    assert_attributes(mine, other)
-    assert_answers(mine, other, rows.questions)
+    rtol = (
+        1e-8 if name == "GaussianNB" else 1e-10
+    )  # the first row's place settles about what the others' squares are summed
+    assert_attributes(mine, other, rtol=rtol)
+    assert_answers(mine, other, rows.questions, rtol)
 
 
 @law

@@ -285,7 +285,9 @@ def exactly(table: Table, schema: bb.Schema) -> bool:
     parts = any(f.columns for f in schema.texts) and any(
         cell is not None and cell != int(cell) for row in table.rows for cell in row[:-1]
     )
-    return whole(table) and not schema.measured and not any(map(damped, schema.texts)) and not parts
+    return (
+        whole(table) and not schema.measured and not schema.blocks and not any(map(damped, schema.texts)) and not parts
+    )
 
 
 # The algebra of tallies ----------------------------------------------------------------------------------------------
