@@ -376,7 +376,7 @@ def _mdl_histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str,
     i = next(i for i, (a, b) in enumerate(pairs) if a <= inside < b)
     reach = pairs[i][1] - pairs[i][0] + (i == 0) + (i == len(pairs) - 1)
     own = share(weight(counts[i], prior, how), total, len(pairs)) / reach
-    return log(own) - abs(at - inside) * math.log(2) - log(Fraction(feature.unit) * size)
+    return log(own) - min(abs(at - inside), 2**20) * math.log(2) - log(Fraction(feature.unit) * size)
 
 
 def _histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
@@ -395,7 +395,7 @@ def _histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str, alp
     total = sum(weight(n, prior, how) for n in counts.values()) + (n_bins - len(counts)) * weight(ZERO, prior, how)
     at = key_of(feature, value) // size
     inside = min(max(at, low), high)
-    halvings = abs(at - inside) + (inside in (low, high))
+    halvings = min(abs(at - inside), 2**20) + (inside in (low, high))
     own = share(weight(counts.get(inside, ZERO), prior, how), total, n_bins)
     return log(own) - halvings * math.log(2) - log(Fraction(feature.unit) * size)
 

@@ -166,7 +166,7 @@ def _histogram(tally: Any, feature: Any, value: Any, there: list[int], label: An
         size, bins = axes[j]
         step = code // size
         inside = min(max(step, bins[0][0]), bins[-1][1] - 1)
-        return next(i for i, (a, b) in enumerate(bins) if a <= inside < b), abs(step - inside)
+        return next(i for i, (a, b) in enumerate(bins) if a <= inside < b), min(abs(step - inside), 2**20)
 
     counts: dict[Cell, Fraction] = {}
     for key, w in rows_of(tally, feature, label).items():

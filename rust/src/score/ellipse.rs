@@ -64,16 +64,17 @@ impl<'a> Ellipse<'a> {
             for (first, block, within) in self.columns.pieces(0..d) {
                 each!(block, view => {
                     for (j, column) in within.enumerate() {
-                        z[first + j] = self.scale.careful(view[[row, column]].real(), first + j);
+                        let (x, feature) = (view[[row, column]].real(), first + j);
+                        if x.is_infinite() {
+                            return Err(Error::BadValue {
+                                fault: Fault::Infinite,
+                                feature,
+                                row,
+                                value: self.columns.value(row, feature),
+                            });
+                        }
+                        z[feature] = self.scale.careful(x, feature);
                     }
-                });
-            }
-            if let Some(feature) = z.iter().position(|z| z.is_infinite()) {
-                return Err(Error::BadValue {
-                    fault: Fault::Infinite,
-                    feature,
-                    row,
-                    value: self.columns.value(row, feature),
                 });
             }
             if z.iter().any(|z| z.is_nan()) {

@@ -19,8 +19,8 @@ pub struct Histogram<'a> {
     n_classes: usize,
 }
 
-/// Farther bins than this are taken for this one.
-const FARTHEST: f64 = 1e300;
+/// Bins farther out than this are taken for this one: there a sum would lose what tells the classes apart.
+const FARTHEST: f64 = 1_048_576.0;
 
 impl<'a> Histogram<'a> {
     pub fn new(
@@ -63,9 +63,8 @@ impl<'a> Histogram<'a> {
                     }
                     if !x.is_nan() {
                         let bin = ((x - self.start) / self.width).floor() - self.first;
-                        let bin = bin.clamp(-FARTHEST, FARTHEST);
                         let inside = bin.clamp(0.0, last);
-                        let fall = (bin - inside).abs() * LN_2;
+                        let fall = (bin - inside).abs().min(FARTHEST) * LN_2;
                         let from = inside as usize * self.n_classes;
                         let logs = &self.table[from..from + self.n_classes];
                         for (class, log) in logs.iter().enumerate() {

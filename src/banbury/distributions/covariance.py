@@ -13,11 +13,20 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.distributions.family import Columns, Feature, columns_of
+from banbury.distributions.gamma import log_rising
 from banbury.sums import Products
 
 Real = NDArray[np.float64]
 
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
+SHARES = (
+    1e-15,
+    1e-12,
+    1e-9,
+    1e-6,
+    1e-3,
+    2.0 * 64,
+)  # of its diagonal, for a covariance that rounding left without a root
 NARROW = 1e-12  # a covariance is not settled if its smallest eigenvalue is less than this share of its largest
 
 
@@ -67,9 +76,9 @@ class Posterior:
             degrees = float(self.nu[c]) + d - 1.0
             lower = np.tril(rng.standard_normal((d, d)), -1)
             lower[np.diag_indices(d)] = np.sqrt(rng.chisquare(degrees - np.arange(d)))
-            root = np.linalg.cholesky(self.scale[c]) @ np.linalg.inv(lower).T
+            root = _rooted(self.scale[c : c + 1])[1][0] @ np.linalg.inv(lower).T
             covariance[c] = root @ root.T
-        roots = np.linalg.cholesky(covariance)
+        roots = _rooted(covariance)[1]
         noise = np.einsum("cij,cj->ci", roots, rng.standard_normal((size, d)))
         return self.mean + noise / np.sqrt(self.kappa)[:, None], covariance
 
@@ -114,21 +123,38 @@ def posterior(sums: Products, prior: Prior, tied: bool) -> Posterior:
 
 
 def normal(features: tuple[Feature, ...], mean: Real, covariance: Real) -> Ellipses:
-    roots = np.linalg.cholesky(covariance)
     d = mean.shape[1]
+    covariance, roots = _rooted(covariance)
     constant = -0.5 * d * np.log(2.0 * np.pi) - _log_volume(roots)
     return Ellipses(features, mean, covariance, constant, None)
 
 
 def student(features: tuple[Feature, ...], found: Posterior) -> Ellipses:
     """The predictive distribution: Student t of ``nu`` degrees of freedom."""
-    from scipy.special import gammaln  # a third of a second to import; few need it
+    scale = found.scale * ((found.kappa + 1.0) / (found.kappa * found.nu))[:, None, None]
+    return _student(features, found.mean, scale, found.nu)
 
-    nu, d = found.nu, found.mean.shape[1]
-    scale = found.scale * ((found.kappa + 1.0) / (found.kappa * nu))[:, None, None]
-    roots = np.linalg.cholesky(scale)
-    constant = gammaln((nu + d) / 2.0) - gammaln(nu / 2.0) - 0.5 * d * np.log(nu * np.pi) - _log_volume(roots)
-    return Ellipses(features, found.mean, scale, constant, nu)
+
+def _student(features: tuple[Feature, ...], mean: Real, scale: Real, nu: Real) -> Ellipses:
+    d = mean.shape[1]
+    scale, roots = _rooted(scale)
+    constant = log_rising(nu / 2.0, d / 2.0) - 0.5 * d * np.log(nu * np.pi) - _log_volume(roots)
+    return Ellipses(features, mean, scale, constant, nu)
+
+
+def _rooted(covariance: Real) -> tuple[Real, Real]:
+    """Covariances and their lower triangular roots; more and more of their own diagonal is added to one that has none."""
+    deviation = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), np.finfo(float).tiny))
+    sides = deviation[:, :, None] * deviation[:, None, :]
+    correlation = covariance / sides
+    for share in (0.0, *SHARES):
+        mended = correlation + share * np.eye(covariance.shape[1])
+        try:
+            roots = np.linalg.cholesky(mended)
+        except np.linalg.LinAlgError:
+            continue
+        return mended * sides, roots * deviation[:, :, None]
+    raise AssertionError("a correlation is no more than 1")
 
 
 def _log_volume(roots: NDArray[Any]) -> Real:
@@ -157,7 +183,7 @@ class Ellipses:
     @cached_property
     def _whiten(self) -> Real:
         """What turns z − mean into independent numbers of variance 1."""
-        roots = np.linalg.cholesky(self.covariance)
+        roots = _rooted(self.covariance)[1]
         size, d, _ = roots.shape
         return np.ascontiguousarray(np.linalg.solve(roots, np.broadcast_to(np.eye(d), (size, d, d))))
 
@@ -207,16 +233,14 @@ class Ellipses:
         covariance = self.covariance[:, columns[:, None], columns]
         if self.nu is None:
             return normal((few,), self.mean[:, columns], covariance)
-        ones = np.ones(len(self.mean))
-        as_posterior = Posterior(self.mean[:, columns], ones * 1e300, self.nu, covariance * self.nu[:, None, None])
-        return student((few,), as_posterior)
+        return _student((few,), self.mean[:, columns], covariance, self.nu)
 
     def select(self, index: Sequence[int]) -> Ellipses:
         assert list(index) == [0]
         return self
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
-        roots = np.linalg.cholesky(self.covariance)
+        roots = _rooted(self.covariance)[1]
         z = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
         if self.nu is not None:
             z /= np.sqrt(rng.chisquare(self.nu[classes]) / self.nu[classes])[:, None]

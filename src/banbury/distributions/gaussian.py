@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.distributions.covariance import Ellipses, Prior, normal, plain, posterior, student
 from banbury.distributions.family import Choice, Columns, Family, Feature, How, Shape, check_finite, check_positive
+from banbury.distributions.gamma import log_rising
 from banbury.sums import Counts, Moments, Products
 
 Real = NDArray[np.float64]
@@ -275,13 +276,9 @@ def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> Normal
 
 
 def _student(features: tuple[Feature, ...], posterior: _Posterior) -> Normals:
-    from scipy.special import gammaln  # a third of a second to import; few need it
-
     origin, unit = _scales(features)
     nu, variance = posterior.nu, posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
-    constant = (
-        gammaln((nu + 1.0) / 2.0) - gammaln(nu / 2.0) - 0.5 * np.log(nu * np.pi * variance) - np.log(unit)[:, None]
-    )
+    constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - np.log(unit)[:, None]
     return Normals(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
 
 

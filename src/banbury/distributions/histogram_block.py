@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
+FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes apart
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -40,7 +42,7 @@ class Axis:
         ends = np.cumsum(self.sizes)
         place = steps - self.first
         inside = np.clip(place, 0.0, ends[-1] - 1.0)
-        return np.searchsorted(ends, inside, side="right"), np.abs(place - inside)
+        return np.searchsorted(ends, inside, side="right"), np.minimum(np.abs(place - inside), FARTHEST)
 
     def cuts(self) -> list[float]:
         """The edges between the bins, in order."""

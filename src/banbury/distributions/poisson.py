@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.distributions.gamma import log_rising
 from banbury.sums import Counts, Moments
 
 Real = NDArray[np.float64]
@@ -107,8 +108,8 @@ class Rates:
         if rate is None:
             return np.asarray(xlogy(x, mean) - mean - gammaln(x + 1.0))
         shape = mean
-        choose = gammaln(x + shape) - gammaln(shape) - gammaln(x + 1.0)
-        return np.asarray(choose + shape * np.log(rate / (rate + 1.0)) - x * np.log1p(rate))
+        choose = log_rising(shape, x) - gammaln(x + 1.0)
+        return np.asarray(choose - shape * np.log1p(1.0 / rate) - x * np.log1p(rate))
 
     def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
         """A table over the distinct counts in these rows."""
