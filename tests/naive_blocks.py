@@ -131,9 +131,9 @@ def _joint(tally: Any, feature: Any, value: Any, there: list[int], label: Any, h
             return 0.0
         total = sum(naive.weight(rows.get(cell, ZERO), prior, how) for cell in cells)
         own = naive.weight(ZERO, prior, how)
-        if not total:
-            return -math.log(max(len(cells), 1))
-        return naive.log(own / total) if own else 0.0
+        share = own / total if total else Fraction(1, max(len(cells), 1))
+        beside = math.prod(len(seen[j]) for j in there if value[j] in seen[j])  # all of these are as likely
+        return naive.log(share) - (math.log(beside) if share < 1 else 0.0) if share else 0.0
     shares = _shares(rows, cells, prior, how)
     return naive.log(sum(shares[cell] for cell in cells if all(cell[j] == value[j] for j in there)))
 

@@ -727,3 +727,123 @@ def test_likelihood_asks_for_a_value_of_each_column():
     for wrong in (5.1, (5.1,), (5.1, 3.5, 1.0), "5.1"):
         with pytest.raises(errors.BadSetting, match=r"as many values as 'a \+ b' has columns \(a, b\)"):
             model.likelihood("a + b", wrong)
+
+
+# What bad input and large numbers met ---------------------------------------------------------------------------------
+
+
+def test_a_block_is_scored_by_the_columns_that_rows_have():
+    weather = bb.datasets.play_tennis()
+    model = bb.estimate(bb.count(weather, target="play", features={("outlook", "wind"): bb.Joint()}))
+    rest = {"humidity": ["high"], "temperature": ["hot"], "outlook": ["sunny"]}
+    with pytest.warns(bb.BanburyWarning, match="no column 'wind' in these rows"):
+        found = model.posterior(rest)
+    assert found == pytest.approx(model.posterior(rest | {"wind": [None]}))
+    flowers = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): FULL}))
+    with pytest.warns(bb.BanburyWarning, match="no column 'd'"):
+        assert flowers.posterior({"c": [4.0]}) == pytest.approx(flowers.posterior({"c": [4.0], "d": [None]}))
+
+
+def test_a_column_named_like_a_block_is_another_feature(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    table = {"a": rng.normal(size=20), "b": rng.normal(size=20), "a + b": list("uv") * 10, "y": list("pq") * 10}
+    tally = bb.count(table, target="y", features={("a", "b"): bb.Histogram()})
+    assert [feature.name for feature in tally.schema.features] == ["a + b", "(a + b)"]
+    assert bb.estimate(tally).posterior(table)[:2, 0] == pytest.approx([0.95, 0.05], abs=0.05)
+    bb.save(tally, tmp_path / "names.banbury")
+    assert bb.load(tmp_path / "names.banbury") == tally
+    two = bb.count(
+        {"a": [1.0, 2.0], "b + c": [1.0, 2.0], "a + b": [1.0, 2.0], "c": [1.0, 2.0]},
+        ["p", "q"],
+        features={("a", "b + c"): bb.Histogram(), ("a + b", "c"): bb.Histogram()},
+    )
+    assert [feature.name for feature in two.schema.features] == ["a + b + c", "(a + b + c)"]
+
+
+@pytest.mark.parametrize("times", [1e6, 1e10, 1e14, 1e50])
+def test_of_very_many_rows_the_predictive_answer_is_that_of_maximum_likelihood(times):
+    counts = bb.count({"n": [2, 3, 4, 3]}, list("pppp"), features="poisson")
+    assert bb.estimate(counts * times, how="predictive").likelihood("n", 3)["p"] == pytest.approx(
+        bb.estimate(counts, how="mle").likelihood("n", 3)["p"], rel=1e-5
+    )
+    rows = {"a": [5.0, 6.1], "b": [3.0, None], "c": [4.0, 4.4], "d": [1.2, None]}
+    for features in ("auto", {NAMES: FULL}, {NAMES: TIED}):
+        tally = bb.count(FLOWERS, SPECIES, features=features)
+        found = bb.estimate(tally * times, how="predictive").posterior(rows)
+        assert found == pytest.approx(bb.estimate(tally, how="mle").posterior(rows), abs=1e-4)
+
+
+@pytest.mark.parametrize("how", ["mean", "map", "predictive", "gibbs"])
+@pytest.mark.parametrize("prior", [{"mean": 1e12}, {"nu": 1e100}, {"mean": -1e200, "nu": 3.0}])
+def test_no_prior_leaves_a_covariance_without_a_root(how, prior):
+    family = bb.Gaussian(covariance="full", prior=bb.NormalInverseGamma(**prior))
+    model = bb.estimate(bb.count(FLOWERS, SPECIES, features={NAMES: family}), how=how)
+    posterior = model.posterior(FLOWERS | {"b": np.where(np.arange(150) % 3, FLOWERS["b"], np.nan)})
+    assert np.isfinite(posterior).all()
+    assert all(np.isfinite(column).all() for name, column in model.sample(50).items() if name in NAMES)
+
+
+def test_values_far_out_are_far_and_not_infinite():
+    small = {"a": FLOWERS["a"] * 1e-3, "b": FLOWERS["b"]}
+    model = bb.estimate(bb.count(small, SPECIES, features={("a", "b"): FULL}))
+    assert np.isfinite(model.posterior({"a": [0.0, 1e308], "b": [1.0, None]})).all()
+    assert np.isfinite(model.posterior({"a": [0.0, 1e308], "b": [1.0, 2.0]})).all()
+    for rows in ({"a": [0.0, np.inf], "b": [None, 1.0]}, {"a": [0.0, np.inf], "b": [1.0, 1.0]}):
+        with pytest.raises(errors.BadValue, match="row 1 of column 'a' is infinite"):
+            model.posterior(rows)
+
+
+@pytest.mark.parametrize("features", ["columns", "block"])
+def test_far_beyond_a_histogram_its_last_bin_decides(features):
+    for bins in ("auto", "mdl"):
+        family = bb.Histogram(bins=bins)
+        chosen = {("c",): family} if features == "block" else {"c": family}
+        model = bb.estimate(bb.count({"c": FLOWERS["c"]}, SPECIES, features=chosen))
+        far = model.posterior({"c": [1e4, 1e6, 1e12, 1e15, 1e18, 1e300]})
+        assert far == pytest.approx(np.tile(far[0], (6, 1)), abs=1e-6)
+
+
+def test_draws_at_the_edge_of_what_a_number_can_be_are_numbers():
+    edge = {"a": 1.7e308 * np.where(np.arange(60) % 2, 1.0, -1.0), "b": np.arange(60.0)}
+    for family in (bb.Histogram(), bb.KernelDensity(), bb.Gaussian(covariance="full")):
+        model = bb.estimate(bb.count(edge, ["p", "q", "p"] * 20, features={("a", "b"): family}))
+        assert np.isfinite(model.sample(500, seed=1)["a"]).all()
+
+
+def test_bandwidths_are_told_in_the_columns_own_units():
+    given = bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): bb.KernelDensity(bandwidth=(0.3, 0.2))}))
+    assert given.bandwidths("c + d") == {c: {"c": pytest.approx(0.3), "d": pytest.approx(0.2)} for c in range(3)}
+    with pytest.raises(errors.BadSetting, match="a kernel density, to have bandwidths"):
+        bb.estimate(bb.count(PETALS, SPECIES)).bandwidths("c")
+
+
+@pytest.mark.parametrize("bandwidth", [None, (), 0.0, (0.1, None), "narrow"])
+def test_bandwidths_that_cannot_be(bandwidth):
+    with pytest.raises(errors.BanburyError, match="bandwidth"):
+        bb.KernelDensity(bandwidth=bandwidth)
+
+
+def test_wide_kernels_on_small_numbers_tell_nothing():
+    tiny = {"a": FLOWERS["a"] * 1e-150, "b": FLOWERS["b"] * 1e-150}
+    for features in ({("a", "b"): bb.KernelDensity(bandwidth=1.0)}, bb.KernelDensity(bandwidth=1.0)):
+        model = bb.estimate(bb.count(tiny, SPECIES, features=features))
+        assert model.posterior({"a": [0.0], "b": [1e-150]}) == pytest.approx(np.full((1, 3), 1 / 3))
+
+
+def test_beside_a_value_never_seen_a_joint_table_still_sums_to_one():
+    weather = bb.datasets.play_tennis()
+    density = bb.Density({("outlook", "play"): bb.Joint()}).fit(weather)
+    answers = [density.probability({"play": answer}, given={"outlook": "fog"}) for answer in ("yes", "no")]
+    assert answers == pytest.approx([0.5, 0.5])
+
+
+def test_values_of_another_type_and_too_many_combinations_are_named():
+    clf = bb.NaiveBayesClassifier(features={("a", "b"): bb.Joint()}).fit({"a": [1.0, 2.0], "b": [1.0, 2.0]}, ["p", "q"])
+    with pytest.raises(errors.BadValue, match="row 0 of column 'b' holds 'x'"):
+        clf.partial_fit({"a": [1.0], "b": ["x"]}, ["p"])
+    assert clf.tally_.n_rows == 2
+    many = {f"c{j}": list("abcdefghij") for j in range(40)}
+    with pytest.raises(errors.BanburyError, match="more combinations of values than can be numbered"):
+        bb.Density({tuple(many): bb.Joint()}).fit(many)
+    empty = bb.Density({("a", "b"): bb.Joint()}).fit({"a": ["x", None], "b": [None, "y"]})
+    assert empty.sample(2)["a"].tolist() == [None, None]

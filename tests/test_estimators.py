@@ -901,3 +901,13 @@ def test_a_copy_learns_apart() -> None:
     assert clf.tally_.classes == ("x", "y")
     assert clf.predict_proba(["rr"]).shape == (1, 2)
     assert other.predict(["rr"]).tolist() == ["new"]
+
+
+@pytest.mark.parametrize("estimator", [bb.NaiveBayesClassifier, bb.TANClassifier, bb.SemiSupervisedClassifier])
+def test_missing_labels_in_a_list_of_texts_are_missing(estimator):
+    X = {"a": ["u", "v"] * 4, "b": ["u", "u", "v", "v"] * 2}
+    for labels in (["p", "q"] * 3 + [float("nan")] * 2, ["p", "q"] * 3 + [None] * 2):
+        assert estimator().fit(X, labels).classes_.tolist() == ["p", "q"]
+    flags = estimator().fit(X, [True, False] * 3 + [float("nan")] * 2)
+    assert flags.classes_.tolist() == [False, True]
+    assert all(type(answer) is bool for answer in flags.predict(X).tolist())

@@ -18,12 +18,15 @@ from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
 from banbury.distributions.histogram import Histograms
 from banbury.distributions.histogram_block import HistogramBlocks
+from banbury.distributions.kernel_block import KernelBlocks
+from banbury.distributions.kernel_density import Kernels
 from banbury.distributions.occurrences import OTHERS, Occurring
 from banbury.distributions.text import Bag
 from banbury.explain import Explanation, Informative, Term, explained, informative
 from banbury.explain.page import printable
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read, read_row
+from banbury.readers.columns import Empty
 from banbury.schema import Schema
 from banbury.sums import Words
 from banbury.tally import Label, Tally, Touched, many, named
@@ -408,6 +411,26 @@ class Model:
             raise errors.bad_setting("feature", group.features[0].name, "a column that is a histogram, to have cuts")
         return [float(cut) for cut in group.cuts(0)]
 
+    def bandwidths(self, feature: str | None = None) -> dict[Label, Any]:
+        """The bandwidth of a kernel density in each class, in the column's own unit; of a block that of each column.
+
+        >>> import banbury as bb
+        >>> waits = {"wait": [1.0, 1.2, 4.8, 5.0, 2.9, 3.1], "kind": ["a", "a", "a", "a", "b", "b"]}
+        >>> tally = bb.count(waits, target="kind", features={"wait": bb.KernelDensity()})
+        >>> {kind: round(h, 2) for kind, h in bb.estimate(tally).bandwidths("wait").items()}
+        {'a': 1.66, 'b': 0.12}
+        """
+        group = self._group(feature)
+        if isinstance(group, KernelBlocks):
+            found: Any = [
+                dict(zip(group.features[0].columns, each, strict=True)) for each in group.bandwidths(0).tolist()
+            ]
+        elif isinstance(group, Kernels):
+            found = (group.bumps[0].bandwidth * group.features[0].unit).tolist()
+        else:
+            raise errors.bad_setting("feature", group.features[0].name, "a kernel density, to have bandwidths")
+        return dict(zip(self.classes, found, strict=True))
+
     def linear(self, feature: str | None = None) -> LinearForm:
         """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.
 
@@ -447,7 +470,8 @@ class Model:
         drawn: dict[str, NDArray[Any]] = {}
         for group in self.parameters:
             names = (name for f in group.features for name in f.inputs)
-            drawn |= dict(zip(names, group.sample(classes, rng), strict=True))
+            with np.errstate(over="ignore"):
+                drawn |= dict(zip(names, map(_finite, group.sample(classes, rng)), strict=True))
         columns = {name: drawn[name] for feature in self.schema.features for name in feature.inputs}
         name = self.schema.target or "class"
         while name in columns:
@@ -544,16 +568,25 @@ class Model:
                 )
             return batch.renamed(schema.columns), self.parameters
         present = set(batch.names)
+        gaps = [name for f in schema.features if f.columns and f.family.shape != "words" for name in f.inputs]
+        gaps = [name for name in gaps if name not in present and self._is_partly(name, present)]
+        if gaps:  # a block is scored by the columns that there are
+            batch = batch.with_columns({name: Empty(batch.n_rows) for name in gaps})
+            present.update(gaps)
         absent = [f.name for f in schema.features if not present.issuperset(f.inputs)]
         if absent and len(absent) == len(schema.features):
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
-        self._tell(absent, sorted(extra), told, stacklevel)
+        self._tell([*gaps, *absent], sorted(extra), told, stacklevel)
         if not absent:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
         return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
+
+    def _is_partly(self, column: str, present: set[str]) -> bool:
+        """Whether other columns of the block that this one is of are present."""
+        return any(column in f.columns and not present.isdisjoint(f.columns) for f in self.schema.features)
 
     def _tell(self, absent: list[str], extra: list[str], told: set[str], stacklevel: int) -> None:
         for what, names in (("absent", absent), ("extra", extra)):
@@ -622,6 +655,12 @@ def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) 
             if found == value or (found != found and value != value):
                 return named(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
     return named(bad, [f.name for f in features], batch)
+
+
+def _finite(column: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that a file and a count would take."""
+    largest = np.finfo(np.float64).max
+    return np.clip(column, -largest, largest) if column.dtype.kind == "f" else column
 
 
 def _short(number: float) -> float:

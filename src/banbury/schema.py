@@ -271,6 +271,9 @@ def _described(feature: Feature) -> str:
     place = (
         "" if feature.family.shape in ("keys", "words") else f" about {feature.origin:g} in units of {feature.unit:g}"
     )
+    if feature.scales:
+        places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
+        return f"{feature.family} about {errors.listed(places)}"
     kind = f" of {feature.kind}s" if isinstance(feature.family, Categorical) else ""
     return f"{feature.family}{kind}{place}"
 
@@ -434,15 +437,30 @@ def _declared(
             blocks.append(block(several, chosen))
         elif isinstance(name, tuple):
             raise errors.bad_setting(
-                "features", f"{name!r}: {given!r}", "a family of several columns for a block of them"
+                "features",
+                f"{name!r}: {given!r}",
+                "a family of several columns for a block of them, such as bb.Gaussian(covariance='full'), bb.KernelDensity(), "
+                "bb.Histogram() or bb.Joint()",
             )
         else:
             declared[several[0]] = chosen
+    blocks = _unlike(blocks, batch)
     every = [name for each in blocks for name in each.columns] + list(declared)
     if len(every) != len(set(every)):
         twice = next(name for name in every if every.count(name) > 1)
         raise errors.bad_setting("features", f"column {twice!r} in two places", "a mapping that has each column once")
     return declared, blocks
+
+
+def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
+    """Blocks whose names are those of no column, and of no other block."""
+    found: list[Feature] = []
+    for each in blocks:
+        name, others = each.name, set(batch.names).difference(each.columns).union(other.name for other in found)
+        while name in others:
+            name = f"({name})"
+        found.append(each if name == each.name else each._replace(name=name))
+    return found
 
 
 def _column(name: Any, columns: tuple[str, ...], batch: Batch) -> str:

@@ -88,15 +88,13 @@ class Table:
 
     def of(self, value: tuple[Any, ...]) -> Real:
         """log P(value | class); where some of it is missing, of the rest."""
-        if None not in value:
-            at = self.cells.get(value)
-            if at is not None:
-                return np.asarray(self.seen[at])
-            known = all(part in values for part, values in zip(value, self.values, strict=True))
-            return self.empty if known else self.new
         given = [j for j, part in enumerate(value) if part is not None]
-        if any(value[j] not in self.values[j] for j in given):
-            return self.new
+        known = [j for j in given if value[j] in self.values[j]]
+        if len(known) < len(given):  # beside a value never seen all others are as likely as one another
+            return np.where(self.new < 0, self.new - np.log(float(prod(len(self.values[j]) for j in known))), self.new)
+        if len(given) == len(value):
+            at = self.cells.get(value)
+            return self.empty if at is None else np.asarray(self.seen[at])
         match = [at for key, at in self.cells.items() if all(key[j] == value[j] for j in given)]
         free = prod(len(values) for j, values in enumerate(self.values) if j not in given)
         with np.errstate(divide="ignore"):
@@ -144,19 +142,26 @@ def log_prior_of_cells(seen: Real, empty: Real, n_empty: float, alpha: float, ch
     return dirichlet.log_prior(both[:-1], pseudo[:-1], choice.how) + n_empty * rest
 
 
-def combinations(rows: Columns, feature: Feature, threads: int = 1) -> tuple[NDArray[np.int32], list[tuple[Any, ...]]]:
-    """The number of each row's combination of values, and the combinations, in which None stands for what is missing."""
-    parts, stride, total = [], 1, None
-    for name, kind in zip(feature.inputs, feature.kinds, strict=True):
-        column = values_of(rows, Feature(name, feature.family, kind=kind))
+def combinations(
+    rows: Columns, feature: Feature, threads: int = 1, counting: bool = False
+) -> tuple[NDArray[np.int32], list[tuple[Any, ...]]]:
+    """The number of each row's combination of values, and the combinations, in which None stands for what is missing.
+
+    ``counting``: a value that is not of its column's kind is an error, and not merely one that was never seen.
+    """
+    columns = [
+        rows.codes(name, kind) if counting else values_of(rows, Feature(name, feature.family, kind=kind))
+        for name, kind in zip(feature.inputs, feature.kinds, strict=True)
+    ]
+    if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
+        raise errors.too_many_combinations(feature.name, len(feature.inputs))
+    parts, stride, total = [], 1, np.zeros(rows.n_rows, dtype=np.int64)
+    for column in columns:
         codes = np.asarray(column.codes).astype(np.int64) - column.low
         codes = np.where((codes < 0) | (codes >= len(column.values)), len(column.values), codes)
         parts.append((codes, [*column.values, None]))
-        total = codes * stride if total is None else total + codes * stride
+        total += codes * stride
         stride *= len(column.values) + 1
-    if stride > MOST_COMBINATIONS:
-        raise errors.too_many_combinations(feature.name, len(feature.inputs))
-    assert total is not None
     numbers, first, _ = _core.encode_records(np.ascontiguousarray(total).view(np.uint8).reshape(-1, 8), threads)
     found = [tuple(values[int(codes[row])] for codes, values in parts) for row in first.tolist()]
     return numbers, found
@@ -205,6 +210,8 @@ class JointTables:
             drawn = np.empty((len(classes), len(feature.inputs)), dtype=object)
             options = [sorted(values, key=str) for values in table.values]
             for c, rows in enumerate(by_class(classes, len(table.empty))):
+                if not keys:  # no row had all values: none is known
+                    continue
                 share = np.append(np.exp(table.seen[:, c]), table.n_empty * np.exp(table.empty[c]))
                 for row, k in zip(rows.tolist(), rng.choice(len(share), len(rows), p=share / share.sum()), strict=True):
                     drawn[row] = keys[k] if k < len(keys) else self._other(table, options, rng)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, Columns, Feature, by_class
-from banbury.distributions.kernels import DEVIATION, MIXED_IN, noise
+from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, noise
 from banbury.threads import n_threads
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def product_bumps(
     together = cells.sum(axis=1, keepdims=True)
     cells = np.where(cells.sum(axis=0) > 0, cells, together)  # a class without rows here: all classes together
     centres = np.array(keys, dtype=np.float64).reshape(len(keys), d) + 0.5
-    bandwidth = np.maximum(_bandwidths(family, feature, centres, cells), 1.0)
+    bandwidth = np.clip(_bandwidths(family, feature, centres, cells), 1.0, WIDEST)
     if choice.how == "gibbs":
         drawn = rng.standard_gamma(cells)
         cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)
@@ -135,6 +135,10 @@ class KernelBlocks:
             columns = rows.numbers(feature.inputs)
             parts.append(("product", columns, grid.starts(feature), unit, bump.kernel, *shape))
         return parts
+
+    def bandwidths(self, f: int) -> Real:
+        """(classes, columns), in the columns' own units."""
+        return np.asarray(self.bumps[f].bandwidth * grid.widths(self.features[f]))
 
     def select(self, index: Sequence[int]) -> KernelBlocks:
         return KernelBlocks(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))

@@ -13,7 +13,7 @@ from banbury import errors
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
 from banbury.distributions.histogram import check_grid, hashable, several
 from banbury.distributions.kernel_block import KernelBlocks, product_bumps
-from banbury.distributions.kernels import DEVIATION, MIXED_IN, Kernel, kernel_area, kernel_height, noise
+from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, Kernel, kernel_area, kernel_height, noise
 from banbury.sums import Counts, Moments
 
 Real = NDArray[np.float64]
@@ -66,7 +66,7 @@ class KernelDensity(Family):
             if self.bandwidth not in RULES:
                 raise errors.unknown_choice("bandwidth", self.bandwidth, RULES)
         else:
-            for each in several(self.bandwidth):
+            for each in several(self.bandwidth) or (self.bandwidth,):
                 check_positive("bandwidth", each)
 
     def estimate(
@@ -90,7 +90,7 @@ class KernelDensity(Family):
         together = cells.sum(axis=1, keepdims=True)
         cells = np.where(cells.sum(axis=0) > 0, cells, together)  # a class without rows here: all classes together
         centres = np.array(keys, dtype=np.float64) + 0.5
-        bandwidth = np.maximum(self._bandwidths(centres, cells, feature.unit), 1.0)
+        bandwidth = np.clip(self._bandwidths(centres, cells, feature.unit), 1.0, WIDEST)
         if choice.how == "gibbs":
             drawn = rng.standard_gamma(cells)
             cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)

@@ -21,6 +21,7 @@ DEVIATION: dict[str, float] = {
     "triweight": 1.0 / 3.0,
     "cosine": (1.0 - 8.0 / np.pi**2) ** 0.5,
 }
+WIDEST = 2.0**480  # bins that a bandwidth may be
 MIXED_IN = 1e-6  # of a normal over all classes, so that a compact kernel makes nothing impossible
 
 

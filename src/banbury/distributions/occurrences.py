@@ -27,6 +27,7 @@ from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_o
 from banbury.sums import Rows, Words
 
 Real = NDArray[np.float64]
+LONGEST = 1e15  # occurrences in a row that is drawn
 Ids = NDArray[np.uint32]
 
 MODELS = ("multinomial", "complement", "bernoulli")
@@ -357,7 +358,7 @@ class Occurring:
             elif len(rows):
                 share = np.exp(weights - max(float(weights.max()), -1e300))
                 share = share / share.sum() if share.any() else np.full(n_columns, 1.0 / n_columns)
-                drawn[rows] = rng.multinomial(rng.poisson(lengths[c], len(rows)), share)
+                drawn[rows] = rng.multinomial(rng.poisson(min(lengths[c], LONGEST), len(rows)), share)
         return [np.ascontiguousarray(column) for column in drawn.T]
 
 

@@ -424,7 +424,7 @@ def _count_keyed(schema: Schema, rows: Assigned, per_class: Rows) -> Counts:
 
 def _complete(feature: Feature, rows: Assigned) -> Codes:
     """The combinations of a block's values; a row that lacks one has none."""
-    numbers, found = combinations(rows.batch, feature, rows.threads)
+    numbers, found = combinations(rows.batch, feature, rows.threads, counting=True)
     whole = np.array([None not in value for value in found], dtype=np.bool_)
     place = np.where(whole, np.cumsum(whole) - 1, -1).astype(np.int32)
     kept: Any = [value for value, there in zip(found, whole.tolist(), strict=True) if there]
