@@ -666,3 +666,15 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
 def test_what_no_table_can_express_is_refused(call, kind, words):
     with pytest.raises(kind, match=words):
         call(bb.datasets.enjoy_sport())
+
+
+def test_labels_of_rules_are_those_of_the_target():
+    days = bb.datasets.enjoy_sport()
+    assert list(bb.conjunctions(days, "play").labels) == ["no", "yes"]
+    assert len(bb.conjunctions(days, "play").update(days, "play").version_space) > 0
+    flags = {"x": [1.0, 2.0, 3.0], "long": [False, True, True]}
+    assert list(bb.thresholds(flags, "long").labels) == [False, True]
+    assert list(bb.thresholds({"x": [1.0, 2.0], "long": [True, True]}, "long").labels) == [False, True]
+    kinds = {"a": ["u", "v", "w"], "kind": ["p", "q", "r"]}
+    with pytest.raises(bb.errors.BadSetting, match="make a column that says whether a row has a certain one of them"):
+        bb.conjunctions(kinds, "kind", labels=["p", "q", "r"])

@@ -128,7 +128,7 @@ class Diagnosis:
             return f"make one block of {blocks[first]} and {blocks[second]}"
         if first in blocks or second in blocks:
             block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
-            return f"take {other} into the block {block}"
+            return f"take {other} into the block {block} if its family allows"
         return "join them into one column"
 
     def to_dict(self) -> dict[str, Any]:

@@ -140,7 +140,14 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
 def _products(name: str, feature: Feature, arrays: Arrays, n_classes: int) -> Products:
     d = len(feature.inputs)
     sums = real(f"{name}.sums", arrays, (n_classes, d + d * (d + 1) // 2, 3))
-    return Products(rows_of(name, arrays, (n_classes,)), sums)
+    found = Products(rows_of(name, arrays, (n_classes,)), sums)
+    n, most = found.n.value[:, None], np.repeat([FARTHEST, FARTHEST**2], [d, d * (d + 1) // 2])
+    if (np.abs(sums[..., 0]) > n * most).any() or found.below_zero(found).any():
+        raise ValueError(f"{name}.sums are beyond what can be counted")
+    spread = np.sqrt(np.maximum(np.diagonal(found.scatter, axis1=1, axis2=2), 0.0))
+    if (np.abs(found.scatter) > (1.0 + 1e-6) * spread[:, :, None] * spread[:, None, :] + 1e-9 * n[:, :, None]).any():
+        raise ValueError(f"{name}.sums are those of no rows: columns go together more than each with itself")
+    return found
 
 
 def _check_moments(schema: Schema, moments: Moments) -> None:
@@ -163,7 +170,7 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     for feature in schema.features:
         if not _is_scale(feature):
             raise ValueError(f"feature {feature.name!r} has no origin or unit")
-        if feature.kind not in get_args(Kind):
+        if feature.kind not in get_args(Kind) or not set(feature.kinds) <= set(get_args(Kind)):
             raise ValueError(f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
     texts = [f.name for f in schema.features] + [f.why for f in schema.features] + list(schema.columns)
     texts += [name for feature in schema.features for name in feature.columns]
@@ -203,6 +210,8 @@ def _words(prefix: str, feature: Feature, arrays: Arrays, n_classes: int) -> Wor
         table = _core.Words.from_state(
             n_classes, feature.family.table(feature, n_classes).buckets, state, n_threads(None)
         )
+        if table.n_ids > len(feature.columns):
+            raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
         return Words(table)
     assert isinstance(feature.family, Text)
     buckets = feature.family.buckets or 0

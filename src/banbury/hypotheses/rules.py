@@ -45,13 +45,14 @@ def conjunctions(
     prior: Any = "uniform",
     likelihood: Likelihood = "noise_free",
     noise: float | None = None,
-    labels: Iterable[Any] = (False, True),
+    labels: Iterable[Any] | None = None,
 ) -> Hypotheses:
     """Every conjunction of conditions "feature=value", one at most for each feature, and the hypothesis that nothing fulfils.
 
-    A row that fulfils a hypothesis has the second of two ``labels``. ``features`` are all columns but the target, unless named.
-    Their values are those in the table, or those that ``values`` declares. ``conditions`` is the most in one hypothesis. A
-    missing value fulfils no condition. ``prior="description_length"`` tells how many conditions, which features, which values.
+    A row that fulfils a hypothesis has the second of two ``labels``: those of the target in order, or else False and True.
+    ``features`` are all columns but the target, unless named. Their values are those in the table, or those that ``values``
+    declares. ``conditions`` is the most in one hypothesis. A missing value fulfils no condition.
+    ``prior="description_length"`` tells how many conditions, which features, which values.
 
     >>> import banbury as bb
     >>> days = bb.datasets.enjoy_sport()
@@ -72,7 +73,7 @@ def conjunctions(
     most = len(tests) if conditions is None else min(int(conditions), len(tests))
     _check_number(sum(_how_many(sizes)[: most + 1]) + 1)
     members, lengths = _every_conjunction(sizes, most)
-    return _space(_Rules(tests, members), lengths, prior, likelihood, noise, labels)
+    return _space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(rows, target, labels))
 
 
 def thresholds(
@@ -84,13 +85,14 @@ def thresholds(
     prior: Any = "uniform",
     likelihood: Likelihood = "noise_free",
     noise: float | None = None,
-    labels: Iterable[Any] = (False, True),
+    labels: Iterable[Any] | None = None,
 ) -> Hypotheses:
     """Every hypothesis "feature>cut" and "feature<=cut", and those that anything and nothing fulfils.
 
-    A row that fulfils a hypothesis has the second of two ``labels``. Cuts lie midway between neighbouring values of the table;
-    ``cuts`` is the most for each feature, spread evenly over its values, or names the cuts themselves. A missing value is on
-    neither side. ``prior="description_length"`` tells the feature, the side, and which cut.
+    A row that fulfils a hypothesis has the second of two ``labels``: those of the target in order, or else False and True.
+    Cuts lie midway between neighbouring values of the table; ``cuts`` is the most for each feature, spread evenly over its
+    values, or names the cuts themselves. A missing value is on neither side. ``prior="description_length"`` tells the feature,
+    the side, and which cut.
 
     >>> space = thresholds({"length": [1.4, 1.5, 4.7], "long": [False, False, True]}, "long")
     >>> list(space.names)
@@ -111,7 +113,14 @@ def thresholds(
     sizes = [2 * len(test.cuts) for test in tests]
     _check_number(2 + sum(sizes))
     lengths = log2(2 + len(tests)) + np.repeat([0.0, *map(log2, sizes)], [2, *sizes])
-    return _space(_Rules(tests, np.arange(2 + sum(sizes))[None, :]), lengths, prior, likelihood, noise, labels)
+    return _space(
+        _Rules(tests, np.arange(2 + sum(sizes))[None, :]),
+        lengths,
+        prior,
+        likelihood,
+        noise,
+        _labels(rows, target, labels),
+    )
 
 
 class _Rules(Sequence[str]):
@@ -210,12 +219,21 @@ class _Above:
         return (f"{self.feature}{sign}{cut:.12g}" for sign, cut in product((">", "<="), self.cuts.tolist()))
 
 
+def _labels(rows: Rows, target: Any, labels: Iterable[Any] | None) -> Any:
+    """Two labels: those given, or the target's values in order where it has two; flags otherwise."""
+    if labels is not None or target is None:
+        return (False, True) if labels is None else labels
+    seen = _distinct(rows.column(target), target, None)
+    return sorted(seen, key=lambda value: (type(value).__name__, value)) if len(seen) == 2 else (False, True)
+
+
 def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any, labels: Any) -> Hypotheses:
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
     labels = vector(labels, "labels")
     if len(labels) != 2:
-        wanted = "two: of rows that do not fulfil a hypothesis, and of those that do"
+        wanted = "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column that "
+        wanted += "says whether a row has a certain one of them"
         raise errors.bad_setting("labels", labels.tolist(), wanted)
     bits = lengths if isinstance(prior, str) and prior == "description_length" else None
     return Hypotheses(rules, prior, lengths=bits, likelihood=likelihood, noise=noise, labels=labels)
