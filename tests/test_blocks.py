@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.sparse import csr_array
 from scipy.stats import multivariate_t, norm
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -847,3 +848,23 @@ def test_values_of_another_type_and_too_many_combinations_are_named():
         bb.Density({tuple(many): bb.Joint()}).fit(many)
     empty = bb.Density({("a", "b"): bb.Joint()}).fit({"a": ["x", None], "b": [None, "y"]})
     assert empty.sample(2)["a"].tolist() == [None, None]
+
+
+def test_what_does_not_occur_is_refused_when_asked_as_when_counted():
+    counts = {"a": [0.2, 0.9, 0.3, 0.8], "b": [40.0, 1.0, 2.0, 55.0]}
+    model = bb.estimate(bb.count(counts, list("pqpq"), features={("a", "b"): bb.Occurrences()}))
+    with pytest.raises(errors.BadValue, match="row 1 of column 'a' is -5, and nothing occurs fewer than no times"):
+        model.posterior({"a": [1.0, -5.0], "b": [3.0, 2.0]})
+    with pytest.raises(errors.BadValue, match=r"row 1 of column 'b' is 1e\+308, more occurrences than can be added up"):
+        model.posterior({"a": [1.0, 5.0], "b": [3.0, 1e308]})
+    with pytest.raises(errors.BadValue, match="more occurrences than can be added up"):
+        bb.count({"a": [1.0, 1e302], "b": [1.0, 1.0]}, ["p", "q"], features={("a", "b"): bb.Occurrences()})
+    sparse = csr_array(np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]]))
+    told = bb.estimate(bb.count(sparse, [0, 1, 0]))
+    below = sparse.copy()
+    below.data[1] = -1.0
+    with pytest.raises(errors.BadValue, match="row 1 of column 'x0' is -1"):
+        told.posterior(below)
+    assert np.isfinite(told.posterior({"x0": [None, 1.0], "x1": [2.0, None]})).all()
+    flags = bb.estimate(bb.count(counts, list("pqpq"), features={("a", "b"): bb.Occurrences("bernoulli", 0.5)}))
+    assert np.isfinite(flags.posterior({"a": [-5.0], "b": [1e308]})).all()

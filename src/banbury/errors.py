@@ -238,6 +238,7 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
         "not a count": f"{place} is {value:g}, and a Poisson column holds whole numbers from 0 up. "
         "Count it as 'gaussian', 'histogram' or 'kernel_density' instead.",
         "missing": f"{place} is missing. Give a number, or have missing ones skipped with missing='skip'.",
+        "too many": f"{place} is {value:g}, more occurrences than can be added up. Replace it.",
         "negative": f"{place} is {value:g}, and nothing occurs fewer than no times. "
         "Count the columns as 'gaussian', 'histogram' or 'kernel_density' instead.",
         "too fine": f"{place} is {value:g}, more than 2**53 bins from the start. "

@@ -550,6 +550,9 @@ class Model:
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
+        for group in parameters:
+            if isinstance(group, Occurring):
+                group.family.check(batch, group.features[0])
         parts = [part for group in parameters for part in group.parts(batch)]
         try:
             return self._score(batch.n_rows, parts, want)

@@ -27,6 +27,7 @@ from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_o
 from banbury.sums import Rows, Words
 
 Real = NDArray[np.float64]
+MOST_OCCURRENCES = 2.0**500  # of a column in one row
 LONGEST = 1e15  # occurrences in a row that is drawn
 Ids = NDArray[np.uint32]
 
@@ -99,6 +100,27 @@ class Occurrences(Family):
         """The block's numbers as the kernels take them."""
         cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
         return "matrix", cells, len(feature.inputs), self.threshold, skip
+
+    def check(self, rows: Columns, feature: Feature) -> None:
+        """Raises for numbers that are no occurrences: below zero, or more than can be added up; a threshold takes any."""
+        cells = rows.occurrences(feature.inputs)
+        values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
+        if self.threshold is not None or not values.size or values.dtype.kind not in "fi":
+            return
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        if (low >= 0 and high <= MOST_OCCURRENCES) or low != low:
+            return
+        at = int(np.argmax((values < 0) | (values > MOST_OCCURRENCES)))
+        if isinstance(cells, tuple):
+            row, column = (
+                int(np.searchsorted(np.asarray(cells[0]), at, side="right")) - 1,
+                int(np.asarray(cells[1])[at]),
+            )
+        else:
+            row, column = divmod(at, values.shape[1])
+        number = float(values.reshape(-1)[at])
+        what = "negative" if number < 0 else "too many"
+        raise errors.bad_value(what, number, feature.inputs[column], rows.first_row + row, rows.source)
 
     def places(self, rows: Columns, feature: Feature) -> tuple[NDArray[Any], NDArray[Any]]:
         """The row and the column of every cell that occurs."""
