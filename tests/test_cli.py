@@ -707,10 +707,15 @@ def test_predict_by_a_network(here, capsys, monkeypatch):
     assert {row["class"] for row in rows} == {"no"}
     assert main(["predict", "tree.banbury", "weather.csv", "--table"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 15
-    stdin(monkeypatch, b"outlook,wind\nsunny,\n")
-    (line,) = lines_of(capsys, "predict", "tree.banbury", "-", "--json")
-    expected = network.posterior({"outlook": ["sunny"], "wind": [None]}).max()
-    assert json.loads(line)["probability"] == expected
+    stdin(monkeypatch, b"outlook,temperature,Wind,humidity\nsunny,,strong,\n")
+    assert main(["predict", "tree.banbury", "-", "--json"]) == 0
+    out, err = capsys.readouterr()
+    row = {"outlook": ["sunny"], **{name: [None] for name in ("temperature", "humidity", "wind")}}
+    assert json.loads(out)["probability"] == network.posterior(row).max()
+    assert err.splitlines() == [
+        "warning: no column 'wind' in these rows: skipped",
+        "warning: column 'Wind' was not counted, and is ignored",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -259,9 +259,9 @@ def test_rows_are_answered_as_questions_are(data):
     }
     of = data.draw(st.sampled_from(network.nodes))
     rows = [{node: column[k] for node, column in some.items()} for k in range(n_rows)]
-    likelihoods = network.log_likelihood(some)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bb.BanburyWarning)
+        likelihoods = network.log_likelihood(some)
         posteriors = network.posterior(some, of=of)
     assert np.all(np.isfinite(posteriors))
     np.testing.assert_allclose(posteriors.sum(axis=1), 1.0, atol=1e-12)
@@ -429,9 +429,8 @@ def test_nothing_underflows_however_long_the_chain():
         forward = forward / forward.sum()
     assert network.log_evidence(shown) == pytest.approx(log_scale, rel=1e-9)
     assert log_scale < -300
-    assert network.log_likelihood({node: [value] for node, value in shown.items()}) == pytest.approx(
-        [log_scale], rel=1e-9
-    )
+    row = {node: [shown.get(node)] for node in network.nodes}
+    assert network.log_likelihood(row) == pytest.approx([log_scale], rel=1e-9)
     asked_for = network.query("x400", shown)
     assert sum(asked_for.values()) == pytest.approx(1.0)
     assert network.posteriors(shown)["x400"] == pytest.approx(asked_for, abs=1e-9)
@@ -566,7 +565,7 @@ def test_families_that_are_declared_are_kept():
     assert network.query("s")[True] == pytest.approx((2 + 1) / (6 + 4))
     assert network.query("w", {"n": True})[None] == pytest.approx(2 / 6)
     assert network.query("n", {"w": None})[True] == pytest.approx(0.5)
-    assert network.posterior({"w": [None, "a"]}, of="n").tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert network.posterior({"w": [None, "a"], "s": [None, None]}, of="n").tolist() == [[0.5, 0.5], [0.5, 0.5]]
     declared = bb.Categorical(values=["a", "b", "c"], m=3)
     network = bb.BeliefNetwork.count({"w": ["a", "a", "b"]}, {"w": []}, features={"w": declared})
     assert network.query("w") == pytest.approx({"a": 3 / 6, "b": 2 / 6, "c": 1 / 6})
@@ -779,6 +778,56 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
     assert "left out: words" in repr(network)
 
 
+# Columns that were not counted, or are not there ----------------------------------------------------------------------
+
+ASKING = {
+    "posterior": lambda network, rows: network.posterior(rows, of="play"),
+    "log_posterior": lambda network, rows: network.log_posterior(rows, of="play"),
+    "log_joint": lambda network, rows: network.log_joint(rows, of="play"),
+    "predict": lambda network, rows: network.predict(rows, of="play"),
+    "log_likelihood": lambda network, rows: network.log_likelihood(rows),
+    "stream": lambda network, rows: list(network.stream(iter([rows, rows]), of="play")),
+}
+
+
+def told(ask: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        ask()
+    return [str(each.message) for each in found]
+
+
+@pytest.mark.parametrize("way", ASKING)
+@pytest.mark.parametrize("tree", [False, True], ids=["structure", "tree"])
+def test_a_misspelt_column_is_named_once_as_one_too_many_and_as_one_that_is_not_there(way, tree):
+    parents = {"play": ["outlook", "wind"], "humidity": ["outlook"]}
+    network = bb.BeliefNetwork.tan(DAYS, "play") if tree else bb.BeliefNetwork.count(DAYS, parents)
+    rows = {("Wind" if name == "wind" else name): column for name, column in DAYS.items()}
+    expected = ["no column 'wind' in these rows: skipped", "column 'Wind' was not counted, and is ignored"]
+    assert told(lambda: ASKING[way](network, rows)) == expected
+    assert told(lambda: ASKING[way](network, DAYS)) == []  # "temperature" was in the table, and is no node
+
+
+def test_neither_the_node_that_is_asked_for_nor_the_target_is_missed():
+    network = bb.BeliefNetwork.tan(DAYS, "play")
+    rows = {name: column for name, column in DAYS.items() if name not in ("play", "wind")}
+    assert told(lambda: network.posterior(rows, of="wind")) == []
+    assert told(lambda: network.posterior(rows)) == ["no column 'wind' in these rows: skipped"]
+    assert told(lambda: network.posterior({**rows, "wind": [None] * 14})) == []
+    given_by_hand = bb.BeliefNetwork.from_tables(SPRINKLER, SPRINKLER_PARENTS)
+    rows = {"sprinkler": [True], "Rain": [True], "cloudy": [None]}
+    assert told(lambda: given_by_hand.predict(rows, of="wet")) == [
+        "no column 'rain' in these rows: skipped",
+        "column 'Rain' was not counted, and is ignored",
+    ]
+
+
+def test_a_classifier_that_is_given_a_column_too_many_says_so():
+    frame = pd.DataFrame(DAYS).drop(columns="play")
+    classifier = bb.TANClassifier().fit(frame, DAYS["play"])
+    assert told(lambda: classifier.predict(frame.assign(note=1))) == ["column 'note' was not counted, and is ignored"]
+
+
 # Streams -------------------------------------------------------------------------------------------------------------
 
 
@@ -800,7 +849,9 @@ def test_a_column_that_widens_and_is_no_node_is_read_again(tmp_path):
     n = 650_000
     path = tmp_path / "wide.csv"
     path.write_text("outlook,note\n" + "sunny,1\n" * n + "rain,word\n" * 2)
-    found = network.posterior(path)
+    with pytest.warns(bb.BanburyWarning, match="column 'note' was not counted|no column 'temperature'"):
+        found = network.posterior(path)
     assert found.shape == (n + 2, 2)
-    expected = network.posterior({"outlook": ["sunny", "rain"]})
+    rows = {"outlook": ["sunny", "rain"], **{name: [None, None] for name in ("temperature", "humidity", "wind")}}
+    expected = network.posterior(rows)
     np.testing.assert_array_equal(found[[0, n - 1, n, n + 1]], expected[[0, 0, 1, 1]])

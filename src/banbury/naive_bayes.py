@@ -581,7 +581,7 @@ class Model:
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
-        self._tell([*gaps, *absent], sorted(extra), told, stacklevel)
+        tell_other_columns([*gaps, *absent], sorted(extra), told, stacklevel)
         if not absent:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
@@ -591,11 +591,12 @@ class Model:
         """Whether other columns of the block that this one is of are present."""
         return any(column in f.columns and not present.isdisjoint(f.columns) for f in self.schema.features)
 
-    def _tell(self, absent: list[str], extra: list[str], told: set[str], stacklevel: int) -> None:
-        for what, names in (("absent", absent), ("extra", extra)):
-            if names and what not in told:
-                told.add(what)
-                warnings.warn(errors.other_columns_than_counted(what, names), stacklevel=stacklevel)
+def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str], stacklevel: int) -> None:
+    """Warns of columns that the rows lack, and of those that were never counted; each once, as ``told`` remembers."""
+    for what, names in (("absent", absent), ("extra", extra)):
+        if names and what not in told:
+            told.add(what)
+            warnings.warn(errors.other_columns_than_counted(what, names), stacklevel=stacklevel)
 
 
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:

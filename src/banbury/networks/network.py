@@ -17,7 +17,7 @@ from banbury import errors
 from banbury.dependence.information import entropy, shares
 from banbury.distributions import dirichlet
 from banbury.distributions.family import HOWS, Choice, How, check_positive
-from banbury.naive_bayes import check_seed
+from banbury.naive_bayes import check_seed, tell_other_columns
 from banbury.networks.counting import Sums, counted
 from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
@@ -496,19 +496,20 @@ class BeliefNetwork:
         >>> [(batch.n_rows, posterior.shape) for batch, posterior in network.stream(days)]
         [(14, (14, 2))]
         """
-        node = self._asked(of)
+        node, told = self._asked(of), set[str]()
         for batch in self._batches(rows, reading):
-            yield batch, np.exp(self._normalised(self.scored_batch(batch, (node,)), node))
+            yield batch, np.exp(self._normalised(self._scored_batch(batch, (node,), told), node))
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
 
-        Rows need not have every column: what is missing is summed out exactly. A value that was never counted says of its parents
-        what a new value would, as in naive Bayes, and is otherwise as missing. A row of probability zero gets the answer
-        without evidence, and a warning.
+        What is missing is summed out exactly, be it a cell or a column; a warning names the columns that are not there, and
+        those that were never counted. A value that was never counted says of its parents what a new value would, as in naive
+        Bayes, and is otherwise as missing. A row of probability zero gets the answer without evidence, and a warning.
 
         >>> import banbury as bb
-        >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play")
+        >>> days = bb.datasets.play_tennis()
+        >>> network = bb.BeliefNetwork.tan({name: days[name] for name in ("outlook", "wind", "play")}, target="play")
         >>> network.posterior({"outlook": ["sunny", None], "wind": ["strong", "weak"]}).round(3).tolist()
         [[0.636, 0.364], [0.272, 0.728]]
         """
@@ -527,10 +528,10 @@ class BeliefNetwork:
         return self._node(self.target if of is None else of)
 
     def _scored(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
-        scorer = self._scorer
+        scorer, told = self._scorer, set[str]()
         found = [np.empty((0, *(scorer.sizes[k] for k in keep)))]
         for batch in self._batches(rows, reading):
-            found.append(self.scored_batch(batch, keep))
+            found.append(self._scored_batch(batch, keep, told))
         return np.concatenate(found)
 
     def _batches(self, rows: Any, reading: Mapping[str, Any]) -> Iterator[Batch]:
@@ -548,13 +549,17 @@ class BeliefNetwork:
                 if not source.again:
                     raise errors.cannot_restart(wider.column, wider.kind) from None
 
-    def scored_batch(self, batch: Batch, keep: tuple[int, ...]) -> Real:
-        """log P(keep, what these rows show)."""
+    def _scored_batch(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> Real:
+        """log P(keep, what these rows show); ``told`` keeps what was said of their columns."""
         batch.threads = n_threads(self.threads)
         batch = self._aligned(batch)
-        absent = np.full(batch.n_rows, MISSING, dtype=np.int32)
+        present = {*batch.names}
+        not_missed = present.union([self.target], (self.nodes[k] for k in keep))
+        absent = [name for name in self.nodes if name not in not_missed]
+        tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), told, stacklevel=6)
+        nothing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         places: list[Places] = [
-            variable.places(batch, batch.threads or 1) if v not in keep and variable.name in batch.names else absent
+            variable.places(batch, batch.threads or 1) if v not in keep and variable.name in present else nothing
             for v, variable in enumerate(self.variables)
         ]
         return self._scorer.log_joint(places, keep)
