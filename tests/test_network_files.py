@@ -99,6 +99,7 @@ COUNTED: dict[str, Callable[[], bb.BeliefNetwork]] = {
     "few bins": lambda: rooms(bins=2),
     "a tree": lambda: bb.BeliefNetwork.tan(ROOMS, target="full", level=None),
     "a tree from a root": lambda: bb.BeliefNetwork.tan(ROOMS, target="full", level=None, root="floor", weights=[0.3] * 40),
+    "a tree of equal shares": lambda: bb.BeliefNetwork.tan(ROOMS, target="full", bins=3),
     "a tree of labels apart": lambda: bb.BeliefNetwork.tan({"full": ROOMS["full"]}, target=[1, 2, 2, 1, 1, 2, 3, 3] * 5),
     "a tree of an array": of_wine,
     "a tree with columns left out": lambda: bb.BeliefNetwork.tan(

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.datasets import load_wine
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import banbury as bb
@@ -391,6 +392,37 @@ def test_numbers_are_cut_into_bins_and_asked_for_by_number():
     assert as_they_are.values["n"] == (0, 1, 2)
     grid = bb.BeliefNetwork.count(rows, {"x": ["kind"]}, features={"x": bb.Histogram(start=0, width=5)})
     assert grid.values["x"][0] == "below 0" and grid.values["x"][-1] == "10 and above"
+
+
+def test_a_tree_cuts_numbers_where_the_classes_change_or_into_so_many_equal_shares():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 900)
+    rows = {"told": y * 4.0 + rng.random(900), "noise": rng.random(900), "y": y}
+    cut = bb.BeliefNetwork.tan(rows, "y")
+    assert len(cut.values["told"]) == 2 and 1.0 < cut.variables[1].cuts[0] < 4.0
+    assert len(cut.values["noise"]) == 10  # no cut pays
+    shares = bb.BeliefNetwork.tan(rows, "y", bins=6)
+    alone = bb.BeliefNetwork.count(rows, {"told": [], "noise": []}, bins=6)
+    assert {name: shares.values[name] for name in ("told", "noise")} == alone.values
+    assert max(shares.sums.seen[1].rows) - min(shares.sums.seen[1].rows) <= 2
+    said = bb.BeliefNetwork.tan(
+        rows, "y", bins=6, features={"told": bb.Histogram(bins="mdl"), "noise": bb.Histogram(bins=3)}
+    )
+    assert said.values["told"] == cut.values["told"] and len(said.values["noise"]) == 3
+    X = np.column_stack([rows["told"], rows["noise"]])
+    for network in (cut, shares):
+        bins = "mdl" if network is cut else 6
+        np.testing.assert_array_equal(bb.TANClassifier(bins=bins).fit(X, y).predict_proba(X), network.posterior(rows))
+    with pytest.raises(errors.BadSetting, match='bins must be a whole number from 2 up, or "mdl"'):
+        bb.BeliefNetwork.tan(rows, "y", bins="auto")
+    with pytest.raises(errors.BadSetting, match=r"from 2 up\. Got 'mdl'"):
+        bb.BeliefNetwork.count(rows, {"told": []}, bins="mdl")
+
+
+def test_a_grid_search_over_bins_compares_them():
+    X, y = load_wine(return_X_y=True)
+    search = GridSearchCV(bb.TANClassifier(), {"bins": ["mdl", 2, 5]}, cv=3).fit(X, y)
+    assert len(set(search.cv_results_["mean_test_score"])) == 3
 
 
 def test_a_file_is_counted_as_a_frame_is(tmp_path):

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes
-from banbury.networks import BeliefNetwork, Pairs, check_bins, check_level, checked_choice
-from banbury.networks.variables import BINS
+from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, checked_choice
+from banbury.networks.variables import Bins
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
 from banbury.tally import Labels
@@ -23,10 +23,11 @@ Real = NDArray[np.float64]
 class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Tree-augmented naive Bayes: each column depends on the class and on one other column at most.
 
-    Strings, booleans and numbers are taken as they come, numbers cut into ``bins``; missing values are summed out exactly, and
-    categories may be new when predicting. ``level`` and ``root`` are those of ``bb.BeliefNetwork.tan``: edges that are not beyond
-    chance are not drawn, unless ``level`` is None. ``how``, ``alpha`` and ``seed`` are those of ``bb.estimate``, ``features``,
-    ``missing`` and ``threads`` those of ``bb.count``.
+    Strings, booleans and numbers are taken as they come; missing values are summed out exactly, and categories may be new when
+    predicting. ``bins``, ``level`` and ``root`` are those of ``bb.BeliefNetwork.tan``: numbers are cut where the classes change
+    (``bins="mdl"``), and into ten bins of about equal shares where no cut pays, or all of them into so many as ``bins`` says;
+    edges that are not beyond chance are not drawn, unless ``level`` is None. ``how``, ``alpha`` and ``seed`` are those of
+    ``bb.estimate``, ``features``, ``missing`` and ``threads`` those of ``bb.count``.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), and ``network_``, the belief
     network, which answers more than the class, and which ``bb.save`` keeps.
@@ -50,7 +51,7 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         alpha: float = 1.0,
         level: float | None = 0.05,
         root: str | None = None,
-        bins: int = BINS,
+        bins: Bins = "mdl",
         missing: str = "skip",
         threads: int | None = None,
         seed: int = 0,
@@ -68,14 +69,14 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANClassifier:
         """Counts all pairs of columns, and draws the tree that says most of them."""
         choice = checked_choice(self.how, self.alpha, self.seed)
-        check_bins(self.bins)
+        bins = checked_bins(self.bins)
         check_level(self.level)
         batch, labels = self._checked(X, y)
         threads = batch.threads = n_threads(self.threads)
         given = Labels.of(labels, sample_weights(sample_weight, batch.n_rows), None, threads)
         given.check_length(batch.n_rows)
         schema = infer(batch, [], None, self.features, self.missing)  # type: ignore[arg-type]
-        pairs = Pairs.beginning(batch, schema, given, int(self.bins))(batch).checked()
+        pairs = Pairs.beginning(batch, schema, given, bins)(batch).checked()
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
         self.classes_ = sorted_classes(pairs.target.values, labels.dtype)
         self.network_ = network

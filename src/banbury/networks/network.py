@@ -23,7 +23,7 @@ from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
-from banbury.networks.variables import BINS, MISSING, First, Places, Variable, kind_of_values, settled
+from banbury.networks.variables import BINS, MISSING, Bins, First, Places, Variable, kind_of_values, settled
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, n_threads, read
 from banbury.schema import Features, Missing, infer
@@ -97,7 +97,7 @@ class BeliefNetwork:
         structure = checked_parents(parents)
         order = in_topological_order(structure)
         choice = checked_choice(how, alpha, seed)
-        check_bins(bins)
+        bins = checked_bins(bins, with_classes=False)
         source = read(data, **reading)
         labels = Labels.without_target(weights, n_threads(threads))
         first: list[Batch] = []
@@ -129,7 +129,7 @@ class BeliefNetwork:
         level: float | None = 0.05,
         root: str | None = None,
         features: Features = "auto",
-        bins: int = BINS,
+        bins: Bins = "mdl",
         weights: Any = None,
         missing: Missing = "skip",
         threads: int | None = None,
@@ -142,6 +142,10 @@ class BeliefNetwork:
         the class leave naive Bayes; ``level=None`` draws the whole tree, however weak its edges. Edges lead away from
         ``root``, or else from the first column. All pairs are counted in one pass.
 
+        Numbers are cut where the classes change: ``bins="mdl"``, by minimum description length (Fayyad and Irani, 1993), and into
+        ten bins of about equal shares where no cut pays. A number of ``bins`` cuts all of them into so many of about equal
+        shares, whatever their classes. ``features`` may say otherwise of a column, as for ``count``. The first batch settles it.
+
         >>> import banbury as bb
         >>> rooms = {"warm": [True, True, False, False] * 40, "celsius": [25.0, 24.0, 15.0, 16.0] * 40,
         ...          "door": ["a", "a", "a", "a", "b"] * 32, "full": ["yes", "yes", "yes", "no", "no", "no", "no", "yes"] * 20}
@@ -149,7 +153,7 @@ class BeliefNetwork:
         [('full', 'warm'), ('full', 'celsius'), ('warm', 'celsius'), ('full', 'door')]
         """
         choice = checked_choice(how, alpha, seed)
-        check_bins(bins)
+        bins = checked_bins(bins)
         check_level(level)
         pairs = Pairs.count(data, target, features, bins, weights, missing, threads, reading)
         return cls.from_pairs(pairs, choice, level, root, threads)
@@ -628,9 +632,13 @@ def checked_choice(how: Any, alpha: Any, seed: Any) -> Choice:
     return Choice(how, float(alpha), int(seed))
 
 
-def check_bins(bins: Any) -> None:
+def checked_bins(bins: Any, with_classes: bool = True) -> Any:
+    """How numbers are cut; where the classes change only if there are classes."""
+    if with_classes and isinstance(bins, str) and bins == "mdl":
+        return bins
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
-        raise errors.bad_setting("bins", bins, "a whole number from 2 up")
+        raise errors.bad_setting("bins", bins, "a whole number from 2 up" + ', or "mdl"' * with_classes)
+    return int(bins)
 
 
 def check_level(level: Any) -> None:

@@ -16,7 +16,7 @@ from banbury.dependence.pairs import FEWEST_ROWS, Measured, measured
 from banbury.networks.counting import Sums, Weighed, counted, reshaped, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
-from banbury.networks.variables import MISSING, First, Places, Variable, check_length, chosen, kind_of_values
+from banbury.networks.variables import MISSING, Bins, First, Places, Variable, check_length, chosen, kind_of_values
 from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import Rows, in_order
@@ -46,7 +46,7 @@ class Pairs:
         data: Any,
         target: Any,
         features: Features,
-        bins: int,
+        bins: Bins,
         weights: Any,
         missing: Missing,
         threads: int | None,
@@ -67,7 +67,7 @@ class Pairs:
         return found.checked()
 
     @classmethod
-    def beginning(cls, batch: Batch, schema: Schema, labels: Labels, bins: int) -> Callable[[Batch], Pairs]:
+    def beginning(cls, batch: Batch, schema: Schema, labels: Labels, bins: Bins) -> Callable[[Batch], Pairs]:
         """What counts a batch, under what the first one settles."""
         classes, _, weights = numbered(batch, schema, labels)
         variables, left_out = chosen(First.of(batch, weights, classes), schema, bins)

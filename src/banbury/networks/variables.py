@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,12 @@ from banbury.tally import dense_numbers
 
 Real = NDArray[np.float64]
 Places = NDArray[np.int32]
+Bins = int | Literal["mdl"]
 
 MISSING, UNSEEN = -1, -2  # in place of a value's number
 CATEGORICAL = Categorical()
 LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
-BINS = 10  # that numbers are cut into, where nothing else is said
+BINS = 10  # that numbers are cut into, where nothing else is said and no class says where
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ class First(NamedTuple):
         return values, cells.reshape(len(values), n).astype(np.float64)
 
 
-def settled(first: First, feature: Feature, bins: int) -> Variable:
+def settled(first: First, feature: Feature, bins: Bins) -> Variable:
     """The variable of a column; where numbers are cut is settled by the first rows."""
     family = feature.family
     if isinstance(family, Bernoulli):
@@ -226,15 +227,16 @@ def settled(first: First, feature: Feature, bins: int) -> Variable:
     return Variable(feature.name, intervals(cuts), given, kind, cuts, ends)
 
 
-def _bins(values: Real, cells: Real, family: Histogram, bins: int) -> tuple[float, ...]:
-    """Where numbers are cut, midway between two that occur: where the classes change, by minimum description length.
+def _bins(values: Real, cells: Real, family: Histogram, bins: Bins) -> tuple[float, ...]:
+    """Where numbers are cut, midway between two that occur: with "mdl" where the classes change, by minimum description length.
 
-    Without classes, where they do not change, or where so many bins are asked for: a bin for each where they are few; of many, a
-    number that alone is as frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are
-    the rows of each number and class.
+    Where they do not change, or where a number of bins is asked for: a bin for each where they are few; of many, a number that
+    alone is as frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are the rows
+    of each number and class. What the family says comes first.
     """
-    cuts = cuts_of(cells) if family.bins in ("auto", "mdl") else []
-    most = bins if isinstance(family.bins, str) else family.bins
+    wanted = bins if family.bins == "auto" else family.bins
+    cuts = cuts_of(cells) if wanted == "mdl" else []
+    most = next((each for each in (wanted, bins) if isinstance(each, int)), BINS)
     group = np.arange(len(values))
     if cuts:
         group = np.searchsorted(cuts, group, side="right")
@@ -286,7 +288,7 @@ def _told_apart(cuts: Sequence[float]) -> list[str]:
     return [repr(cut) for cut in cuts]
 
 
-def chosen(first: First, schema: Schema, bins: int) -> tuple[tuple[Variable, ...], dict[str, str]]:
+def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ...], dict[str, str]]:
     """The variables of a schema's columns; and those that a network cannot have, with the reason."""
     left_out = dict(schema.left_out)
     found = []
