@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -615,6 +615,61 @@ def test_rows_without_names_are_taken_in_order():
     assert array.predict(X).tolist() == y.tolist()
     with pytest.raises(errors.WrongWidth):
         named.posterior(X[:, :2])
+
+
+def scores(network: bb.BeliefNetwork, rows: Any) -> list[np.ndarray]:
+    """log P(value, what each row shows) of every node, and without one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bb.BanburyWarning)
+        return [*(network.log_joint(rows, of=node) for node in network.nodes), network.log_likelihood(rows)]
+
+
+def the_slow_way(network: bb.BeliefNetwork, rows: Any) -> list[np.ndarray]:
+    """The same by elimination."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring.Scorer, "_forest", lambda self, keep: None)
+        return scores(network, rows)
+
+
+@given(tables(least=3), st.data())
+def test_in_a_tree_one_pass_finds_what_elimination_does(table, data):
+    """Whatever rows lack, values that were never counted, and those that cannot be."""
+    assume(any(table["d"]))
+    how = data.draw(st.sampled_from(["mean", "mle", "predictive"]))
+    network = bb.BeliefNetwork.tan(table, "d", level=None, how=how, features=dict.fromkeys("abc", "categorical"))
+    n_rows = data.draw(st.integers(1, 12))
+    rows = {
+        name: data.draw(st.lists(st.sampled_from([None, "new", *values]), min_size=n_rows, max_size=n_rows))
+        for name, values in COLUMNS.items()
+    }
+    for found, expected in zip(scores(network, rows), the_slow_way(network, rows), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_real_tree_with_gaps_is_answered_in_one_pass_as_by_elimination(adult_train, monkeypatch):
+    network = bb.BeliefNetwork.tan(adult_train, "income")
+    rng = np.random.default_rng(1)
+    rows = adult_train[:600].mask(rng.random((600, 15)) < 0.3)
+    found, expected = scores(network, rows), the_slow_way(network, rows)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    monkeypatch.setattr(scoring, "MOST_AT_ONCE", 1)
+    few = rows[:20]
+    for one, other in zip(scores(network, few), found, strict=True):
+        np.testing.assert_allclose(one, other[:20], rtol=1e-12, atol=1e-12)
+
+
+def test_a_long_chain_with_gaps_does_not_underflow_in_one_pass():
+    rng = np.random.default_rng(2)
+    n, size = 900, 10
+    shares = {f"x{k}": rng.dirichlet([1] * size, size).T if k else rng.dirichlet([1] * size) for k in range(n)}
+    parents = {f"x{k}": [f"x{k - 1}"] for k in range(1, n)}
+    network = bb.BeliefNetwork.from_tables(shares, parents, values={node: list(range(size)) for node in shares})
+    rows = pd.DataFrame(network.sample(2, seed=3)).astype(object)
+    rows = rows.mask(rng.random(rows.shape) < 0.5, None)
+    found = network.log_likelihood(rows)
+    assert found == pytest.approx([network.log_evidence(dict(row)) for _, row in rows.iterrows()], rel=1e-12)
+    assert found.max() < -800  # e to the power of −746 is zero
 
 
 def test_edges_lead_away_from_the_root():

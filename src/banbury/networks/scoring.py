@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banbury.distributions.dirichlet import log
 from banbury.networks.elimination import ROW, Factor, eliminated, products_of_others
+from banbury.networks.forests import Forest
 from banbury.networks.structure import ancestors
 from banbury.networks.variables import MISSING, UNSEEN, Places
 
@@ -40,11 +41,56 @@ class Scorer:
         """log P(keep, what the rows show), (rows, values of each kept variable); ``places`` of kept ones are not looked at."""
         n_rows = len(places[0])
         answer = np.empty((n_rows, *(self.sizes[k] for k in keep)))
+        gaps = any(each.min(initial=0) < 0 for v, each in enumerate(places) if v not in keep)
+        if gaps and (forest := self._forest(keep)) is not None:
+            at_once = max(int(MOST_AT_ONCE // forest.width), 1)
+            for start in range(0, n_rows, at_once):
+                part = slice(start, start + at_once)
+                answer[part] = self._in_forest(forest, [each[part] for each in places], keep)
+            return answer
         for rows, hidden in self._groups(places, keep, n_rows):
             at_once = max(int(MOST_AT_ONCE // max(self._width(hidden), 1)), 1)
             for start in range(0, len(rows), at_once):
                 some = rows[start : start + at_once]
                 answer[some] = self._of_group([each[some] for each in places], keep, hidden)
+        return answer
+
+    @cached_property
+    def _forests(self) -> dict[int | None, Forest | None]:
+        """Those that were made."""
+        return {}
+
+    def _forest(self, keep: tuple[int, ...]) -> Forest | None:
+        """The forest that is left beside what is asked for; where nothing is, beside a variable that others depend on."""
+        tried: list[int | None] = [*keep] if keep else [None, *self._widest]
+        for asked in tried if len(keep) < 2 else ():
+            if asked not in self._forests:
+                self._forests[asked] = Forest.of(self.tables, self.unseen, self.parents, asked)
+            if (found := self._forests[asked]) is not None:
+                return found
+        return None
+
+    @cached_property
+    def _widest(self) -> list[int]:
+        """The variable without parents that most others depend on, such as the class of a tree."""
+        children = [p for above in self.parents for p in above if not self.parents[p]]
+        return [max(set(children), key=children.count)] if children else []
+
+    def _in_forest(self, forest: Forest, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
+        """log P(keep, what the rows show), without the axis of what the forest is beside where that is not kept."""
+        if keep:
+            return forest.log_joint(places)
+        if forest.asked is None:
+            return forest.log_joint(places)[:, 0]
+        answer, beside, unseen = np.empty(len(places[0])), places[forest.asked], self.unseen[forest.asked]
+        for k in np.unique(beside).tolist():
+            rows = np.flatnonzero(beside == k)
+            own = [each[rows] for each in places]
+            if k >= 0:
+                answer[rows] = forest.at(k).log_joint(own)[:, 0]
+            else:
+                new = float(unseen) if unseen is not None and k == UNSEEN else 0.0
+                answer[rows] = np.logaddexp.reduce(forest.log_joint(own), axis=1) + new
         return answer
 
     def _width(self, hidden: set[int]) -> float:
