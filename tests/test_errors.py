@@ -844,6 +844,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'x' is named in parents=", "no value", "features="],
     ),
     (
+        "left_out_of_tree",
+        lambda _: bb.BeliefNetwork.tan(TWO_WORDS | {"same": [1, 1, 1]}, target="y").query("same"),
+        errors.UnknownColumn,
+        ["column 'same' is no node", "left out (one value only)", "features="],
+    ),
+    (
         "negative_rows",
         lambda _: network() - (network() + network()),
         errors.NegativeCount,

@@ -862,7 +862,16 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
     network = bb.BeliefNetwork.tan(rows, "y")
     assert network.nodes == ("y", "a")
     assert network.left_out == {"words": "texts, which have no table", "same": "one value only"}
-    assert "left out: words" in repr(network)
+    assert repr(network).endswith("\n  left out: same (one value only), words (texts, which have no table)")
+    for ask in (
+        lambda: network.query("same"),
+        lambda: network.query("y", {"same": 1}),
+        lambda: network.posterior(rows, of="same"),
+        lambda: bb.BeliefNetwork.tan(rows, "y", root="same"),
+    ):
+        with pytest.raises(errors.UnknownColumn, match=r"'same' is no node .* left out \(one value only\)"):
+            ask()
+    assert "same" in bb.BeliefNetwork.tan(rows, "y", features={"same": "categorical"}).nodes
 
 
 # Columns that were not counted, or are not there ----------------------------------------------------------------------

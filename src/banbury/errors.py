@@ -1147,6 +1147,14 @@ def left_out_of_network(column: str, why: str) -> BadSetting:
     )
 
 
+def left_out_of_tree(column: str, why: str) -> UnknownColumn:
+    return UnknownColumn(
+        f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it counted "
+        "all the same.",
+        column=column,
+    )
+
+
 def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
     place = "" if node is None else f" of {node!r} = {value!r}"
     return NegativeCount(

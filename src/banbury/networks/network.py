@@ -34,6 +34,7 @@ from banbury.tally.tally import LARGEST_TALLY
 Real = NDArray[np.float64]
 
 UNUSED = np.random.default_rng(0)
+SHOWN = 40  # nodes, and columns that were left out, when a network is printed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -431,6 +432,8 @@ class BeliefNetwork:
 
     def _node(self, name: Any) -> int:
         if name not in self.nodes:
+            if isinstance(name, str) and name in self.left_out:
+                raise errors.left_out_of_tree(name, self.left_out[name])
             raise errors.unknown_column(name, self.nodes)
         return self.nodes.index(name)
 
@@ -615,12 +618,14 @@ class BeliefNetwork:
     def __repr__(self) -> str:
         rows = "tables given" if self.sums is None else f"{self.n_rows:,} rows"
         lines = [f"BeliefNetwork: {len(self.nodes):,} nodes, {len(self.edges):,} edges, {rows}"]
-        for variable, above in list(zip(self.variables, self.parents.values(), strict=True))[:40]:
+        for variable, above in list(zip(self.variables, self.parents.values(), strict=True))[:SHOWN]:
             depends = f" given {errors.listed(above)}" if above else ""
             lines.append(f"  {variable.name}{depends}: {errors.listed(variable.values, 6)}")
-        if len(self.nodes) > 40:
-            lines.append(f"  … and {len(self.nodes) - 40:,} more")
-        lines += [f"  left out: {name} ({why})" for name, why in self.left_out.items()]
+        if len(self.nodes) > SHOWN:
+            lines.append(f"  … and {len(self.nodes) - SHOWN:,} more")
+        if self.left_out:
+            left_out = errors.listed((f"{name} ({why})" for name, why in self.left_out.items()), SHOWN)
+            lines.append(f"  left out: {left_out}")
         return "\n".join(lines)
 
 

@@ -197,6 +197,8 @@ class Pairs:
     def tree(self, level: float | None, root: str | None = None) -> list[int | None]:
         """Of each column the one it depends on beside the class: Chow and Liu's tree, or what of it is beyond chance."""
         names = [variable.name for variable in self.features]
+        if root is not None and root in self.left_out:
+            raise errors.left_out_of_tree(root, self.left_out[root])
         if root is not None and root not in names:
             raise errors.unknown_column(root, names)
         edges = [(int(a), int(b)) for a, b, _ in self.weighed(level)]
