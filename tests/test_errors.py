@@ -856,6 +856,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["-3 rows", "nothing was changed", "Subtract only what was added"],
     ),
     (
+        "unlike_networks",
+        lambda _: network() + bb.BeliefNetwork.count(TWO_WORDS, {"x": ["z"], "y": []}),
+        errors.SchemaMismatch,
+        ["the parents of 'y' are z here, none there", "network.count_more(rows)"],
+    ),
+    (
         "given_not_counted",
         lambda _: bb.BeliefNetwork.from_tables({"a": {0: 1.0}}).bic,
         errors.BadSetting,

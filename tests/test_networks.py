@@ -839,9 +839,19 @@ def test_tables_that_would_be_too_large_say_how_large():
 
 def test_networks_that_do_not_count_the_same_do_not_add():
     one = bb.BeliefNetwork.count(DAYS, {"play": ["outlook"]})
-    with pytest.raises(errors.SchemaMismatch, match="nodes"):
-        one + bb.BeliefNetwork.count(DAYS, {"play": ["wind"]})
-    with pytest.raises(errors.SchemaMismatch, match="parents of 'play'"):
+    other = bb.BeliefNetwork.count(DAYS, {"play": ["wind"]})
+    with pytest.raises(errors.SchemaMismatch, match="the other has no node 'outlook'") as problem:
+        one + other
+    assert "tally" not in str(problem.value) and "network.count_more(rows)" in str(problem.value)
+    turned = bb.BeliefNetwork.count(DAYS, {"outlook": ["play"]})
+    with pytest.raises(errors.SchemaMismatch, match="the parents of 'outlook' are none here, play there"):
+        one - turned
+    apart = [bb.BeliefNetwork.count(DAYS, dict.fromkeys(names, ())) for names in (["wind", "play"], ["play", "wind"])]
+    with pytest.raises(errors.SchemaMismatch, match="come as wind, play here, as play, wind there"):
+        apart[0] + apart[1]
+    with pytest.raises(errors.SchemaMismatch, match="this one has no node 'humidity'"):
+        apart[0] + bb.BeliefNetwork.count(DAYS, dict.fromkeys(["wind", "play", "humidity"], ()))
+    with pytest.raises(errors.SchemaMismatch, match="the parents of 'play' are none here, outlook there"):
         bb.BeliefNetwork.count(DAYS, {"outlook": [], "play": []}) + one
     numbers = [bb.BeliefNetwork.count({"x": x}, {"x": []}) for x in ([1.0, 2.0], [3.0, 4.0])]
     with pytest.raises(errors.SchemaMismatch, match="other edges"):

@@ -1165,6 +1165,13 @@ def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
     )
 
 
+def unlike_networks(why: str) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"networks that counted different things cannot be added, subtracted or compared: {why}. Count the other rows with "
+        "network.count_more(rows), which keeps this network's structure and bins."
+    )
+
+
 def given_not_counted(what: str) -> BadSetting:
     return BadSetting(
         f"this network's tables were given, not counted, so {what}. Count one with bb.BeliefNetwork.count(data, parents).",

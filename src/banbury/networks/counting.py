@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -153,18 +153,18 @@ class Sums:
 
     def _together(self, other: Sums) -> tuple[Sums, Sums]:
         """Both with the values of either; raises where they do not count the same things."""
-        here, there = [v.name for v in self.variables], [v.name for v in other.variables]
-        if here != there:
-            raise errors.schema_mismatch(f"nodes: [{errors.listed(here)}] here, [{errors.listed(there)}] there")
-        for v, (a, b) in enumerate(zip(self.parents, other.parents, strict=True)):
-            if a != b:
-                mine, theirs = (errors.listed(here[p] for p in each) or "none" for each in (a, b))
-                raise errors.schema_mismatch(f"the parents of {here[v]!r} are {mine} here, {theirs} there")
-        for mine_, theirs_ in zip(self.variables, other.variables, strict=True):
-            if why := mine_.differs(theirs_):
-                raise errors.schema_mismatch(why)
+        if why := _other_structure(self._above(), other._above()):
+            raise errors.unlike_networks(why)
+        for mine, theirs in zip(self.variables, other.variables, strict=True):
+            if why := mine.differs(theirs):
+                raise errors.unlike_networks(why)
         variables = tuple(a.union(b) for a, b in zip(self.variables, other.variables, strict=True))
         return self.with_values(variables), other.with_values(variables)
+
+    def _above(self) -> dict[str, list[str]]:
+        """The parents of each variable, by name."""
+        names = [variable.name for variable in self.variables]
+        return {name: [names[p] for p in above] for name, above in zip(names, self.parents, strict=True)}
 
     def __add__(self, other: Sums) -> Sums:
         a, b = self._together(other)
@@ -203,6 +203,20 @@ class Sums:
     def _with(self, rows: Sequence[Rows]) -> Sums:
         n = len(self.variables) + 1
         return replace(self, rows=rows[0], seen=tuple(rows[1:n]), cells=tuple(rows[n:]))
+
+
+def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequence[str]]) -> str | None:
+    """How the parents of two networks' nodes differ, or None."""
+    for named, lacking in (("the other", set(here) - set(there)), ("this one", set(there) - set(here))):
+        if lacking:
+            return f"{named} has no node {errors.listed(map(repr, sorted(lacking)))}"
+    for name in here:
+        if here[name] != there[name]:
+            mine, theirs = (errors.listed(above) or "none" for above in (here[name], there[name]))
+            return f"the parents of {name!r} are {mine} here, {theirs} there"
+    if list(here) != list(there):
+        return f"the nodes come as {errors.listed(here)} here, as {errors.listed(there)} there"
+    return None
 
 
 def _most(rows: Rows) -> Real:

@@ -168,7 +168,7 @@ class Pairs:
     def _together(self, other: Pairs) -> tuple[Pairs, Pairs]:
         for a, b in zip(self.features, other.features, strict=True):
             if why := a.differs(b):
-                raise errors.schema_mismatch(why)
+                raise errors.unlike_networks(why)
         features = tuple(a.union(b) for a, b in zip(self.features, other.features, strict=True))
         target = self.target.union(other.target)
         _check_size(features, target.size)
