@@ -22,6 +22,7 @@ import banbury as bb
 import naive_networks as naive
 from banbury import errors
 from banbury.networks import Pairs, scoring
+from banbury.networks.variables import intervals
 
 SPRINKLER = {
     "cloudy": {True: 0.5, False: 0.5},
@@ -392,6 +393,31 @@ def test_numbers_are_cut_into_bins_and_asked_for_by_number():
     assert as_they_are.values["n"] == (0, 1, 2)
     grid = bb.BeliefNetwork.count(rows, {"x": ["kind"]}, features={"x": bb.Histogram(start=0, width=5)})
     assert grid.values["x"][0] == "below 0" and grid.values["x"][-1] == "10 and above"
+
+
+def test_bins_of_large_numbers_are_named_without_exponents():
+    whole = bb.BeliefNetwork.count({"x": [12_285, 64_338, 106_648, 1_000_001, 1_000_003]}, {"x": []})
+    assert whole.values["x"] == (
+        "below 38311.5", "38311.5 to 85493", "85493 to 553324.5", "553324.5 to 1000002", "1000002 and above"
+    )  # fmt: skip
+    assert whole.query("x", {"x": 64_338})["38311.5 to 85493"] == 1.0
+    real = bb.BeliefNetwork.count({"x": [0.123456, 64_337.4821, 64_337.4831, 9e14, 1.7e15]}, {"x": []})
+    assert real.values["x"] == (
+        "below 32168.8", "32168.8 to 64337.5", "64337.5 to 450000000032168.8", "450000000032168.8 to 1.3e+15",
+        "1.3e+15 and above"
+    )  # fmt: skip
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=8, unique=True))
+def test_every_bin_has_a_name_of_its_own_which_is_a_number(cuts):
+    cuts = sorted(cuts)
+    names = intervals(cuts)
+    assert len(set(names)) == len(cuts) + 1
+    for name, cut in zip(names[1:], cuts, strict=True):
+        number = name.split()[0]
+        assert float(number) == pytest.approx(cut, rel=5.1e-4, abs=0)
+        if 1 <= abs(cut) < 1e15:
+            assert "e" not in number and float(number) == pytest.approx(cut, rel=0, abs=0.15)
 
 
 def test_a_tree_cuts_numbers_where_the_classes_change_or_into_so_many_equal_shares():
