@@ -844,6 +844,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'x' is named in parents=", "no value", "features="],
     ),
     (
+        "network_by_hand",
+        lambda _: bb.BeliefNetwork({"wet": ["rain"]}),
+        errors.BadSetting,
+        ["BeliefNetwork.count(data, parents)", "BeliefNetwork.from_tables(", "BeliefNetwork.tan("],
+    ),
+    (
         "left_out_of_tree",
         lambda _: bb.BeliefNetwork.tan(TWO_WORDS | {"same": [1, 1, 1]}, target="y").query("same"),
         errors.UnknownColumn,

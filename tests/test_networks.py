@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 import warnings
@@ -845,6 +846,27 @@ TOO_MANY = {"a": {"x": 1.0}, "b": {"x": {"y": 1.0}, "z": {"y": 1.0}}}
 def test_what_is_wrong_is_named(make, kind, words):
     with pytest.raises(kind, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: bb.BeliefNetwork(),
+        lambda: bb.BeliefNetwork({"wet": ["rain"]}),
+        lambda: bb.BeliefNetwork(DAYS, {"play": ["wind"]}),
+        lambda: bb.BeliefNetwork(DAYS, parents={"play": ["wind"]}),
+        lambda: bb.BeliefNetwork(parents={"play": ["wind"]}),
+    ],
+)
+def test_a_network_that_is_made_by_hand_is_told_how_it_is_made(call):
+    with pytest.raises(errors.BadSetting, match=r"bb\.BeliefNetwork\.count\(data, parents\)"):
+        call()
+
+
+def test_networks_are_copied_and_pickled():
+    for network in (asia(), bb.BeliefNetwork.tan(DAYS, "play")):
+        for again in (copy.copy(network), copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
+            assert again == network and again.query(again.nodes[0]) == network.query(network.nodes[0])
 
 
 def test_tables_that_would_be_too_large_say_how_large():

@@ -1147,6 +1147,15 @@ def left_out_of_network(column: str, why: str) -> BadSetting:
     )
 
 
+def network_by_hand() -> BadSetting:
+    return BadSetting(
+        "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, parents), give "
+        "them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with bb.BeliefNetwork.tan(data, target).",
+        name="BeliefNetwork",
+        value=None,
+    )
+
+
 def left_out_of_tree(column: str, why: str) -> UnknownColumn:
     return UnknownColumn(
         f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it counted "

@@ -66,6 +66,15 @@ class BeliefNetwork:
 
     # Making one
 
+    def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
+        """Takes the parts that the methods below make; raises where it is called with anything else."""
+        if not isinstance(variables, tuple) or not all(isinstance(each, Variable) for each in variables):
+            raise errors.network_by_hand()
+        return super().__new__(cls)
+
+    def __getnewargs__(self) -> tuple[tuple[Variable, ...]]:
+        return (self.variables,)  # for copies and pickles
+
     @classmethod
     def count(
         cls,
