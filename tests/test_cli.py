@@ -718,10 +718,24 @@ def test_predict_by_a_network(here, capsys, monkeypatch):
     ]
 
 
+def test_explain_by_a_network(here, capsys):
+    network = bb.BeliefNetwork.tan("weather.csv", target="play", level=None)
+    bb.save(network, "tree.banbury")
+    days = bb.datasets.play_tennis()
+    found = json.loads("\n".join(lines_of(capsys, "explain", "tree.banbury", "weather.csv", "--row", "6")))
+    expected = network.explain({name: column[5] for name, column in days.items()})
+    assert found == {**json.loads(json.dumps(expected.to_dict())), "truth": days["play"][5]}
+    assert main(["explain", "tree.banbury", "weather.csv", "--row", "6", "--table"]) == 0
+    assert capsys.readouterr().out.startswith(str(expected))
+    code, message = refused(capsys, "explain", "tree.banbury", "--text", "sunny")
+    assert code != 0 and "outlook" in message
+    code, message = refused(capsys, "explain", "tree.banbury", "weather.csv", "--row", "15")
+    assert code == 2 and "15" in message
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["explain", "tree.banbury", "weather.csv"],
         ["evaluate", "tree.banbury", "weather.csv"],
         ["show", "tree.banbury", "--informative", "2"],
         ["report", "tree.banbury", "weather.csv", "-o", "page.html"],

@@ -651,7 +651,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "only_a_network",
-        lambda d: banbury("explain", kept(tree(), d), file(d, "x,z\nu,s\n")),
+        lambda d: banbury("evaluate", kept(tree(), d), file(d, "x,z,y\nu,s,a\n")),
         errors.BadFile,
         ["kept.banbury holds a belief network", "banbury predict", "bb.load('", "kept.banbury')"],
     ),

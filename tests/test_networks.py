@@ -982,6 +982,89 @@ def test_a_classifier_that_is_given_a_column_too_many_says_so():
     assert told(lambda: classifier.predict(frame.assign(note=1))) == ["column 'note' was not counted, and is ignored"]
 
 
+# Explanations --------------------------------------------------------------------------------------------------------
+
+
+def test_a_columns_evidence_is_that_of_its_own_table_given_its_parents():
+    network = bb.BeliefNetwork.tan(DAYS, "play", level=None)
+    for k in range(14):
+        row = {name: column[k] for name, column in DAYS.items()}
+        found = network.explain(row)
+        posterior = network.posterior({name: [value] for name, value in row.items()})[0]
+        assert found.winner == network.classes[posterior.argmax()]
+        assert found.probability == pytest.approx(posterior.max(), abs=1e-12)
+        assert found.log_odds == pytest.approx(math.log(posterior.max() / posterior.min()), abs=1e-12)
+        rows = [list(network.classes).index(name) for name in (found.winner, found.against)]
+        for each in found.evidence:
+            cell = [network.values[parent].index(row[parent]) for parent in network.parents[each.feature][1:]]
+            own = network.tables[each.feature][network.values[each.feature].index(each.value)]
+            for_, against = (own[(c, *cell)] for c in rows)
+            assert each.decibans == pytest.approx(10 * math.log10(for_ / against), abs=1e-9)
+        assert {each.feature for each in found.evidence} == set(network.nodes) - {"play"}
+
+
+@given(st.data())
+def test_the_evidence_and_the_prior_add_up_to_the_odds(data):
+    """In any network, of any node, whatever the row lacks."""
+    network = data.draw(networks())
+    of = data.draw(st.sampled_from(list(network.nodes)))
+    assume(len(network.values[of]) > 1)
+    row = {node: data.draw(st.sampled_from([None, *values])) for node, values in network.values.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bb.BanburyWarning)
+        posterior = dict(zip(network.values[of], network.posterior([row], of=of)[0], strict=True))
+        against = data.draw(st.sampled_from([None, *network.values[of]]))
+        assume(against != max(posterior, key=posterior.get))
+        found = network.explain(row, against, of=of)
+    assert found.winner == max(posterior, key=posterior.get) and against in (None, found.against)
+    assert found.probability == pytest.approx(posterior[found.winner], abs=1e-12)
+    assert found.probability_against == pytest.approx(posterior[found.against], abs=1e-12)
+    if posterior[found.against] > 0:
+        odds = math.log(posterior[found.winner]) - math.log(posterior[found.against])
+        assert found.log_odds == pytest.approx(odds, abs=1e-9)
+    else:
+        assert found.log_odds == math.inf
+
+
+def test_a_row_of_probability_zero_is_explained_by_the_prior_alone():
+    rows = {"a": ["u", "u", "v", "w"], "b": ["s", "t", "t", "t"], "y": ["k", "k", "k", "l"]}
+    network = bb.BeliefNetwork.tan(rows, "y", how="mle", level=None)
+    with pytest.warns(bb.BanburyWarning, match="probability zero"):
+        found = network.explain({"a": "w", "b": "s"})
+    assert (found.winner, found.evidence) == ("k", ()) and found.log_odds == pytest.approx(math.log(3))
+    assert network.explain({"a": "u", "b": "t"}).decibans == math.inf
+
+
+def test_a_tree_without_edges_is_explained_as_naive_bayes():
+    rng = np.random.default_rng(4)
+    rows = {name: rng.choice(["u", "v", "w"], 60) for name in "ab"} | {"y": rng.choice(["k", "l"], 60)}
+    tree, model = bb.BeliefNetwork.tan(rows, "y", level=1e-300), bb.estimate(bb.count(rows, target="y"))
+    assert tree.edges == [("y", "a"), ("y", "b")]
+    for row in ({"a": "u", "b": "w"}, {"a": None, "b": "v"}, {"a": "new", "b": "u"}):
+        ours, theirs = tree.explain(row), model.explain(row)
+        assert str(ours) == str(theirs)
+        assert ours.decibans == pytest.approx(theirs.decibans, abs=1e-12)
+
+
+def test_a_classifier_explains_rows_of_every_form():
+    frame = pd.DataFrame(DAYS).drop(columns="play")
+    classifier = bb.TANClassifier(level=None).fit(frame, DAYS["play"])
+    expected = str(classifier.network_.explain(dict(frame.iloc[0])))
+    for row in (frame.iloc[0], frame[:1], frame.iloc[0].tolist()):
+        assert str(classifier.explain(row)) == expected
+    with pytest.raises(errors.BanburyError, match="row"):
+        classifier.explain(frame[:2])
+    with pytest.raises(errors.WrongWidth):
+        classifier.explain(["sunny"])
+    with pytest.raises(errors.UnknownClass):
+        classifier.explain(frame[:1], against="perhaps")
+    with pytest.raises(errors.BadSetting, match="another class"):
+        classifier.explain(frame[:1], against=classifier.predict(frame[:1])[0])
+    one = bb.BeliefNetwork.tan({"a": ["u", "v"], "y": ["k", "k"]}, "y")
+    with pytest.raises(errors.BadSetting, match="two values"):
+        one.explain({"a": "u"})
+
+
 # Streams -------------------------------------------------------------------------------------------------------------
 
 

@@ -859,8 +859,8 @@ def only_a_tally(path: Any) -> BadFile:
 
 def only_a_network(path: Any) -> BadFile:
     return BadFile(
-        f"{path} holds a belief network, and a model or a tally is wanted. `banbury show` and `banbury predict` take a network; "
-        f"all else it does in Python: bb.load({str(path)!r})",
+        f"{path} holds a belief network, and a model or a tally is wanted. `banbury show`, `banbury predict` and "
+        f"`banbury explain` take a network; all else it does in Python: bb.load({str(path)!r})",
         path=str(path),
     )
 

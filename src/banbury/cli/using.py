@@ -143,15 +143,13 @@ WRITERS = {"json": _as_json, "csv": _as_csv, "table": _as_table}
 
 def explain(given: Namespace) -> None:
     """Says why a text, or a row of the input, gets its class."""
-    model = inputs.model(given.model)
+    model = inputs.answering(given.model)
     against = None if given.against is None else settings.as_label(given.against, model.classes)
     truth = None
     if given.text is not None and (given.input or given.row is not None):
         raise errors.bad_setting("--text", given.text, "given without INPUT and --row: it is what is explained")
     if given.text is not None:
-        if not len(model.schema.features) == len(model.schema.texts) == 1:
-            raise errors.not_one_text([feature.name for feature in model.schema.features])
-        found = model.explain({model.schema.features[0].name: [given.text]}, against)
+        found = model.explain({_one_text(model): [given.text]}, against)
     else:
         row = _row(given, model)
         found, truth = model.explain(row, against), _truth(row, model)
@@ -163,7 +161,16 @@ def explain(given: Namespace) -> None:
     output.result(given, {**as_dict, **of_truth}, text, as_dict["evidence"])
 
 
-def _row(given: Namespace, model: Model) -> Batch:
+def _one_text(model: Answering) -> str:
+    """The one column there is, which is text; raises where there are others, as a network's are."""
+    if not isinstance(model, Model):
+        raise errors.not_one_text([name for name in model.nodes if name != model.target])
+    if not len(model.schema.features) == len(model.schema.texts) == 1:
+        raise errors.not_one_text([feature.name for feature in model.schema.features])
+    return model.schema.features[0].name
+
+
+def _row(given: Namespace, model: Answering) -> Batch:
     """The row that is asked for."""
     if not given.input:
         raise errors.nothing_to_explain()
@@ -183,11 +190,12 @@ def _row(given: Namespace, model: Model) -> Batch:
                 continue
 
 
-def _truth(row: Batch, model: Model) -> Any:
+def _truth(row: Batch, model: Answering) -> Any:
     """The class that the data give the row, if they have one."""
-    if model.schema.target is None or model.schema.target not in row.names:
+    target = model.schema.target if isinstance(model, Model) else model.target
+    if target is None or target not in row.names:
         return None
-    return next(iter(row.head(model.schema.target, 1)), None)
+    return next(iter(row.head(target, 1)), None)
 
 
 def evaluate(given: Namespace) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes
+from banbury.explain import Explanation
 from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, checked_choice
 from banbury.networks.variables import Bins
 from banbury.readers import Batch, n_threads
@@ -101,6 +102,11 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         """log P(class, row)."""
         network, batch = self._ready(X)
         return network.log_joint(batch)
+
+    def explain(self, row: Any, against: Any = None) -> Explanation:
+        """Why a row gets its class: the weight of evidence of every column, given the one it depends on, in decibans."""
+        check_is_fitted(self)
+        return self.network_.explain(row, against)
 
     def _ready(self, X: Any) -> tuple[BeliefNetwork, Batch]:
         check_is_fitted(self)
