@@ -591,6 +591,7 @@ class Model:
         """Whether other columns of the block that this one is of are present."""
         return any(column in f.columns and not present.isdisjoint(f.columns) for f in self.schema.features)
 
+
 def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str], stacklevel: int) -> None:
     """Warns of columns that the rows lack, and of those that were never counted; each once, as ``told`` remembers."""
     for what, names in (("absent", absent), ("extra", extra)):
