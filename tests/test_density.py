@@ -638,6 +638,51 @@ def test_the_g_test_is_scipys():
     assert (found.statistic, found.p_value, found.degrees) == (pytest.approx(statistic), pytest.approx(p), degrees)
 
 
+@pytest.mark.parametrize("given", [(), "c"])
+@pytest.mark.parametrize("n", [200, 1000])
+def test_numbers_that_are_independent_seem_otherwise_one_time_in_twenty(n, given):
+    rng = np.random.default_rng(7)
+    tables = [
+        {"a": rng.normal(size=n), "b": rng.exponential(size=n), "c": rng.choice(list("xy"), n)} for _ in range(200)
+    ]
+    p_values = np.array([bb.independence(table, "a", "b", given).p_value for table in tables])
+    assert 0.01 < np.mean(p_values < 0.05) < 0.1
+    assert 0.35 < np.mean(p_values < 0.5) < 0.65
+
+
+def test_numbers_that_depend_on_each_other_are_found_to():
+    rng = np.random.default_rng(8)
+    a = rng.normal(size=500)
+    found = bb.independence({"a": a, "b": a + 1e-6 * rng.normal(size=500)}, "a", "b")
+    assert found.p_value < 1e-100 and found.bins == {"a": 6, "b": 6} and found.degrees == 25
+    assert str(found).endswith("(500 rows; a cut into 6 bins; b cut into 6 bins)")
+    assert bb.independence({"a": a, "b": np.where(a > 0, "up", "down")}, "a", "b").p_value < 1e-50
+
+
+def test_bins_are_asked_for_and_few_values_stay_as_they_are():
+    rng = np.random.default_rng(9)
+    table = {"a": rng.normal(size=300), "b": rng.integers(0, 20, 300), "c": rng.choice([True, False], 300)}
+    table["a"][:3] = np.nan
+    found = bb.independence(table, "a", "c", bins=2)
+    assert (found.bins, found.degrees, found.n_rows) == ({"a": 2}, 1, 297)
+    assert "on 1 degree of freedom" in str(found)
+    assert bb.independence(table, "b", "c").bins == {}
+    assert bb.independence({**table, "b": np.arange(300) % 21}, "b", "c").bins == {"b": 6}
+    for bins in (1, True, 2.5):
+        with pytest.raises(errors.BadSetting, match="bins must be a whole number from 2 up"):
+            bb.independence(table, "a", "c", bins=bins)
+    with pytest.raises(errors.UnknownColumn):
+        bb.independence(table, "a", "d")
+
+
+def test_a_value_as_frequent_as_a_bin_is_one_by_itself():
+    rng = np.random.default_rng(10)
+    hours = np.where(rng.random(1000) < 0.6, 40.0, rng.normal(40, 10, 1000))
+    yes = rng.random(1000) < np.where(hours == 40.0, 0.8, 0.3)
+    found = bb.independence({"hours": hours, "yes": yes}, "hours", "yes")
+    assert found.bins == {"hours": 6} and found.p_value < 1e-30
+
+
 def test_what_a_third_column_explains_is_independent_given_it():
     rng = np.random.default_rng(5)
     cause = rng.integers(0, 2, 4000)

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
+from banbury.dependence.groups import equal_groups
 from banbury.distributions import Joint
 from banbury.distributions.categorical import Tables, values_of
 from banbury.distributions.family import Parameters
@@ -23,11 +24,15 @@ from banbury.distributions.joint import JointTables, combinations
 from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, Widened, is_texts, read
 from banbury.readers.batches import Source
+from banbury.readers.columns import Numbers
 from banbury.schema import Features
-from banbury.tally import Tally, count
+from banbury.tally import Tally, count, many
 
 Real = NDArray[np.float64]
 ALL = "all"  # the one class
+FEW_VALUES = 20  # of a column of numbers: those of more are cut into bins before they are tested
+MOST_BINS = 6  # of each such column
+ROWS_PER_CELL = 10  # on average: so many at least are left by the bins
 
 
 class AsDensity(DensityMixin):  # type: ignore[misc]
@@ -368,19 +373,26 @@ class Independence:
     degrees: int
     p_value: float
     n_rows: float
+    bins: Mapping[str, int]  # of each column of numbers that was cut
 
     def __str__(self) -> str:
         what = f"{self.a} and {self.b}" + (f" given {', '.join(self.given)}" if self.given else "")
+        cut = "".join(f"; {name} cut into {many(n, 'bin')}" for name, n in self.bins.items())
         return (
-            f"{what}: {self.mutual_information:.4f} bits, G = {self.statistic:.4g} on {self.degrees} degrees of freedom, "
-            f"p = {self.p_value:.3g} ({self.n_rows:,.6g} rows)"
+            f"{what}: {self.mutual_information:.4f} bits, G = {self.statistic:.4g} on "
+            f"{many(self.degrees, 'degree')} of freedom, p = {self.p_value:.3g} ({self.n_rows:,.6g} rows{cut})"
         )
 
     __repr__ = __str__
 
 
-def independence(data: Any, a: str, b: str, given: Sequence[str] | str = ()) -> Independence:
-    """Whether two columns of values are independent (given others): the G-test on their table of counts.
+def independence(
+    data: Any, a: str, b: str, given: Sequence[str] | str = (), *, bins: int | None = None
+) -> Independence:
+    """Whether two columns are independent (given others): the G-test on their table of counts.
+
+    Columns of numbers with more than 20 distinct values are cut into ``bins`` with about as many rows in each: if not given, as
+    many as leave ten rows in each cell of the table on average, from 2 to 6.
 
     >>> import banbury as bb
     >>> bb.independence(bb.datasets.play_tennis(), "outlook", "play")
@@ -390,14 +402,48 @@ def independence(data: Any, a: str, b: str, given: Sequence[str] | str = ()) -> 
     columns = (a, b, *others)
     if len(set(columns)) < len(columns):
         raise errors.bad_setting("given", given, "other columns than the two, each once")
+    if bins is not None and (isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2):
+        raise errors.bad_setting("bins", bins, "a whole number from 2 up")
     [batch] = _whole(data)
+    batch, cut = _in_bins(batch, columns, bins)
     rest = {name: None for name in batch.names if name not in columns}
     tally = counted(batch, {columns: Joint(), **rest})
     keys, cells = tally.counts.feature(0)
-    return _g_test(columns, keys, cells.value[:, 0])
+    return _g_test(columns, keys, cells.value[:, 0], cut)
 
 
-def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real) -> Independence:
+def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
+    """The batch with numbers of many distinct values cut into bins of about equal shares; and how many bins each has."""
+    many_valued, cells = dict[str, Real](), 1
+    for name in columns:
+        numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)
+        numbers = batch.numbers([name])[0].reshape(-1).astype(np.float64) if numeric else None
+        n_values = len(np.unique(numbers[~np.isnan(numbers)])) if numbers is not None else len(batch.codes(name).values)
+        if numbers is not None and n_values > FEW_VALUES:
+            many_valued[name] = numbers
+        else:
+            cells *= max(n_values, 1)
+    if not many_valued:
+        return batch, {}
+    if bins is None:
+        room = (batch.n_rows / ROWS_PER_CELL / cells) ** (1.0 / len(many_valued))
+        bins = int(np.clip(room, 2, MOST_BINS))
+    groups = {name: _binned(numbers, bins) for name, numbers in many_valued.items()}
+    sizes = {name: int(np.nanmax(each)) + 1 for name, each in groups.items()}
+    return batch.with_columns({name: Numbers(each) for name, each in groups.items()}), sizes
+
+
+def _binned(numbers: Real, bins: int) -> Real:
+    """The bin of each number; NaN of a missing one. A value as frequent as a bin is one by itself."""
+    there = ~np.isnan(numbers)
+    _, place, rows = np.unique(numbers[there], return_inverse=True, return_counts=True)
+    found = np.full(len(numbers), np.nan)
+    groups = equal_groups(rows[:, None].astype(np.float64), np.array([bins]))[:, 0]
+    found[there] = np.unique(groups, return_inverse=True)[1][place]
+    return found
+
+
+def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping[str, int]) -> Independence:
     from scipy.stats import chi2
 
     total, g, degrees = float(n.sum()), 0.0, 0
@@ -415,4 +461,4 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real) -> Independe
     g = max(g, 0.0)
     p = float(chi2.sf(g, degrees)) if degrees else 1.0
     a, b, *given = columns
-    return Independence(a, b, tuple(given), g / (2.0 * total * np.log(2.0)), g, degrees, p, total)
+    return Independence(a, b, tuple(given), g / (2.0 * total * np.log(2.0)), g, degrees, p, total, cut)

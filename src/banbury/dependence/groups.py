@@ -41,7 +41,7 @@ def overall_groups(feature: Feature, keys: Keys, cells: Real, limit: int) -> Int
     if len(cells) <= values:
         return np.arange(len(cells))
     most = int(np.clip(limit, 2, MOST_GROUPS)) if feature.family.shape == "bins" else values
-    return _equal(cells.sum(axis=1, keepdims=True), np.array([most]))[:, 0]
+    return equal_groups(cells.sum(axis=1, keepdims=True), np.array([most]))[:, 0]
 
 
 def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
@@ -55,11 +55,11 @@ def block_groups(keys: Keys, cells: Real, limit: int) -> Int:
     for j in range(each.shape[1]):
         values, place = np.unique(each[:, j], return_inverse=True)
         margin = np.bincount(place.reshape(-1), rows, len(values)).astype(np.float64)
-        groups[:, j] = _equal(margin[:, None], np.array([most]))[place.reshape(-1), 0]
+        groups[:, j] = equal_groups(margin[:, None], np.array([most]))[place.reshape(-1), 0]
     return np.asarray(np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1))
 
 
-def _equal(cells: Real, most: Int) -> Int:
+def equal_groups(cells: Real, most: Int) -> Int:
     """Of each column of cells the places in groups of about equal size, ``most`` of them; a place as large is one by itself."""
     totals = cells.sum(axis=0)
     large = cells * most > totals
@@ -181,7 +181,7 @@ def _groups_given_class(feature: Feature, cells: Real, scale: float, most: int) 
         groups = np.arange(len(cells))[:, None]
     elif feature.family.shape == "bins":
         limits = np.sqrt(cells.sum(axis=0) * scale / ROWS_PER_CELL)
-        return _equal(cells, np.clip(limits, 1, min(MOST_GROUPS, most)).astype(np.int64))
+        return equal_groups(cells, np.clip(limits, 1, min(MOST_GROUPS, most)).astype(np.int64))
     else:
-        groups = _equal(cells.sum(axis=1, keepdims=True), np.array([values]))
+        groups = equal_groups(cells.sum(axis=1, keepdims=True), np.array([values]))
     return np.repeat(groups, cells.shape[1], axis=1)
