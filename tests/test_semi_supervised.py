@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import banbury as bb
@@ -197,6 +198,33 @@ def test_unlabelled_rows_find_the_border() -> None:
     y = np.array([0, 1, *[-1] * 600])
     found = bb.SemiSupervisedClassifier(bb.Gaussian("shared"), unlabelled=-1).fit(x[:, None], y)
     assert found.score(x[:, None], truth) > 0.995
+
+
+def test_rows_without_a_label_are_left_out_of_the_score() -> None:
+    hidden = np.arange(150) % 3 > 0
+    whole, words = KINDS.copy(), np.array(["setosa", "versicolor", "virginica"], dtype=object)[KINDS]
+    whole[hidden], words[hidden] = -1, None
+    for y, unlabelled in ((whole, -1), (words, None)):
+        found = bb.SemiSupervisedClassifier(unlabelled=unlabelled).fit(IRIS, y)
+        right = found.predict(IRIS[~hidden]) == y[~hidden]
+        assert found.score(IRIS, y) == found.score(IRIS[~hidden], y[~hidden]) == np.mean(right) > 0.9
+        weights = np.arange(150.0)
+        assert found.score(IRIS, y, weights) == pytest.approx(np.average(right, weights=weights[~hidden]))
+        with pytest.raises(EmptyData, match="none of the 100 rows to be scored has a label"):
+            found.score(IRIS[hidden], y[hidden])
+
+
+@pytest.mark.parametrize("unlabelled, folds", [(None, KFold(3, shuffle=True, random_state=0)), ("?", 3)])
+def test_the_weight_of_unlabelled_rows_is_chosen_by_cross_validation(
+    house_votes: Any, unlabelled: Any, folds: Any
+) -> None:
+    votes, party = house_votes.drop(columns="party"), house_votes["party"].to_numpy(dtype=object)
+    party[np.arange(len(party)) % 10 > 0] = unlabelled
+    shares = [0.0, 0.1, 1.0]
+    search = GridSearchCV(bb.SemiSupervisedClassifier(unlabelled=unlabelled), {"unlabelled_weight": shares}, cv=folds)
+    search.fit(votes, party)
+    assert search.best_params_["unlabelled_weight"] in shares
+    assert np.all(search.cv_results_["mean_test_score"] > 0.8)
 
 
 def test_starts_repeat_with_their_seed_and_the_likeliest_is_kept() -> None:

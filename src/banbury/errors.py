@@ -219,6 +219,13 @@ def no_labels(n_rows: int) -> EmptyData:
     )
 
 
+def nothing_to_score(n_rows: int) -> EmptyData:
+    return EmptyData(
+        f"none of the {n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose class is known; "
+        "in cross-validation take fewer folds, or folds that have labelled rows in each."
+    )
+
+
 def empty_class(name: Any) -> EmptyData:
     return EmptyData(
         f"class {name!r} has no row to start from: all weights of its rows are zero. "

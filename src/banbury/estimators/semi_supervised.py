@@ -179,6 +179,17 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         self._fitted()
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are predicted as they are labelled; rows without a label are left out."""
+        self._fitted()
+        batch, given = self._checked(X, y)
+        labelled = _codes(given, self.unlabelled, n_threads(self.threads))[0] >= 0
+        weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
+        if not weights.any():
+            raise errors.nothing_to_score(batch.n_rows)
+        right = self.predict(batch).astype(object) == given.astype(object)
+        return float(np.average(right, weights=weights))
+
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row), in the order of ``classes_``."""
         model = self._fitted()
@@ -330,11 +341,9 @@ def _weights(sample_weight: Any, batch: Batch) -> Real:
 
 def _numbered(given: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
     """The classes in order, and the number of each row's among them; −1 where it has none."""
-    found = Labels.of(given, None, None, threads).codes
-    assert found is not None
-    codes, names = dense_numbers(found, threads)
+    codes, names = _codes(given, unlabelled, threads)
     refuse_continuous(names, len(codes))
-    used = {names[c] for c in np.unique(codes[codes >= 0]).tolist() if unlabelled is None or names[c] != unlabelled}
+    used = {names[c] for c in np.unique(codes[codes >= 0]).tolist()}
     classes = in_order(used)
     if not classes:
         raise errors.no_labels(len(given))
@@ -342,6 +351,17 @@ def _numbered(given: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple
     for c, name in enumerate(names):
         lookup[c] = classes.index(name) if name in used else -1
     return classes, lookup[codes]
+
+
+def _codes(given: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
+    """The number of each row's label among those given, −1 where it has none; and these labels."""
+    found = Labels.of(given, None, None, threads).codes
+    assert found is not None
+    codes, names = dense_numbers(found, threads)
+    if unlabelled is not None:
+        none = [c for c, name in enumerate(names) if name == unlabelled]
+        codes = np.where(np.isin(codes, none), np.int32(-1), codes)
+    return codes, names
 
 
 def _dtype(given: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
