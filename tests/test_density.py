@@ -398,6 +398,49 @@ def test_queries_that_cannot_be_answered_say_why():
         density.probability({})
 
 
+@pytest.mark.parametrize("several", [list, tuple, set, frozenset, np.array])
+def test_one_of_several_values_has_the_sum_of_their_probabilities(several):
+    weather = bb.datasets.play_tennis()
+    joint = bb.Density({("outlook", "wind", "play"): bb.Joint()}).fit(weather)
+    for density in (joint, bb.Mixture(2, starts=1, how="mean").fit(weather)):
+        outlooks = several(["rain", "sunny"])
+        each = [density.probability({"outlook": o, "play": "yes"}) for o in ("rain", "sunny")]
+        assert density.probability({"outlook": outlooks, "play": "yes"}) == pytest.approx(sum(each))
+        alone = sum(density.probability({"outlook": o}) for o in ("rain", "sunny"))
+        assert density.probability({"play": "yes"}, given={"outlook": outlooks}) == pytest.approx(sum(each) / alone)
+        both = density.probability({"outlook": outlooks, "wind": several(["strong", "weak"])})
+        assert both == pytest.approx(alone)
+
+
+def test_values_that_mean_the_same_are_summed_once():
+    density = bb.Density(
+        {"rain": bb.Bernoulli(yes="wet"), "n": bb.Bernoulli(threshold=2), "k": "poisson"}, how="mle"
+    ).fit({"rain": ["wet", "dry", "dusty", "dry"], "n": [1, 2, 3, 4], "k": [0, 1, 2, 1]})
+    assert density.probability({"rain": ["dry", "dusty", "dry"]}) == pytest.approx(0.75)
+    assert density.probability({"n": [3, 4, 9]}) == pytest.approx(0.5)
+    assert density.probability({"n": [3, 1]}) == pytest.approx(1.0)
+    assert density.probability({"k": [0, 1, 1.0]}) == pytest.approx(2 * np.exp(-1))
+
+
+def test_values_that_a_column_cannot_have_are_refused_by_name():
+    density = bb.Density({"k": "poisson"}).fit({"x": np.arange(9.0), "by": list("aaabbbccc"), "k": np.arange(9)})
+    with pytest.raises(errors.BadSetting, match="column 'x' is a number of family 'gaussian'"):
+        density.probability({"x": [1.0, 2.0]})
+    for asked in ({"x": "hot"}, {"by": "a", "x": "hot"}):
+        with pytest.raises(errors.BadValue, match="column 'x' is asked for 'hot', and a number is needed") as caught:
+            density.probability(asked)
+        assert "row" not in str(caught.value).split("rows learned")[0]
+    with pytest.raises(errors.BadValue, match="column 'x' is asked for inf, and a finite number is needed"):
+        density.probability({"by": "a"}, given={"x": np.inf})
+    with pytest.raises(errors.BadValue, match=r"column 'k' is asked for 0\.5, and a whole number from 0 up is needed"):
+        density.probability({"k": 0.5})
+    for values in ([], [None, "a"], [["a"]], [np.nan]):
+        with pytest.raises(errors.BadSetting, match="the values of 'by' must be one at least"):
+            density.probability({"by": values})
+    with pytest.raises(errors.BadSetting, match="1,001,000 combinations"):
+        density.probability({"by": [*range(1000)], "k": [*range(1001)]})
+
+
 @pytest.mark.parametrize("features", ["auto", {("a", "b"): bb.Joint()}])
 def test_a_value_never_seen_is_impossible_without_smoothing(features):
     frame, new = {"a": ["x", "y", "x"], "b": ["u", "u", "v"]}, {"a": ["z", "x", None], "b": ["u", "u", "u"]}

@@ -178,6 +178,24 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["none of the 2 rows", "Label a few rows", "bb.Mixture"],
     ),
     (
+        "nothing_to_score",
+        lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0]], ["a", "b"]).score([[3.0]], [None]),
+        errors.EmptyData,
+        ["none of the 1 rows", "Score rows whose class is known"],
+    ),
+    (
+        "bad_question",
+        lambda _: bb.Density().fit({"age": [1.0, 2.0]}).probability({"age": "old"}),
+        errors.BadValue,
+        ["column 'age'", "'old'", "a number is needed"],
+    ),
+    (
+        "density_has_no_sum",
+        lambda _: bb.Density().fit({"age": [1.0, 2.0]}).probability({"age": [1.0, 2.0]}),
+        errors.BadSetting,
+        ["column 'age'", "'gaussian'", "one number at a time"],
+    ),
+    (
         "empty_class",
         lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0], [3.0]], ["a", "b", None], [0, 1, 1]),
         errors.EmptyData,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.dependence.groups import equal_groups
-from banbury.distributions import Joint
+from banbury.distributions import Bernoulli, Categorical, Joint, Poisson
 from banbury.distributions.categorical import Tables, values_of
-from banbury.distributions.family import Parameters
+from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.joint import JointTables, combinations
 from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, Widened, is_texts, read
@@ -30,6 +32,7 @@ from banbury.tally import Tally, count, many
 
 Real = NDArray[np.float64]
 ALL = "all"  # the one class
+MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
 FEW_VALUES = 20  # of a column of numbers: those of more are cut into bins before they are tested
 MOST_BINS = 6  # of each such column
 ROWS_PER_CELL = 10  # on average: so many at least are left by the bins
@@ -62,7 +65,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return {name: drawn[name] for feature in model.schema.features for name in feature.inputs}
 
     def log_probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density."""
+        """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
+
+        A list or set of values means one of them, whichever it is.
+        """
         given = given or {}
         if not query:
             raise errors.bad_setting("query", query, "a value for one column at least")
@@ -74,12 +80,14 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return both - alone
 
     def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(query | given), or a density.
+        """P(query | given), or a density; of a list or set of values the probability that it is one of them.
 
         >>> import banbury as bb
         >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
         >>> density.probability({"rain": True})
         0.75
+        >>> bb.Density(how="mle").fit(bb.datasets.play_tennis()).probability({"outlook": ["rain", "overcast"]})
+        0.6428571428571429
         """
         return float(np.exp(self.log_probability(query, given)))
 
@@ -104,8 +112,17 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return _log_joint(model, batch, parameters)
 
     def _log(self, row: Mapping[str, Any]) -> float:
-        """log P of some columns' values."""
-        return float(log_sum(self._marginal({name: [value] for name, value in row.items()}))[0])
+        """log P of some columns' values: of several values of a column the sum."""
+        features = {name: feature for feature in self._model().schema.features for name in feature.inputs}
+        for name in row:
+            if name not in features:
+                raise errors.unknown_column(name, list(features))
+        try:
+            found = self._marginal(_combined({n: _alternatives(features[n], n, value) for n, value in row.items()}))
+        except errors.BadValue as bad:
+            column: Any = getattr(bad, "column", None)
+            raise errors.bad_question(bad, column, getattr(bad, "value", row.get(column))) from None
+        return float(log_sum(found.reshape(1, -1))[0])
 
     def _batches(self, X: Any) -> Iterable[Batch]:
         return self._model()._read(X, {})
@@ -113,6 +130,37 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     def _model(self) -> Model:
         check_is_fitted(self)
         return self.model_
+
+
+def _alternatives(feature: Feature, name: str, given: Any) -> list[Any]:
+    """The values one of which a column has: those of a list or set, each once, or the one given."""
+    if not isinstance(given, (list, tuple, set, frozenset, np.ndarray)):
+        return [given]
+    family = feature.family
+    if family.shape in ("moments", "bins", "products") and not isinstance(family, Poisson):
+        raise errors.density_has_no_sum(name, family.name)
+    values = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    may_lack = isinstance(family, Categorical) and family.missing == "category"
+    scalars = all(
+        isinstance(value, (bool, int, float, str, np.generic)) or (may_lack and value is None) for value in values
+    )
+    if not values or not scalars or any(value != value for value in values):
+        raise errors.bad_setting(f"the values of {name!r}", given, "one at least, each a text, a number or yes or no")
+    if isinstance(family, Bernoulli):
+        limit = family.threshold
+        means = family.means_yes(values, name) if limit is None else [bool(value > limit) for value in values]
+        return list(dict(zip(means, values, strict=True)).values())
+    return list(dict.fromkeys(values))
+
+
+def _combined(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Rows with every combination of the columns' values."""
+    n = prod(map(len, alternatives.values()))
+    if n > MOST_COMBINATIONS:
+        wanted = f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most"
+        raise errors.bad_setting("query and given", f"{n:,} combinations of values", wanted)
+    columns = zip(*product(*alternatives.values()), strict=True)
+    return {name: list(column) for name, column in zip(alternatives, columns, strict=True)}
 
 
 class Density(AsDensity, BaseEstimator):  # type: ignore[misc]

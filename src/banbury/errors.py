@@ -262,6 +262,30 @@ def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, sou
         value=value,
         column=column,
         row=row,
+        wanted=wanted,
+    )
+
+
+def bad_question(problem: BadValue, name: str, value: Any) -> BadValue:
+    """A value asked for, or given, that its column cannot have."""
+    wanted = {
+        "not 0 or 1": "0 or 1",
+        "not a count": "a whole number from 0 up",
+        "negative": "a number from 0 up",
+    }.get(getattr(problem, "what", ""), getattr(problem, "wanted", "a finite number"))
+    return BadValue(
+        f"column {name!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned from "
+        "have; for one of several, give a list of them.",
+        column=name,
+        value=value,
+    )
+
+
+def density_has_no_sum(column: str, family: str) -> BadSetting:
+    return BadSetting(
+        f"column {column!r} is a number of family {family!r}, which has a density: densities of several values do not sum to a "
+        "probability. Ask for one number at a time, or count the column as bb.Categorical(), whose values have probabilities.",
+        column=column,
     )
 
 
