@@ -384,6 +384,30 @@ def test_a_density_is_cloned_and_says_when_it_is_not_fitted():
         density.score([[1.0]])
 
 
+@pytest.mark.parametrize("estimator", [bb.Density(how="map", alpha=2.0), bb.Mixture(2, starts=1)])
+def test_a_density_that_was_saved_answers_as_before(estimator, tmp_path):
+    frame = {"by": list("aabbcc"), "x": np.array([1.0, 2.0, 9.0, 8.0, 2.0, 7.0])}
+    before = clone(estimator).fit(frame)
+    bb.save(before.model_, tmp_path / "rows.banbury")
+    after = bb.Density.from_model(bb.load(tmp_path / "rows.banbury"))
+    np.testing.assert_array_equal(after.score_samples(frame), before.score_samples(frame))
+    query = {"by": ["a", "b"]}, {"x": 2.0}
+    assert after.probability(*query) == before.probability(*query)
+    np.testing.assert_array_equal(after.sample(5, seed=1)["x"], before.sample(5, seed=1)["x"])
+    assert after.feature_names_in_.tolist() == ["by", "x"] and after.tally_ == before.tally_
+
+
+def test_a_density_made_of_a_model_can_be_fitted_anew():
+    weather = bb.datasets.play_tennis()
+    model = bb.estimate(bb.count(weather, target="play", features={("outlook", "wind"): bb.Joint()}), how="mle")
+    density = bb.Density.from_model(model)
+    assert density.probability({"outlook": "sunny"}) == pytest.approx(5 / 14)
+    del weather["play"]
+    assert clone(density).fit(weather).probability({"wind": "weak", "outlook": "sunny"}) == pytest.approx(3 / 14)
+    with pytest.raises(errors.BadSetting, match="must be a Model, as"):
+        bb.Density.from_model(model.tally)
+
+
 def test_queries_that_cannot_be_answered_say_why():
     names = ("theft", "alarm", "quake")
     density = bb.Density(features={names: bb.Joint()}, how="mle").fit(rows_of(ALARM, names, 1000))

@@ -200,12 +200,31 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         """Counts the rows; ``y`` is there for pipelines, and not looked at."""
         tally = counted(X, self.features, sample_weight, self.missing, self.threads)
         model = estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed)  # type: ignore[arg-type]
-        self.tally_, self.model_ = tally, model
-        self.n_features_in_ = len(tally.schema.columns)
-        self.__dict__.pop("feature_names_in_", None)
-        if tally.schema.named:
-            self.feature_names_in_ = np.array(tally.schema.columns, dtype=object)
+        self._keep(model)
         return self
+
+    def _keep(self, model: Model) -> None:
+        self.tally_, self.model_ = model.tally, model
+        self.n_features_in_ = len(model.schema.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if model.schema.named:
+            self.feature_names_in_ = np.array(model.schema.columns, dtype=object)
+
+    @classmethod
+    def from_model(cls, model: Model) -> Density:
+        """The density of a model that was saved, or estimated from a tally: P(row), whatever the class.
+
+        >>> import banbury as bb
+        >>> model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"), how="mle")
+        >>> round(bb.Density.from_model(model).probability({"wind": "strong"}), 3)
+        0.429
+        """
+        if not isinstance(model, Model):
+            raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate or bb.load gives it")
+        features = {feature.columns or feature.name: feature.family for feature in model.schema.features}
+        density = cls(features, model.choice.how, model.choice.alpha, threads=model.threads, seed=model.choice.seed)
+        density._keep(model)
+        return density
 
     def score(self, X: Any, y: Any = None) -> float:
         """The log-likelihood of all rows together."""
