@@ -323,6 +323,22 @@ def test_a_mixture_of_words_and_numbers() -> None:
     assert set(found.model_.sample(500, seed=1)["class"].tolist()) == {0, 1}
 
 
+def test_only_the_model_that_is_kept_warns_and_at_the_callers_line() -> None:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(60, 3)), rng.normal(size=(3, 3)) * 1e-3 + 50.0])
+    block = {("x0", "x1", "x2"): bb.Gaussian(covariance="full")}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        bb.Mixture([2, 3], block, starts=5).fit(X)
+        bb.SemiSupervisedClassifier(block, starts=5).fit(X, [0, *[None] * 59, 1, 1, 1])
+    assert [each.filename for each in caught] == [__file__, __file__]
+    assert all("has a class of 3 rows" in str(each.message) for each in caught)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        bb.Mixture(4, {("x0", "x1", "x2"): bb.Gaussian(covariance="tied")}, starts=3).fit(X)
+    assert not caught
+
+
 def test_texts_are_clustered() -> None:
     rng = np.random.default_rng(0)
     topics = np.array([["star", "moon", "orbit", "comet"], ["bread", "salt", "oven", "yeast"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,6 +103,8 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
         self.log_likelihoods_, self.objectives_ = np.array(found.log_likelihoods), np.array(found.objectives)
         self.n_iter_, self.converged_ = len(found.objectives), found.converged
         self._note_columns(found.model.schema, batch)
+        for warning in found.said:
+            warnings.warn(warning, stacklevel=3)
 
 
 class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]

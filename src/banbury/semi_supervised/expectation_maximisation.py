@@ -6,6 +6,7 @@ A. McCallum, S. Thrun and T. Mitchell, *Text classification from labeled and unl
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,6 +71,7 @@ class Climb:
     log_likelihoods: tuple[float, ...]
     objectives: tuple[float, ...]
     converged: bool
+    said: tuple[Warning | str, ...] = ()  # of the model that is kept
 
 
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
@@ -102,16 +104,24 @@ def log_prior(model: Model) -> float:
 
 
 def with_starts(task: Task, starts: Iterable[Callable[[], Real]], max_iter: int, tol: float) -> Climb:
-    """The best of several climbs, by the objective; of equals the first. Its model has words by name."""
+    """The best of several climbs, by the objective; of equals the first. Its model has words by name.
+
+    What estimating would warn of is kept of this model alone, for the caller to say.
+    """
     best: Climb | None = None
-    for start in starts:
-        found = climb(task, start(), max_iter, tol)
-        if best is None or found.objectives[-1] > best.objectives[-1]:
-            best = found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.BanburyWarning)
+        for start in starts:
+            found = climb(task, start(), max_iter, tol)
+            if best is None or found.objectives[-1] > best.objectives[-1]:
+                best = found
     assert best is not None
     tally = task.observed.named(task.classes, best.soft)
-    model = estimate(tally, **task.settings)
-    return replace(best, model=replace(model, threads=task.observed.threads))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = estimate(tally, **task.settings)
+    model = replace(model, threads=task.observed.threads)
+    return replace(best, model=model, said=tuple(each.message for each in said))
 
 
 # Starts --------------------------------------------------------------------------------------------------------------
