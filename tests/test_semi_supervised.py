@@ -190,6 +190,20 @@ def test_none_nan_and_a_label_of_ones_own_mean_no_label() -> None:
     assert (first.transduction_[~hidden] == KINDS[~hidden]).all()
 
 
+@pytest.mark.parametrize("dtype", [int, float, object])
+def test_a_class_of_minus_one_is_warned_of_once(dtype: Any) -> None:
+    y = np.where(np.arange(150) % 2, KINDS, -1).astype(dtype)
+    with pytest.warns(bb.BanburyWarning, match="75 rows of label -1 are taken as a class.*unlabelled=-1") as caught:
+        found = bb.SemiSupervisedClassifier().fit(IRIS, y)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert found.classes_.tolist() == [-1, 0, 1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bb.SemiSupervisedClassifier(unlabelled=-1).fit(IRIS, y)
+        bb.SemiSupervisedClassifier().fit(IRIS, np.where(KINDS == 0, -1, 1))  # two classes, one of them -1
+        bb.SemiSupervisedClassifier().fit(IRIS, np.where(KINDS == 0, "-1", "1"))
+
+
 def test_unlabelled_rows_find_the_border() -> None:
     """Two rows are labelled at the same side of their clouds; the others show where the clouds are."""
     rng = np.random.default_rng(1)

@@ -219,6 +219,13 @@ def no_labels(n_rows: int) -> EmptyData:
     )
 
 
+def minus_one_is_a_class(n_rows: int) -> BanburyWarning:
+    return BanburyWarning(
+        f"{_many(n_rows, 'row')} of label -1 {'is' if n_rows == 1 else 'are'} taken as a class of that name, beside others. "
+        "If these rows have no label, as in scikit-learn, say unlabelled=-1."
+    )
+
+
 def nothing_to_score(n_rows: int) -> EmptyData:
     return EmptyData(
         f"none of the {n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose class is known; "

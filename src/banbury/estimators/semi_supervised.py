@@ -169,6 +169,9 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         batch, given = self._checked(X, y)
         own = _weights(sample_weight, batch)
         classes, labels = _numbered(given, self.unlabelled, n_threads(self.threads))
+        if self.unlabelled is None and given.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
+            named = int(np.count_nonzero(labels == classes.index(-1)))
+            warnings.warn(errors.minus_one_is_a_class(named), stacklevel=2)
         weights = np.where(labels >= 0, own, own * float(share))
         task = self._task(self._observed(batch, weights), classes, labels, weights)
         found = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
