@@ -939,6 +939,11 @@ def test_errors_name_the_value_the_place_and_the_next_step(
 
 WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
     (
+        "narrowed_to_a_value",
+        lambda _: bb.Mixture(2).fit({"hours": [*range(30), *[40.0] * 30]}),
+        ["component", "hours = 40", "'histogram'", "NormalInverseGamma", "fewer components"],
+    ),
+    (
         "minus_one_is_a_class",
         lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0], [4.0]], [0, 1, -1]),
         ["1 row of label -1 is taken as a class", "say unlabelled=-1"],

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.interpolate import RegularGridInterpolator
 from sklearn.datasets import load_iris
 
 import banbury as bb
@@ -1057,8 +1058,25 @@ def test_a_broken_line_holds_half_of_its_component() -> None:
     )  # half of a bell in two dimensions is within r² = 2 log 2
 
 
+def test_contours_hold_the_rows_that_they_say_and_peaks_too_narrow_are_told_of() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=1000), np.where(rng.random(1000) < 0.5, 0.0, rng.normal(size=1000))
+    with pytest.warns(bb.BanburyWarning, match="narrowed to a single value"):
+        spiked = bb.Mixture(2).fit({"x": x, "y": y})
+    smooth = bb.Density().fit({"x": x, "y": y})
+    for density, hidden in ((spiked, np.mean(y == 0.0)), (smooth, 0.0)):
+        shown = plots.DensityDisplay.from_density(density, ["x", "y"], {"x": x, "y": y}, steps=150)
+        assert shown.hidden == pytest.approx(hidden, abs=0.02)
+        assert ("peaks too narrow to draw" in shown.ax_.get_title(loc="left")) == (hidden > 0)
+        inside = RegularGridInterpolator((shown.xx1, shown.xx0), shown.log_density)(np.column_stack([y, x]))
+        shares = [np.mean(inside >= level) for level in shown.levels]
+        np.testing.assert_allclose(shares, [0.99, 0.9, 0.5, 0.1], atol=0.01)
+
+
 def test_of_many_components_the_largest_are_drawn_and_of_one_none() -> None:
-    many = plots.DensityDisplay.from_density(blobs(10), PAIR, measured(), steps=20)
+    with pytest.warns(bb.BanburyWarning, match="fewer components"):
+        ten = blobs(10)
+    many = plots.DensityDisplay.from_density(ten, PAIR, measured(), steps=20)
     assert len(many.components) == 7
     alone = EVERY["density"]()
     assert isinstance(alone, plots.DensityDisplay) and not alone.components

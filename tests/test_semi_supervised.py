@@ -353,6 +353,21 @@ def test_only_the_model_that_is_kept_warns_and_at_the_callers_line() -> None:
     assert not caught
 
 
+def test_a_bell_curve_on_a_single_value_is_named() -> None:
+    rng = np.random.default_rng(0)
+    hours = np.where(rng.random(400) < 0.5, 40.0, rng.normal(40, 12, 400))
+    table = {"age": rng.normal(38, 10, 400), "hours": hours}
+    with pytest.warns(bb.BanburyWarning, match=r"component \d at hours = 40\. Take a histogram") as caught:
+        mixture = bb.Mixture(2).fit(table)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert mixture.predict({"age": [30.0, 30.0], "hours": [40.0, 41.0]}).tolist() in ([0, 1], [1, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for family in ("histogram", bb.Gaussian(prior=bb.NormalInverseGamma()), bb.Gaussian("shared")):
+            bb.Mixture(2, {"hours": family}, starts=3).fit(table)
+        bb.Mixture(2).fit({**table, "hours": rng.normal(size=400), "always": np.full(400, 7.0)})
+
+
 def test_texts_are_clustered() -> None:
     rng = np.random.default_rng(0)
     topics = np.array([["star", "moon", "orbit", "comet"], ["bread", "salt", "oven", "yeast"]])

@@ -845,6 +845,17 @@ def loose_covariance(block: str, n_columns: int, n_rows: int) -> BanburyWarning:
     )
 
 
+def narrowed_to_a_value(found: Sequence[tuple[Any, str, float]]) -> BanburyWarning:
+    """``found``: components, columns and values."""
+    shown = listed((f"component {number} at {column} = {value:.6g}" for number, column, value in found), 4)
+    column = found[0][1]
+    return BanburyWarning(
+        f"a bell curve has narrowed to a single value, where its density is as high as variances may be small: {shown}. "
+        f"Take a histogram (features={{{column!r}: 'histogram'}}), a prior (bb.Gaussian(prior=bb.NormalInverseGamma())), or "
+        "fewer components."
+    )
+
+
 def too_many_combinations(block: str, n_columns: int) -> BanburyError:
     return BanburyError(
         f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62). "

@@ -18,7 +18,7 @@ from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
-from banbury.semi_supervised import HOWS, Climb, Observed, Task, labelled_starts, seeded_start, with_starts
+from banbury.semi_supervised import HOWS, Climb, Observed, Task, labelled_starts, narrowed, seeded_start, with_starts
 from banbury.sums import in_order
 from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, refuse_continuous
 
@@ -276,6 +276,8 @@ class Mixture(AsDensity, _Learner):
             found = {best: self._climbed(observed, weights, best)}
         self.n_components_ = best
         self._keep(found[best], batch)
+        if single := narrowed(self.model_):
+            warnings.warn(errors.narrowed_to_a_value(single), stacklevel=2)
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:

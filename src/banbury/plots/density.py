@@ -22,6 +22,7 @@ Real = NDArray[np.float64]
 MOST_POINTS = 2_000
 MARGIN = 0.1
 INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours
+PEAK = np.log(10.0)  # a row whose density is ten times that of the grid around it is on a peak that is not drawn
 HALF = 0.5  # of a component, what is inside its line
 MOST_COMPONENTS = 7  # that are drawn, those of the largest share: as many as there are colours beside the first
 
@@ -31,7 +32,8 @@ class DensityDisplay(Display):
 
     ``xx0`` and ``xx1`` are the grid, ``log_density`` what the density says there, (len(xx1), len(xx0)), and ``levels`` the
     contours, which have these shares of the rows inside. ``components`` has, by its number, what each component of a mixture
-    adds to the density, as logarithms; a broken line holds half of it.
+    adds to the density, as logarithms; a broken line holds half of it. ``hidden`` is the share of rows on peaks that are too
+    narrow for the grid: the title tells of them.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -50,9 +52,11 @@ class DensityDisplay(Display):
         points: tuple[Real, Real],
         levels: Real,
         components: Mapping[Any, Real] | None = None,
+        hidden: float = 0.0,
     ) -> None:
         self.features, self.xx0, self.xx1, self.log_density = features, xx0, xx1, log_density
         self.points, self.levels, self.components = points, levels, dict(components or {})
+        self.hidden = hidden
 
     @classmethod
     def from_density(
@@ -73,10 +77,12 @@ class DensityDisplay(Display):
         across, up = np.meshgrid(xx0, xx1)
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
         own = log_sum(density._marginal({first: x, second: y}))
-        levels = np.unique(np.quantile(own[np.isfinite(own)], [1.0 - share for share in INSIDE]))
         found = log_sum(joint).reshape(steps, steps)
+        drawn = _between(xx0, xx1, found, x, y)
+        levels = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]))
+        hidden = float(np.mean(own > drawn + PEAK))
         parts = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
-        return cls((first, second), xx0, xx1, found, (x, y), levels, parts).plot(ax)
+        return cls((first, second), xx0, xx1, found, (x, y), levels, parts, hidden).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8, 4.4)
@@ -96,7 +102,8 @@ class DensityDisplay(Display):
         ax.set_xlabel(name(self.features[0], 40))
         ax.set_ylabel(name(self.features[1], 40))
         broken = "; broken lines with half of a component" if self.components else ""
-        self._title(f"Density; contours with so many of the rows inside{broken}")
+        hidden = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""
+        self._title(f"Density; contours with so many of the rows inside{broken}{hidden}")
 
 
 def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:
@@ -108,6 +115,18 @@ def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:
         raise errors.empty_data(None, f"no row has values of both {first!r} and {second!r}")
     used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
     return x[used], y[used]
+
+
+def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
+    """The density at points as contours have it: between those of the four places of the grid around each, in proportion."""
+    finite = log_density[np.isfinite(log_density)]
+    heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
+    i = np.clip(np.searchsorted(xx0, x) - 1, 0, len(xx0) - 2)
+    j = np.clip(np.searchsorted(xx1, y) - 1, 0, len(xx1) - 2)
+    right, up = (x - xx0[i]) / (xx0[i + 1] - xx0[i]), (y - xx1[j]) / (xx1[j + 1] - xx1[j])
+    below = heights[j, i] * (1.0 - right) + heights[j, i + 1] * right
+    above = heights[j + 1, i] * (1.0 - right) + heights[j + 1, i + 1] * right
+    return np.asarray(below * (1.0 - up) + above * up)
 
 
 def _span(values: Real) -> tuple[float, float]:

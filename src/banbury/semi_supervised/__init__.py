@@ -6,9 +6,10 @@ from banbury.semi_supervised.expectation_maximisation import (
     Task,
     climb,
     labelled_starts,
+    narrowed,
     seeded_start,
     with_starts,
 )
 from banbury.semi_supervised.observed import Observed
 
-__all__ = ["HOWS", "Climb", "Observed", "Task", "climb", "labelled_starts", "seeded_start", "with_starts"]
+__all__ = ["HOWS", "Climb", "Observed", "Task", "climb", "labelled_starts", "narrowed", "seeded_start", "with_starts"]

@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.distributions.gaussian import Normals
 from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.semi_supervised.observed import Observed
+from banbury.sums import Moments
 from banbury.tally import Label
 
 Real = NDArray[np.float64]
+NARROW = 1e-6  # of a column's variance: a bell curve of less stands on one value
 HOWS = ("mle", "map", "mean")  # those that maximise something
 
 
@@ -122,6 +125,22 @@ def with_starts(task: Task, starts: Iterable[Callable[[], Real]], max_iter: int,
         model = estimate(tally, **task.settings)
     model = replace(model, threads=task.observed.threads)
     return replace(best, model=model, said=tuple(each.message for each in said))
+
+
+def narrowed(model: Model) -> list[tuple[Label, str, float]]:
+    """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
+    found = []
+    for (_, features, sums), group in zip(model.tally.groups, model.parameters, strict=True):
+        if not isinstance(group, Normals) or not isinstance(sums, Moments):
+            continue
+        rows, _, spread = sums.pooled()
+        for f, feature in enumerate(features):
+            mean, deviation = group.spread(f)
+            own = float(spread[f, 0] / max(rows[f, 0], 1e-300))
+            narrow = (deviation / feature.unit) ** 2 < NARROW * own
+            there = np.flatnonzero(narrow & (sums.n.value[f] > 0))
+            found += [(model.classes[c], feature.name, float(mean[c])) for c in there.tolist()]
+    return found
 
 
 # Starts --------------------------------------------------------------------------------------------------------------
