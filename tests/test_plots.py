@@ -1046,6 +1046,17 @@ def test_the_components_of_a_mixture_add_up_to_its_density() -> None:
     assert texts == ["component 0", "component 1", "component 2"]
 
 
+def test_the_model_of_a_density_is_drawn_over_rows_that_have_no_label() -> None:
+    table = measured()
+    shown = plots.LikelihoodDisplay.from_model(bb.Density().fit(table).model_, LENGTH, table)
+    assert shown.classes == ("all",) and shown.histogram is not None
+    areas = np.diff(shown.histogram.edges) @ shown.histogram.density
+    np.testing.assert_allclose(areas, [1.0])
+    pair = bb.Density({tuple(PAIR): bb.Gaussian(covariance="full")}).fit(table).model_
+    drawn = plots.LikelihoodDisplay.from_model(pair, tuple(PAIR), table).plane
+    assert drawn is not None and drawn.points is not None and len(drawn.points[0]) == len(table[LENGTH])
+
+
 def test_a_broken_line_holds_half_of_its_component() -> None:
     values = {"x": np.tile([-2.0, 2.0], 20), "y": np.repeat([-2.0, 2.0], 20)}
     mixture = bb.Mixture(1).fit(values)

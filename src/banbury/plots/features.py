@@ -12,7 +12,9 @@ from banbury import errors
 from banbury.distributions import Bernoulli
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
+from banbury.readers import read
 from banbury.selection import held
+from banbury.tally import aligned
 
 Real = NDArray[np.float64]
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
@@ -131,19 +133,24 @@ def grid(model: Model, feature: Feature, values: Real | None = None, steps: int 
 
 
 class Rows:
-    """Labelled rows beside a model: the number of each one's class, and columns of numbers."""
+    """Labelled rows beside a model: the number of each one's class, and columns of numbers. One class needs no labels."""
 
     def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:
         target = model.schema.target if target is None else target
-        self._held = held(data, target, schema=model.schema, **reading)
-        for label in self._held.classes:
+        if target is None and len(model.classes) == 1:
+            source = read(data, kinds=model.schema.kinds(), **reading)
+            self.batches = tuple(aligned(batch, model.schema) for batch in source if batch.n_rows)
+            self.classes: NDArray[np.int64] = np.zeros(sum(batch.n_rows for batch in self.batches), dtype=np.int64)
+            return
+        labelled = held(data, target, schema=model.schema, **reading)
+        for label in labelled.classes:
             number_of(model, label)
-        lookup = np.array([*(model.classes.index(label) for label in self._held.classes), -1], dtype=np.int64)
-        self.classes: NDArray[np.int64] = lookup[self._held.labels]
+        lookup = np.array([*(model.classes.index(label) for label in labelled.classes), -1], dtype=np.int64)
+        self.batches, self.classes = labelled.batches, lookup[labelled.labels]
 
     def numbers(self, feature: str) -> Real:
-        parts = [batch.numbers([feature])[0].reshape(-1) for batch in self._held.batches]
-        return np.concatenate(parts).astype(np.float64)
+        parts = [batch.numbers([feature])[0].reshape(-1) for batch in self.batches]
+        return np.concatenate([np.zeros(0), *parts]).astype(np.float64)
 
     def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
         """The rows that have both values and a class, evenly picked where there are many: the values, and the classes."""
@@ -153,7 +160,3 @@ class Rows:
             raise errors.empty_data(None, f"no row has values of both {columns[0]!r} and {columns[1]!r}")
         used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
         return x[used], y[used], self.classes[used]
-
-    @property
-    def batches(self) -> tuple[Any, ...]:
-        return self._held.batches
