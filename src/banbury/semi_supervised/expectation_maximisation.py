@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.distributions.gaussian import Normals
-from banbury.naive_bayes import Model, estimate, log_sum
+from banbury.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
 from banbury.sums import Moments
 from banbury.tally import Label
@@ -43,21 +43,23 @@ class Task:
 
     def soft_labels(self, log_joint: Real) -> Real:
         """P(class | row); of a row that has a label, one."""
-        highest = log_joint.max(axis=1, keepdims=True)
-        posterior: Real = np.exp(log_joint - highest)
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        known = np.flatnonzero(self.labels >= 0)
-        posterior[known] = 0.0
-        posterior[known, self.labels[known]] = 1.0
-        return posterior
+        return self.expected(log_joint)[0]
 
-    def log_likelihood(self, log_joint: Real) -> float:
-        """log P(rows), and of rows that have a label that of row and label; each as often as it weighs."""
-        each = log_sum(log_joint)
+    def expected(self, log_joint: Real) -> tuple[Real, float]:
+        """The soft labels; and log P(rows), of rows that have a label that of row and label, each as often as it weighs."""
+        joint = np.array(log_joint.T, order="C")  # classes × rows: sums over few classes are quick
+        highest = joint.max(axis=0)
+        np.exp(np.subtract(joint, highest, out=joint), out=joint)
+        whole = joint.sum(axis=0)
+        joint /= whole
+        each = highest + np.log(whole)
         known = np.flatnonzero(self.labels >= 0)
-        each[known] = log_joint[known, self.labels[known]]
+        own = self.labels[known]
+        joint[:, known] = 0.0
+        joint[own, known] = 1.0
+        each[known] = log_joint[known, own]
         counted = self.weights > 0
-        return float(self.weights[counted] @ each[counted])
+        return joint.T, float((self.weights[counted] * each[counted]).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +90,8 @@ def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
         soft = posteriors * task.weights[:, None]
         model = task.model(soft)
         log_joint = task.observed.log_joint(model)
-        posteriors = task.soft_labels(log_joint)
-        likelihoods.append(task.log_likelihood(log_joint))
+        posteriors, likelihood = task.expected(log_joint)
+        likelihoods.append(likelihood)
         objectives.append(likelihoods[-1] + log_prior(model))
         gained = objectives[-1] - objectives[-2] if len(objectives) > 1 else np.inf
         converged = gained <= tol * abs(objectives[-1])

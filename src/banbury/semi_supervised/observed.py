@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,7 @@ class Observed:
     batch: Batch
     bags: tuple[Bags, ...]
     threads: int
+    _repeats: dict[int, Batch] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Observed:
@@ -130,15 +131,18 @@ class Observed:
             batch = batch.with_columns({bags.feature.name: bags.encoded for bags in self.bags})
         batch.threads = self.threads
         found: Real = model._kernel(batch, model.parameters, "log_joint")[0]
-        hopeless = np.isneginf(found.max(axis=1))
-        found[hopeless] = model.log_prior
+        impossible = np.isneginf(found)
+        if impossible.any():
+            found[impossible.all(axis=1)] = model.log_prior
         return found
 
     def tally(self, classes: tuple[Label, ...], soft: Real) -> Tally:
         """The rows counted with soft labels, rows × classes; words of texts have numbers for names."""
-        rows, numbers, weights = _repeated(soft)
         names = {bags.feature.name for bags in self.bags}
         rest = tuple(feature for feature in self.schema.features if feature.name not in names)
+        if not names and all(feature.family.shape in ("moments", "products") for feature in rest):
+            return self._count_numbers(classes, _shares(soft))
+        rows, numbers, weights = _repeated(soft)
         if rest:
             found = self._count(replace(self.schema, features=rest), classes, rows, numbers, weights)
         else:
@@ -159,6 +163,28 @@ class Observed:
         """The same as ``bb.count`` counts it, words by name."""
         return self._count(self.schema, classes, *_repeated(soft))
 
+    def _count_numbers(self, classes: tuple[Label, ...], shares: Real) -> Tally:
+        """Columns of numbers: all rows once for every class, so that none has to be looked for."""
+        together = max(PIECE // max(self.n_rows, 1), 1)
+        growing = Growing(self.schema, classes)
+        for first in range(0, len(classes), together):
+            some = classes[first : first + together]
+            weights = np.ascontiguousarray(shares.T[first : first + together]).reshape(-1)
+            numbers = np.repeat(np.arange(len(some), dtype=np.int32), self.n_rows)
+            part = self._times(len(some))
+            growing.add(count_rows(part, self.schema, Codes(numbers, 0, list(some)), weights, self.threads))
+        return growing.frozen()
+
+    def _times(self, n: int) -> Batch:
+        """The rows so many times over; those that were asked for last are kept."""
+        if n == 1:
+            return self.batch
+        if n not in self._repeats:
+            self._repeats.clear()
+            self._repeats[n] = self.batch.take(np.tile(np.arange(self.n_rows), n))
+            self._repeats[n].threads = self.threads
+        return self._repeats[n]
+
     def _count(
         self,
         schema: Schema,
@@ -178,13 +204,16 @@ class Observed:
 
 
 def _repeated(soft: Real) -> tuple[Int, NDArray[np.int32], Real]:
-    """Each row once for every class that has a share of it: its number, its class, and its weight there.
+    """Each row once for every class that has a share of it: its number, its class, and its weight there."""
+    kept = _shares(soft)
+    rows, numbers = np.nonzero(kept)
+    return rows, numbers.astype(np.int32), kept[rows, numbers]
 
-    Shares too small to matter are left out, and the others make up for them.
-    """
+
+def _shares(soft: Real) -> Real:
+    """What each class has of each row: shares too small to matter are left out, and the others make up for them."""
     whole = soft.sum(axis=1, keepdims=True)
     kept = np.where(soft > SMALL * whole, soft, 0.0)
     left = kept.sum(axis=1, keepdims=True)
     kept *= whole / np.where(left > 0, left, 1.0)
-    rows, numbers = np.nonzero(kept)
-    return rows, numbers.astype(np.int32), kept[rows, numbers]
+    return kept
