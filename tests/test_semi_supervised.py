@@ -23,7 +23,7 @@ import naive
 from banbury.errors import BadSetting, EmptyData, LengthMismatch
 from banbury.estimators.rows import one_batch
 from banbury.schema import infer
-from banbury.semi_supervised import Observed, Task, climb
+from banbury.semi_supervised import Observed, Task, climb, onward, seeded_start, with_starts
 
 TEXTS = [
     "cheap pills cheap",
@@ -246,6 +246,51 @@ def test_starts_repeat_with_their_seed_and_the_likeliest_is_kept() -> None:
     one, several, again = (bb.SemiSupervisedClassifier("histogram", starts=n, seed=3).fit(IRIS, y) for n in (1, 6, 6))
     np.testing.assert_array_equal(several.objectives_, again.objectives_)
     assert several.objectives_[-1] >= one.objectives_[-1]
+
+
+def test_a_climb_that_rests_goes_on_as_if_it_had_not() -> None:
+    batch = one_batch(IRIS)
+    observed = Observed.of(batch, infer(batch, [], None, "auto", "skip"), np.ones(150), 1)
+    task = Task(observed, (0, 1, 2), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": "mean", "alpha": 1.0})
+    start = seeded_start(task, np.random.default_rng(0))()
+    whole = climb(task, start, 60, 1e-6)
+    for first in (1, 7, 60):
+        rested = onward(task, climb(task, start, first, 1e-6), 60, 1e-6)
+        assert rested.objectives == whole.objectives and rested.converged == whole.converged
+        np.testing.assert_array_equal(rested.posteriors, whole.posteriors)
+    assert fallen(whole.objectives) < 1e-12
+    assert onward(task, whole, 60, 1e-6) is whole
+
+
+def test_of_several_starts_the_best_is_kept_whether_all_go_on_or_a_few() -> None:
+    batch = one_batch(IRIS)
+    observed = Observed.of(batch, infer(batch, [], None, "auto", "skip"), np.ones(150), 1)
+    task = Task(observed, (0, 1, 2), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": "mean", "alpha": 1.0})
+
+    def starts() -> Any:
+        rng = np.random.default_rng(2)
+        return [seeded_start(task, rng) for _ in range(6)]
+
+    each = [climb(task, start(), 100, 1e-6).objectives for start in starts()]
+    assert with_starts(task, starts(), 100, 1e-6).objectives == max(each, key=lambda objectives: objectives[-1])
+    kept = sorted(each, key=lambda objectives: objectives[min(len(objectives), 5) - 1])[-3:]
+    few = with_starts(task, starts(), 100, 1e-6, trial=5)
+    assert few.objectives == max(kept, key=lambda objectives: objectives[-1])
+
+
+def test_numbers_counted_class_by_class_are_those_of_rows_repeated(monkeypatch: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((150, 4)) < 0.1, np.nan, IRIS)
+    batch = one_batch(X)
+    soft = rng.dirichlet([0.1] * 5, 150) * rng.integers(0, 3, 150)[:, None]
+    for features in ("auto", {("x0", "x1"): bb.Gaussian(covariance="full")}):
+        observed = Observed.of(batch, infer(batch, [], None, features, "skip"), np.ones(150), 1)
+        found = [observed.tally(tuple("abcde"), soft)]
+        for piece in (1, 300):
+            monkeypatch.setattr("banbury.semi_supervised.observed.PIECE", piece)
+            found.append(observed.tally(tuple("abcde"), soft))
+        monkeypatch.undo()
+        assert all(each == observed.named(tuple("abcde"), soft) for each in found)
 
 
 @pytest.mark.parametrize(

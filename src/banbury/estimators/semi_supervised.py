@@ -18,7 +18,17 @@ from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
-from banbury.semi_supervised import HOWS, Climb, Observed, Task, labelled_starts, narrowed, seeded_start, with_starts
+from banbury.semi_supervised import (
+    HOWS,
+    TRIAL,
+    Climb,
+    Observed,
+    Task,
+    labelled_starts,
+    narrowed,
+    seeded_start,
+    with_starts,
+)
 from banbury.sums import in_order
 from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, refuse_continuous
 
@@ -208,8 +218,8 @@ class Mixture(AsDensity, _Learner):
     It is naive Bayes whose classes nobody has named, learned by expectation maximisation; and a density, which is asked for
     probabilities, anomalies and samples as ``bb.Density`` is. ``n_components``: a number, or several,
     of which the best is kept by ``choose_by``: "bic", the Bayesian information criterion, or "held_out", the likelihood of rows
-    held out in five folds. ``starts``: every one takes other rows for the cores of its components, by ``seed``, and the likeliest
-    is kept. All else is as in ``bb.SemiSupervisedClassifier``.
+    held out in five folds. ``starts``: every one takes other rows for the cores of its components, by ``seed``; after 30
+    iterations the three likeliest go on, and the likeliest of these is kept. All else is as in ``bb.SemiSupervisedClassifier``.
 
     After fitting: ``model_``, whose classes are 0, 1, 2 …, ``tally_``, ``n_components_``, ``scores_`` (of each number of
     components tried: its BIC, of which less is better, or its held-out log-likelihood per row), ``log_likelihoods_``,
@@ -312,7 +322,7 @@ class Mixture(AsDensity, _Learner):
         task = self._task(observed, range(n), labels, weights)
         rng = np.random.default_rng(self.seed)
         starts = (seeded_start(task, rng) for _ in range(1 if n == 1 else int(self.starts)))
-        return with_starts(task, starts, int(self.max_iter), self.tol)
+        return with_starts(task, starts, int(self.max_iter), self.tol, TRIAL)
 
     def _held_out(self, batch: Batch, weights: Real, n: int) -> float:
         """The mean log-likelihood of rows under mixtures of the others."""

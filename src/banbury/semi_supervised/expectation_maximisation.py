@@ -23,6 +23,8 @@ from banbury.sums import Moments
 from banbury.tally import Label
 
 Real = NDArray[np.float64]
+TRIAL = 30  # iterations after which a mixture's poorer starts are given up
+GO_ON = 3  # starts that go on from there
 NARROW = 1e-6  # of a column's variance: a bell curve of less stands on one value
 HOWS = ("mle", "map", "mean")  # those that maximise something
 
@@ -84,18 +86,30 @@ def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
     for name, weight in zip(task.classes, (task.weights @ start).tolist(), strict=True):
         if not weight > 0:
             raise errors.empty_class(name)
-    posteriors, likelihoods, objectives = start, list[float](), list[float]()
-    converged = False
-    while not converged and len(objectives) < max_iter:
+    return _climbed(task, start, (), (), max_iter, tol)
+
+
+def onward(task: Task, found: Climb, max_iter: int, tol: float) -> Climb:
+    """The same climb, of ``max_iter`` iterations in all."""
+    if found.converged or len(found.objectives) >= max_iter:
+        return found
+    return _climbed(task, found.posteriors, found.log_likelihoods, found.objectives, max_iter, tol)
+
+
+def _climbed(
+    task: Task, posteriors: Real, before: tuple[float, ...], objectives: tuple[float, ...], max_iter: int, tol: float
+) -> Climb:
+    likelihoods, reached, converged = list(before), list(objectives), False
+    while not converged and len(reached) < max_iter:
         soft = posteriors * task.weights[:, None]
         model = task.model(soft)
         log_joint = task.observed.log_joint(model)
         posteriors, likelihood = task.expected(log_joint)
         likelihoods.append(likelihood)
-        objectives.append(likelihoods[-1] + log_prior(model))
-        gained = objectives[-1] - objectives[-2] if len(objectives) > 1 else np.inf
-        converged = gained <= tol * abs(objectives[-1])
-    return Climb(model, soft, posteriors, tuple(likelihoods), tuple(objectives), converged)
+        reached.append(likelihood + log_prior(model))
+        gained = reached[-1] - reached[-2] if len(reached) > 1 else np.inf
+        converged = gained <= tol * abs(reached[-1])
+    return Climb(model, soft, posteriors, tuple(likelihoods), tuple(reached), converged)
 
 
 def log_prior(model: Model) -> float:
@@ -108,25 +122,32 @@ def log_prior(model: Model) -> float:
     return total
 
 
-def with_starts(task: Task, starts: Iterable[Callable[[], Real]], max_iter: int, tol: float) -> Climb:
+def with_starts(
+    task: Task, starts: Iterable[Callable[[], Real]], max_iter: int, tol: float, trial: int | None = None
+) -> Climb:
     """The best of several climbs, by the objective; of equals the first. Its model has words by name.
 
-    What estimating would warn of is kept of this model alone, for the caller to say.
+    ``trial``: every start goes so far, and only the best three of them go on. What estimating would warn of is kept of this
+    model alone, for the caller to say.
     """
-    best: Climb | None = None
+    found = list[Climb]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.BanburyWarning)
         for start in starts:
-            found = climb(task, start(), max_iter, tol)
-            if best is None or found.objectives[-1] > best.objectives[-1]:
-                best = found
-    assert best is not None
+            found.append(climb(task, start(), min(trial or max_iter, max_iter), tol))
+            found = _best(found)[: 1 if trial is None else GO_ON]
+        best = _best([onward(task, each, max_iter, tol) for each in found])[0]
     tally = task.observed.named(task.classes, best.soft)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model = estimate(tally, **task.settings)
     model = replace(model, threads=task.observed.threads)
     return replace(best, model=model, said=tuple(each.message for each in said))
+
+
+def _best(found: list[Climb]) -> list[Climb]:
+    """The highest first; of equals the one that was first."""
+    return sorted(found, key=lambda each: -each.objectives[-1])
 
 
 def narrowed(model: Model) -> list[tuple[Label, str, float]]:
