@@ -30,6 +30,7 @@ from benchmarks.newsgroups import DROPPED, FEWEST, stated
 LABELLED = (20, 100, 300, 1000)
 UNLABELLED = 10_000
 PRUNED = bb.Text(min_count=FEWEST, drop_most_frequent=DROPPED)
+THREE = ("rec.autos", "sci.space", "talk.politics.mideast")
 ALPHA = 0.01
 TOL = 1e-5
 
@@ -59,11 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=5, help="draws of the labelled posts, from seed 0 on (5)")
     parser.add_argument("--alpha", type=float, default=ALPHA, help=f"pseudo-count of every word ({ALPHA})")
     parser.add_argument("--labelled", type=int, nargs="+", default=LABELLED, help="how many posts have a label")
+    parser.add_argument("--mixtures", action="store_true", help="three groups found without labels, and nothing else")
     options = parser.parse_args(arguments)
     if not datasets.there("20news-bydate"):
         say(datasets.UNSET)
         return 1
     posts = read()
+    if options.mixtures:
+        print(mixtures(posts, range(options.seeds), options.alpha))
+        return 0
     print("labelled  alone, every word  alone             with 10,000 more  error cut by  iterations")
     for n_labelled in options.labelled:
         print(line(posts, n_labelled, range(options.seeds), options.alpha), flush=True)
@@ -106,6 +111,23 @@ def line(posts: Posts, n_labelled: int, seeds: Sequence[int], alpha: float) -> s
     cut = 1.0 - (1.0 - np.mean(both)) / (1.0 - np.mean(alone))
     cells = [f"{n_labelled:<10,}", f"{stated(plain):<19}", f"{stated(alone):<18}", f"{stated(both):<18}"]
     return "".join([*cells, f"{cut:<14.1%}", f"{np.mean(iterations):.1f}"])
+
+
+def mixtures(posts: Posts, seeds: Sequence[int], alpha: float) -> str:
+    """Three groups as components of a mixture: log P per post, and the posts that are with most of their group."""
+    chosen = np.concatenate([np.flatnonzero(posts.labels == group)[:300] for group in THREE])
+    texts, truth = [posts.texts[i] for i in chosen], np.repeat(np.arange(len(THREE)), 300)
+    likelihoods, together = [], []
+    for seed in seeds:
+        mixture = bb.Mixture(len(THREE), features=PRUNED, alpha=alpha, seed=seed).fit(texts)
+        found = mixture.predict(texts)
+        likelihoods.append(mixture.score(texts))
+        together.append(sum(np.bincount(truth[found == c], minlength=3).max() for c in np.unique(found)) / len(texts))
+    labelled = bb.SemiSupervisedClassifier(features=PRUNED, alpha=alpha).fit(texts, posts.labels[chosen])
+    known = bb.Density.from_model(labelled.model_).score_samples(texts).mean()
+    return (
+        f"log P per post {np.mean(likelihoods):.1f}, from labels {known:.1f}; with their group {np.mean(together):.1%}"
+    )
 
 
 def iterations(posts: Posts, alpha: float, setting: Setting) -> Iterator[Task]:

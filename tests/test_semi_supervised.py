@@ -413,6 +413,20 @@ def test_a_bell_curve_on_a_single_value_is_named() -> None:
         bb.Mixture(2).fit({**table, "hours": rng.normal(size=400), "always": np.full(400, 7.0)})
 
 
+def test_three_newsgroups_are_found_without_labels(archived: Any) -> None:
+    files = archived("20news-bydate")
+    folders = [f"20news-bydate-train/{group}/" for group in ("rec.autos", "sci.space", "talk.politics.mideast")]
+    names = [name for folder in folders for name in sorted(n for n in files if n.startswith(folder))[:300]]
+    posts, truth = [files[name].decode("latin-1") for name in names], np.repeat(np.arange(3), 300)
+    settings: Any = {"features": bb.Text(min_count=3, drop_most_frequent=100), "alpha": 0.01}
+    told = bb.SemiSupervisedClassifier(**settings).fit(posts, truth)
+    found = bb.Mixture(3, **settings).fit(posts)
+    assert found.objectives_[-1] > told.objectives_[-1] - 900 * 5.0  # cores of one post each come 20 lower a post
+    alike = [np.bincount(truth[found.predict(posts) == c], minlength=3).max() for c in range(3)]
+    assert sum(alike) > 750
+    assert fallen(found.objectives_) < 1e-9
+
+
 def test_texts_are_clustered() -> None:
     rng = np.random.default_rng(0)
     topics = np.array([["star", "moon", "orbit", "comet"], ["bread", "salt", "oven", "yeast"]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,16 @@ class Observed:
     @property
     def n_rows(self) -> int:
         return self.batch.n_rows
+
+    @cached_property
+    def n_words(self) -> Real:
+        """How many words each row has."""
+        found = np.zeros(self.n_rows)
+        for bags in self.bags:
+            offsets = bags.encoded.offsets
+            owners = np.repeat(np.arange(self.n_rows), np.diff(offsets))
+            found += np.bincount(owners, bags.values, self.n_rows)
+        return found
 
     def log_joint(self, model: Model) -> Real:
         """log P(class) + log P(row | class) under a model of ``tally``; of a row that every class rules out the log prior."""
