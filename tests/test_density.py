@@ -761,3 +761,31 @@ def test_what_a_third_column_explains_is_independent_given_it():
     assert "a and b given cause" in str(bb.independence(frame, "a", "b", given=["cause"]))
     with pytest.raises(errors.BadSetting, match="each once"):
         bb.independence(frame, "a", "b", given="a")
+
+
+def test_what_is_independent_of_the_query_cancels_out_however_far():
+    rng = np.random.default_rng(1)
+    density = bb.Density().fit({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    near = density.probability({"b": 1.0})
+    assert [density.probability({"b": 1.0}, given={"a": far}) for far in (0.0, 1e7, 1e9, 1e300)] == [near] * 4
+
+
+@pytest.mark.parametrize(("query", "given"), [("a", None), ({"a": 1.0}, "b"), (["a"], None), ({"a": 1.0}, 3)])
+def test_questions_that_are_no_mappings_are_refused(query, given):
+    density = bb.Density().fit({"a": [1.0, 2.0], "b": [2.0, 4.0]})
+    with pytest.raises(errors.BadSetting, match="a mapping from columns to values"):
+        density.probability(query, given)
+
+
+def test_one_weight_is_that_of_every_row():
+    table = {"a": ["x", "y", "x"]}
+    twice = bb.Density().fit(table, sample_weight=2.0)
+    assert twice.tally_ == bb.Density().fit(table, sample_weight=[2, 2, 2]).tally_
+    for weights in ("a", [[1.0, 2.0], [3.0, 4.0]]):
+        with pytest.raises(errors.BadSetting, match="one number per row, or one for all"):
+            bb.Density().fit(table, sample_weight=weights)
+
+
+def test_independence_needs_rows_that_have_both():
+    with pytest.raises(errors.EmptyData, match="no row has a value in all of 'a', 'b'"):
+        bb.independence({"a": ["x", None], "b": [None, "y"]}, "a", "b")

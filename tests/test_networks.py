@@ -1092,3 +1092,13 @@ def test_a_column_that_widens_and_is_no_node_is_read_again(tmp_path):
     rows = {"outlook": ["sunny", "rain"], **{name: [None, None] for name in ("temperature", "humidity", "wind")}}
     expected = network.posterior(rows)
     np.testing.assert_array_equal(found[[0, n - 1, n, n + 1]], expected[[0, 0, 1, 1]])
+
+
+def test_tables_say_what_is_wrong_with_their_shares():
+    with pytest.raises(errors.BanburyError, match=r"-0\.5 is one of them"):
+        bb.BeliefNetwork.from_tables({"a": {True: 1.5, False: -0.5}})
+    with pytest.raises(errors.BanburyError, match=r"these sum to 1\.001"):
+        bb.BeliefNetwork.from_tables({"a": {True: 0.5, False: 0.501}})
+    for asked in (None, 5):
+        with pytest.raises(errors.BadSetting, match="a node, or several nodes"):
+            sprinkler().query(asked)

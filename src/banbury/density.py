@@ -69,15 +69,21 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
         A list or set of values means one of them, whichever it is.
         """
-        given = given or {}
+        given = {} if given is None else given
+        for what, asked in (("query", query), ("given", given)):
+            if not isinstance(asked, Mapping):
+                raise errors.bad_setting(what, asked, "a mapping from columns to values, as in {'play': 'yes'}")
         if not query:
             raise errors.bad_setting("query", query, "a value for one column at least")
         if twice := [name for name in query if name in given]:
             raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
-        both, alone = self._log({**query, **given}), self._log(given) if given else 0.0
-        if alone == -np.inf:
+        if given and self._log(given) == -np.inf:
             raise errors.impossible_condition(given)
-        return both - alone
+        model = self._model()
+        if len(model.classes) == 1:  # what is independent of the query cancels out; far out, only on paper
+            near = {name for f in model.schema.features if not query.keys().isdisjoint(f.inputs) for name in f.inputs}
+            given = {name: value for name, value in given.items() if name in near}
+        return self._log({**query, **given}) - (self._log(given) if given else 0.0)
 
     def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """P(query | given), or a density; of a list or set of values the probability that it is one of them.
@@ -272,11 +278,17 @@ def _new_values(group: Tables | JointTables, batch: Batch) -> NDArray[np.bool_]:
 def counted(
     data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
-    """The rows of a table as one class."""
+    """The rows of a table as one class; ``weights``: one number per row, or one for all."""
+    every = None
+    if weights is not None:
+        weights = np.asarray(weights)
+        if weights.dtype.kind not in "biuf" or weights.ndim > 1:
+            raise errors.bad_setting("sample_weight", weights, "one number per row, or one for all")
+        every = float(weights) if weights.ndim == 0 else None
     source: Source = read({"text": list(data)}) if is_texts(data) else read(data)
     while True:
         try:
-            tally, seen = _counted(source, features, weights, missing, threads)
+            tally, seen = _counted(source, features, None if every is not None else weights, missing, threads)
             break
         except Widened as wider:
             if not source.again:
@@ -284,8 +296,10 @@ def counted(
             warnings.warn(errors.widened(wider.column, wider.kind, source.name), stacklevel=3)
     if tally is None:
         raise errors.empty_data(source.name)
-    if weights is not None and len(np.asarray(weights)) != seen:
-        raise errors.length_mismatch("weights", len(np.asarray(weights)), seen)
+    if every is not None:
+        tally = tally * every
+    elif weights is not None and len(weights) != seen:
+        raise errors.length_mismatch("weights", len(weights), seen)
     if not tally.classes:
         raise errors.empty_data(source.name, "every row has a weight of zero")
     return tally
@@ -301,7 +315,7 @@ def _counted(
             continue
         if not batch.names:
             raise errors.empty_table(batch.n_rows, 0)
-        own = None if weights is None else np.asarray(weights)[seen : seen + batch.n_rows]
+        own = None if weights is None else weights[seen : seen + batch.n_rows]
         part = _one_class(batch, tally, features, own, missing, threads)
         tally = part if tally is None else tally + part
         seen += batch.n_rows
@@ -514,6 +528,8 @@ def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping
     from scipy.stats import chi2
 
     total, g, degrees = float(n.sum()), 0.0, 0
+    if not total > 0:
+        raise errors.empty_data(None, f"no row has a value in all of {errors.listed(map(repr, columns))}")
     for context in dict.fromkeys(key[2:] for key in keys):
         here = [k for k, key in enumerate(keys) if key[2:] == context]
         left = {v: i for i, v in enumerate(dict.fromkeys(keys[k][0] for k in here))}

@@ -399,6 +399,8 @@ class BeliefNetwork:
         >>> {value: round(p, 2) for value, p in network.query("die", {"die": {1: 0.1, 2: 0.4, 3: 0.4}}).items()}
         {1: 0.2, 2: 0.4, 3: 0.4}
         """
+        if not isinstance(of, (str, Sequence)):
+            raise errors.bad_setting("of", of, "a node, or several nodes, each once")
         names = (of,) if isinstance(of, str) else tuple(of)
         keep = tuple(self._node(name) for name in names)
         if not keep or len(set(keep)) < len(keep):
