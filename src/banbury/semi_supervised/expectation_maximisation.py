@@ -30,6 +30,7 @@ GATHERED = 2 / 3  # of an equal part of the rows: so many are gathered by each c
 LITTLE = 1e-3  # of its weight: what any other row counts there
 NARROW = 1e-6  # of a column's variance: a bell curve of less stands on one value
 HOWS = ("mle", "map", "mean")  # those that maximise something
+FALL = 1e-9  # of the objective: rounding may lose as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,15 +104,23 @@ def _climbed(
     task: Task, posteriors: Real, before: tuple[float, ...], objectives: tuple[float, ...], max_iter: int, tol: float
 ) -> Climb:
     likelihoods, reached, converged = list(before), list(objectives), False
+    kept: tuple[Model, Real, Real] | None = None
     while not converged and len(reached) < max_iter:
         soft = posteriors * task.weights[:, None]
         model = task.model(soft)
         log_joint = task.observed.log_joint(model)
         posteriors, likelihood = task.expected(log_joint)
+        objective = likelihood + log_prior(model)
+        gained = objective - reached[-1] if reached else np.inf
+        converged = gained <= tol * abs(objective)
+        if kept is not None and gained < -FALL * abs(
+            objective
+        ):  # families that maximise nothing may fall: not that far
+            model, soft, posteriors = kept
+            break
         likelihoods.append(likelihood)
-        reached.append(likelihood + log_prior(model))
-        gained = reached[-1] - reached[-2] if len(reached) > 1 else np.inf
-        converged = gained <= tol * abs(reached[-1])
+        reached.append(objective)
+        kept = model, soft, posteriors
     return Climb(model, soft, posteriors, tuple(likelihoods), tuple(reached), converged)
 
 
