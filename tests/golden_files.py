@@ -6,6 +6,7 @@ Files of a format that was released are never made again: they are what its user
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,12 @@ def rows(name: str) -> Any:
 
 
 def posteriors(thing: bb.Model | bb.Tally | bb.BeliefNetwork, name: str) -> list[list[float]]:
-    if name in ASKED:
-        return thing.posterior(rows(name), of=ASKED[name]).tolist()  # type: ignore[union-attr]
-    model = bb.estimate(thing) if isinstance(thing, bb.Tally) else thing
-    return model.posterior(rows(name)).tolist()
+    with warnings.catch_warnings():  # some columns are no nodes of a network, and some nodes no columns
+        warnings.simplefilter("ignore", bb.BanburyWarning)
+        if name in ASKED:
+            return thing.posterior(rows(name), of=ASKED[name]).tolist()  # type: ignore[union-attr]
+        model = bb.estimate(thing) if isinstance(thing, bb.Tally) else thing
+        return model.posterior(rows(name)).tolist()
 
 
 def classes(thing: Any, name: str) -> list[Any]:

@@ -418,7 +418,7 @@ class Model:
         >>> waits = {"wait": [1.0, 1.2, 4.8, 5.0, 2.9, 3.1], "kind": ["a", "a", "a", "a", "b", "b"]}
         >>> tally = bb.count(waits, target="kind", features={"wait": bb.KernelDensity()})
         >>> {kind: round(h, 2) for kind, h in bb.estimate(tally).bandwidths("wait").items()}
-        {'a': 1.66, 'b': 0.12}
+        {'a': 1.66, 'b': 0.13}
         """
         group = self._group(feature)
         if isinstance(group, KernelBlocks):

@@ -26,6 +26,7 @@ Real = NDArray[np.float64]
 
 ROUNDING = 1e-12  # tallies compare to this share of their sums
 NOISE = 1e-12  # of Σz²: less than this about the mean is no spread
+FAINT = 1e-13  # in units of z²: what a sum of products of numbers up to 16 may be off by, per row
 IMPOSSIBLE = 1e-9  # a sum below zero by more than this share of what was there cannot be rounding
 
 
@@ -669,7 +670,7 @@ class Products:
 
 
 def _scatter_beyond_noise(scatter: Real, n: Real, mean: Real) -> Real:
-    """The same for products: 0 in the rows and columns of what does not vary."""
+    """The same for products: 0 in the rows and columns of what does not vary; rows taken out again may leave some noise."""
     spread = np.diagonal(scatter, axis1=1, axis2=2)
-    varies = _beyond_noise(spread, n[:, None], mean) > 0
+    varies = _beyond_noise(spread, n[:, None], mean) > FAINT * n[:, None]
     return np.where(varies[:, :, None] & varies[:, None, :], scatter, 0.0)
