@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,3 +74,14 @@ def decoded(content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError:
         return content.decode("latin-1")
+
+
+def one_of(names: Iterable[str]) -> Callable[[str], str]:
+    """What argparse takes for the name of a data set."""
+
+    def known(name: str) -> str:
+        if name not in names:
+            raise argparse.ArgumentTypeError(f"no data set {name!r}; there are {', '.join(names)}")
+        return name
+
+    return known

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,22 @@ def trees(setting: Setting) -> Iterator[Task]:
     peer = lambda: np.asarray(once().predict_proba(some))  # noqa: E731
     agree = lambda answers: as_right(answers, y[: len(some)])  # noqa: E731
     yield Task("networks", "predict", f"{len(some):,} of these rows", predict, agree, peer, "pyAgrum", prepare=once)
+    many = X[:10_000]
+    gaps = many.mask(np.random.default_rng(0).random(many.shape) < 0.3, None)
+    for name, rows in (("predict, complete", many), ("predict, 30 % of the cells missing", gaps)):
+        yield Task(
+            "networks", name, f"{len(rows):,} of these rows", partial(mine.predict_proba, rows), partial(usable, y)
+        )
+
+
+def usable(y: NDArray[Any], answers: Mapping[str, Any]) -> str:
+    """Ours alone: posteriors that sum to one, and more often right than the more frequent class is."""
+    found = answers["ours"]
+    own = y[: len(found)]
+    right = float((np.unique(y)[found.argmax(axis=1)] == own).mean())
+    if not np.allclose(found.sum(axis=1), 1.0) or right <= np.unique(own, return_counts=True)[1].max() / len(own):
+        raise WrongAnswer(f"{right:.1%} right")
+    return f"{right:.1%} right"
 
 
 def adult(rows: int) -> tuple[Any, NDArray[Any]]:

@@ -56,14 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m benchmarks.when_not", description=__doc__)
-    made.add_argument("names", nargs="*", type=known, metavar="name", help=", ".join(DATA))
+    made.add_argument("names", nargs="*", type=datasets.one_of(DATA), metavar="name", help=", ".join(DATA))
     return made
-
-
-def known(name: str) -> str:
-    if name not in DATA:
-        raise argparse.ArgumentTypeError(f"no data set {name!r}; there are {', '.join(DATA)}")
-    return name
 
 
 def line(cells: Sequence[str]) -> str:

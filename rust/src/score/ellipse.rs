@@ -1,8 +1,9 @@
 //! Bell curves of several columns together, and their heavy-tailed kin.
 
 use super::Sums;
+use super::normal::infinite;
 use crate::columns::{Columns, Value, each};
-use crate::error::{Error, Fault, demand};
+use crate::error::{Error, demand};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
 
@@ -66,12 +67,7 @@ impl<'a> Ellipse<'a> {
                     for (j, column) in within.enumerate() {
                         let (x, feature) = (view[[row, column]].real(), first + j);
                         if x.is_infinite() {
-                            return Err(Error::BadValue {
-                                fault: Fault::Infinite,
-                                feature,
-                                row,
-                                value: self.columns.value(row, feature),
-                            });
+                            return Err(infinite(&self.columns, row, feature));
                         }
                         z[feature] = self.scale.careful(x, feature);
                     }

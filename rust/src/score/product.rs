@@ -2,8 +2,9 @@
 
 use super::Sums;
 use super::kernel::{FLOOR, LOG_SQRT_TAU, Shape, log_add};
+use super::normal::infinite;
 use crate::columns::{Columns, Value, each};
-use crate::error::{Error, Fault, demand};
+use crate::error::{Error, demand};
 use crate::exponential::exp;
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
@@ -302,12 +303,7 @@ impl<'a> Product<'a> {
                 for (feature, column) in (first..).zip(within) {
                     let x = view[[row, column]].real();
                     if x.is_infinite() {
-                        return Err(Error::BadValue {
-                            fault: Fault::Infinite,
-                            feature,
-                            row,
-                            value: self.columns.value(row, feature),
-                        });
+                        return Err(infinite(&self.columns, row, feature));
                     }
                     room.z[feature] = self.scale.careful(x, feature).clamp(-FARTHEST, FARTHEST);
                     if !x.is_nan() {

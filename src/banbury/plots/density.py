@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.naive_bayes import log_sum
+from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
 from banbury.plots.features import check_whole
 from banbury.readers import read
@@ -93,9 +94,11 @@ class DensityDisplay(Display):
         shown = {level: f"{share:.0%}" for level, share in zip(self.levels, INSIDE, strict=False)}
         ax.clabel(lines, fmt=shown, fontsize=8)
         for c, (number, part) in enumerate(self.components.items(), 1):
-            level = _holding(part, HALF)
+            highest = float(part.max())
             style = {"colors": colour(c), "linestyles": "dashed", "zorder": 3}
-            ax.contour(self.xx0, self.xx1, np.maximum(part, level - 1.0), levels=[level], **style)
+            for end in levels(np.exp(part - highest), [HALF]):  # none where half of it is at one point
+                level = highest + float(np.log(end))
+                ax.contour(self.xx0, self.xx1, np.maximum(part, level - 1.0), levels=[level], **style)
             ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
         if self.components:
             ax.legend()
@@ -142,10 +145,3 @@ def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:
     share = np.exp(joint[:, there] - highest.max()).sum(axis=0)
     largest = np.sort(there[np.argsort(-share, kind="stable")[:MOST_COMPONENTS]])
     return {model.classes[c]: joint[:, c].reshape(steps, steps) for c in largest.tolist()}
-
-
-def _holding(log_density: Real, share: float) -> float:
-    """The level above which the grid has this share of the density."""
-    falling = np.sort(log_density, axis=None)[::-1]
-    held = np.cumsum(np.exp(falling - falling[0]))
-    return float(falling[np.searchsorted(held, share * held[-1])])
