@@ -86,9 +86,8 @@ class Weighed:
 
 def inverse_document_frequency(documents: NDArray[Any], n_texts: float) -> Real:
     """log(N / df) of each word; 0 where every text has it, and where none has."""
-    some = documents > 0
-    ratio = n_texts / np.where(some, documents, 1.0)
-    return np.where(some, np.log(np.maximum(ratio, 1.0)), 0.0)
+    some = (documents > 0) & (n_texts - documents > ROUNDING * n_texts)  # weights add up in another order
+    return np.log(np.where(some, n_texts / np.where(some, documents, 1.0), 1.0))
 
 
 def pseudo_count(how: How, alpha: float | Real) -> Any:
@@ -249,14 +248,17 @@ def complement_pseudo_count(how: How, alpha: float | Real) -> Any:
 def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     every, own = pairs.per_word(counts), of_words(a, pairs)
     elsewhere = pairs.per_pair(every) - counts
-    if elsewhere.dtype.kind == "f":
-        elsewhere = np.maximum(elsewhere, 0.0)  # whole numbers do not round
+    if elsewhere.dtype.kind == "f":  # whole numbers do not round
+        most = counts > 0.5 * pairs.per_pair(every)  # one class at most; there the difference would be of its rounding
+        elsewhere = np.where(most, pairs.per_pair(pairs.per_word(np.where(most, 0.0, counts))), elsewhere)
     per_pair = pairs.per_pair(own) if isinstance(own, np.ndarray) else own
     return -np.log(every + own), -np.log(elsewhere + per_pair)
 
 
 def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
-    elsewhere = np.maximum(per_class.sum() - per_class, 0.0)
+    every = per_class.sum()
+    most = per_class > 0.5 * every
+    elsewhere = np.where(most, np.where(most, 0.0, per_class).sum(), every - per_class)
     return np.asarray(np.log(elsewhere + all_words(a, n_words)))
 
 
