@@ -1,8 +1,8 @@
 //! Scores: the parts of a model with their arrays, held while rows are scored.
 
+use super::arrays::{Held, HeldBlock, HeldColumns, at_least_one, malformed, shaped, size};
 use super::weights::HeldWords;
 use super::words::{HeldMatrix, optional};
-use super::{Held, HeldBlock, HeldColumns, at_least_one, malformed, shaped, size};
 use crate::columns::Columns;
 use crate::error::demand;
 use crate::flags::Thresholds;
@@ -10,7 +10,6 @@ use crate::scale::Scale;
 use crate::score::{
     Each, Part, Task, Want, ellipse, flags, histogram, kernel, linear, normal, product, table,
 };
-use ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -398,14 +397,11 @@ pub(super) fn score<'py>(
         }
         "parts" => {
             let (found, lost) = py.detach(|| task.parts(threads))?;
-            let shape = (n, task.features(), c);
-            let found = shaped(py, found, |found| Array3::from_shape_vec(shape, found))?;
-            return Ok((found.into_any(), lost));
+            return Ok((shaped(py, found, &[n, task.features(), c])?, lost));
         }
         other => reals(wanted(other)?)?,
     };
-    let found = shaped(py, found, |found| Array2::from_shape_vec((n, c), found))?;
-    Ok((found.into_any(), lost))
+    Ok((shaped(py, found, &[n, c])?, lost))
 }
 
 fn wanted(name: &str) -> PyResult<Want> {

@@ -1,6 +1,6 @@
 //! The tokeniser at the border, and strings on their way in and out.
 
-use super::malformed;
+use super::arrays::{Held, malformed};
 use crate::error::Error;
 use crate::text::characters::{self, Source};
 use crate::text::{self, LONGEST, Pattern, Settings, Tokens};
@@ -64,7 +64,7 @@ const TABLES: Source = Source {
             "table",
             || characters::have_characters().is_some(),
             |table| {
-                let table = super::Held::<u32>::new(table, "table", 1)?;
+                let table = Held::<u32>::new(table, "table", 1)?;
                 Ok(characters::set_characters(table.slice())?)
             },
         )
@@ -74,7 +74,7 @@ const TABLES: Source = Source {
             "sigma_context",
             || characters::have_bearings().is_some(),
             |table| {
-                let table = super::Held::<u8>::new(table, "table", 1)?;
+                let table = Held::<u8>::new(table, "table", 1)?;
                 Ok(characters::set_bearings(table.slice())?)
             },
         )

@@ -1,19 +1,18 @@
 //! Rows of weights, and the part of a score that reads them.
 
+use super::arrays::{Held, malformed, shaped, size};
 use super::text::Tokeniser;
 use super::words::{HeldTexts, Words, optional};
-use super::{Held, malformed, shaped, size};
 use crate::error::Error;
 use crate::score::words::{self, Counting};
 use crate::words::weights::{self, Given};
-use ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 type Rows<'py> = (
     Bound<'py, PyArray1<bool>>,
-    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyAny>,
     Bound<'py, PyArray1<f64>>,
 );
 
@@ -110,8 +109,7 @@ impl Weights {
                 .unzip();
             (set, rows, scale)
         });
-        let shape = (ids.len(), n_classes);
-        let rows = shaped(py, rows, |rows| Array2::from_shape_vec(shape, rows))?;
+        let rows = shaped(py, rows, &[ids.len(), n_classes])?;
         Ok((set.into_pyarray(py), rows, scale.into_pyarray(py)))
     }
 

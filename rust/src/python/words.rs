@@ -1,7 +1,7 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
+use super::arrays::{Held, HeldBlock, HeldRows, Int1, at_least_one, malformed, shaped, size};
 use super::text::{Tokeniser, string_of};
-use super::{Held, HeldBlock, HeldRows, Int1, at_least_one, malformed, shaped, size};
 use crate::classes::Rows;
 use crate::encode::Strings;
 use crate::error::Error;
@@ -9,7 +9,6 @@ use crate::expansion::Expansion;
 use crate::words::{
     self, Batch, Encoded, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts, Total,
 };
-use ndarray::{Array2, Array3};
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -296,24 +295,21 @@ fn totals<'py>(py: Python<'py>, totals: &[Total], real: bool) -> PyResult<Totals
     let rows: Vec<i64> = totals.iter().map(|total| total.rows as i64).collect();
     let weights = real.then(|| {
         let weights = parts(totals.iter().map(|total| &total.weight));
-        shaped(py, weights, |w| Array2::from_shape_vec((rows.len(), 3), w))
+        shaped(py, weights, &[rows.len(), 3])
     });
-    let weights = weights.transpose()?.map(Bound::into_any);
+    let weights = weights.transpose()?;
     Ok((rows.into_pyarray(py), weights))
 }
 
 fn as_arrays(py: Python<'_>, found: words::Pairs) -> PyResult<Pairs<'_>> {
     let n = found.classes.len();
-    let sums = found
-        .sums
-        .map(|w| shaped(py, w, |w| Array3::from_shape_vec((n, 2, 3), w)))
-        .transpose()?;
+    let sums = found.sums.map(|sums| shaped(py, sums, &[n, 2, 3]));
     Ok((
         found.starts.into_pyarray(py),
         found.classes.into_pyarray(py),
         found.occurrences.into_pyarray(py),
         found.documents.into_pyarray(py),
-        sums.map(Bound::into_any),
+        sums.transpose()?,
     ))
 }
 
@@ -731,13 +727,11 @@ impl Words {
             }
         }
         if let Some(sums) = state.sums {
-            let sums = shaped(py, sums, |w| Array3::from_shape_vec((n, 2, 3), w))?;
-            dict.set_item("weights", sums)?;
+            dict.set_item("weights", shaped(py, sums, &[n, 2, 3])?)?;
         }
         dict.set_item("texts", state.texts.into_pyarray(py))?;
         if let Some(weights) = state.text_weights {
-            let weights = shaped(py, weights, |w| Array2::from_shape_vec((c, 3), w))?;
-            dict.set_item("texts.weights", weights)?;
+            dict.set_item("texts.weights", shaped(py, weights, &[c, 3])?)?;
         }
         if let Some(slots) = state.slots {
             dict.set_item("slots", slots.into_pyarray(py))?;

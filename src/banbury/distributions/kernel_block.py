@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, Columns, Feature, by_class
-from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, noise
+from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, means_and_deviations, noise
 from banbury.threads import n_threads
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def product_bumps(
     if choice.how == "gibbs":
         drawn = rng.standard_gamma(cells)
         cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)
-    mean, deviation = _means_and_deviations(centres, together[:, 0])
+    mean, deviation = means_and_deviations(centres, together[:, 0])
     floor = np.array([mean, np.maximum(deviation, 1.0)])
     return ProductBumps(family.kernel, centres, cells / cells.sum(axis=0), bandwidth, floor)
 
@@ -67,7 +67,7 @@ def _bandwidths(family: KernelDensity, feature: Feature, centres: Real, cells: R
 def _rule(family: KernelDensity, centres: Real, rows: Real) -> Real:
     """Scott's or Silverman's, or from Scott's on the one under which rows are most likely, each without its own kernel."""
     d, n = centres.shape[1], rows.sum()
-    deviation = _means_and_deviations(centres, rows)[1] / DEVIATION[family.kernel]
+    deviation = means_and_deviations(centres, rows)[1] / DEVIATION[family.kernel]
     rule = deviation * (n * (d + 2.0) / 4.0 if family.bandwidth == "silverman" else n) ** (-1.0 / (d + 4.0))
     return _leave_one_out(family.kernel, centres, rows, rule) if family.bandwidth == "leave-one-out" else rule
 
@@ -108,14 +108,6 @@ def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> floa
     logs = _core.kernels_left_out(kernel, centres, rows, bandwidth, some, n_threads(None))
     logs = np.maximum(logs, np.log(np.finfo(float).tiny)) - np.log(rows.sum() - 1.0)
     return float(rows[some] @ logs / rows[some].sum()) - times * len(bandwidth) * float(np.log(2.0))
-
-
-def _means_and_deviations(centres: Real, rows: Real) -> tuple[Real, Real]:
-    """Of each column; the deviation with n − 1 as SciPy has it, below two rows' weight with n / 2."""
-    n = max(float(rows.sum()), np.finfo(float).tiny)
-    about = centres[rows.argmax()]  # far from 0 a sum would be rounded
-    mean = about + rows @ (centres - about) / n
-    return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
 
 
 @dataclass(frozen=True)

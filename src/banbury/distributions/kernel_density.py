@@ -13,7 +13,16 @@ from banbury import errors
 from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
 from banbury.distributions.histogram import check_grid, hashable, several
 from banbury.distributions.kernel_block import KernelBlocks, product_bumps
-from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, Kernel, kernel_area, kernel_height, noise
+from banbury.distributions.kernels import (
+    DEVIATION,
+    MIXED_IN,
+    WIDEST,
+    Kernel,
+    kernel_area,
+    kernel_height,
+    means_and_deviations,
+    noise,
+)
 from banbury.sums import Counts, Moments
 
 Real = NDArray[np.float64]
@@ -94,8 +103,8 @@ class KernelDensity(Family):
         if choice.how == "gibbs":
             drawn = rng.standard_gamma(cells)
             cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)
-        mean, deviation = _mean_and_deviation(centres, together)
-        floor = np.array([mean[0], max(deviation[0], 1.0)])
+        mean, deviation = means_and_deviations(centres, together[:, 0])
+        floor = np.array([mean, max(deviation, 1.0)])
         return Bumps(self.kernel, centres, cells / cells.sum(axis=0), bandwidth, floor)
 
     def _bandwidths(self, centres: Real, cells: Real, unit: float) -> Real:
@@ -104,7 +113,7 @@ class KernelDensity(Family):
             (bandwidth,) = several(self.bandwidth)
             return np.full(cells.shape[1], bandwidth / unit)
         n = cells.sum(axis=0)
-        deviation = _mean_and_deviation(centres, cells)[1] / DEVIATION[self.kernel]
+        deviation = np.array([means_and_deviations(centres, rows)[1] for rows in cells.T]) / DEVIATION[self.kernel]
         rule = deviation * (n * 0.75 if self.bandwidth == "silverman" else n) ** -0.2
         if self.bandwidth != "leave-one-out":
             return np.asarray(rule)
@@ -196,15 +205,6 @@ def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float
     heights = kernel_height(kernel, np.arange(-steps, steps + 1) / bandwidth)
     heights[steps] = 0.0
     return np.asarray(np.convolve(line, heights)[steps + at])
-
-
-def _mean_and_deviation(centres: Real, cells: Real) -> tuple[Real, Real]:
-    """Per class, the deviation with n − 1 as SciPy has it; below two rows' weight with n / 2, which goes on from there."""
-    n = np.maximum(cells.sum(axis=0), np.finfo(float).tiny)
-    about = centres[cells.argmax(axis=0)]  # far from 0 a sum would be rounded
-    mean = about + ((centres[:, None] - about) * cells).sum(axis=0) / n
-    squares = ((centres[:, None] - mean) ** 2 * cells).sum(axis=0)
-    return mean, np.sqrt(squares / np.maximum(n - 1.0, n / 2.0))
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,14 @@ WIDEST = 2.0**480  # bins that a bandwidth may be
 MIXED_IN = 1e-6  # of a normal over all classes, so that a compact kernel makes nothing impossible
 
 
+def means_and_deviations(centres: Real, rows: Real) -> tuple[Any, Any]:
+    """Of centres, or of each column of them; the deviation with n − 1 as SciPy has it, below two rows' weight with n / 2."""
+    n = max(float(rows.sum()), np.finfo(float).tiny)
+    about = centres[rows.argmax()]  # far from 0 a sum would be rounded
+    mean = about + rows @ (centres - about) / n
+    return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
+
+
 def kernel_height(kernel: str, u: Real) -> Real:
     """K(u)."""
     inside = np.maximum(1.0 - u * u, 0.0)

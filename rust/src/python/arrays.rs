@@ -1,0 +1,230 @@
+//! Arrays of Python's, held while kernels read them, and arrays that go back.
+
+use crate::classes::Weights;
+use crate::columns::{Block, Columns};
+use crate::expansion::Expansion;
+use ndarray::{ArrayD, ArrayView2, Axis, Ix1, Ix2};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
+    PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+pub(super) fn malformed(sentence: impl Into<String>) -> PyErr {
+    PyValueError::new_err(sentence.into())
+}
+
+/// An array that its owner may not write while we read; a copy if it is not aligned.
+fn borrow<'py, T: Element>(
+    any: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    let wrong = || {
+        let dtype = T::get_dtype(any.py());
+        malformed(format!("{name} must be an array of {dtype}"))
+    };
+    let array = any.cast::<PyArrayDyn<T>>().map_err(|_| wrong())?;
+    let even = |stride: &isize| stride % size_of::<T>() as isize == 0;
+    if array.is_aligned() && array.strides().iter().all(even) {
+        return Ok(array.try_readonly()?);
+    }
+    let copy = any.call_method0("copy")?;
+    Ok(copy
+        .cast::<PyArrayDyn<T>>()
+        .map_err(|_| wrong())?
+        .try_readonly()?)
+}
+
+/// A parameter or a row of numbers, side by side in memory; copied if it was not.
+pub(super) struct Held<'py, T: Element> {
+    pub(super) array: PyReadonlyArrayDyn<'py, T>,
+    copy: Option<Vec<T>>,
+}
+
+impl<'py, T: Element + Copy> Held<'py, T> {
+    pub(super) fn new(any: &Bound<'py, PyAny>, name: &str, dimensions: usize) -> PyResult<Self> {
+        let array = borrow::<T>(any, name)?;
+        if array.ndim() != dimensions {
+            return Err(malformed(format!(
+                "{name} must have {dimensions} dimension{}, got {}",
+                if dimensions == 1 { "" } else { "s" },
+                array.ndim()
+            )));
+        }
+        let copy = (!array.is_c_contiguous()).then(|| array.as_array().iter().copied().collect());
+        Ok(Held { array, copy })
+    }
+
+    pub(super) fn slice(&self) -> &[T] {
+        match &self.copy {
+            Some(copy) => copy,
+            None => self.array.as_slice().unwrap_or(&[]),
+        }
+    }
+
+    /// The slice, if the array has this many columns.
+    pub(super) fn matrix(&self, columns: usize, name: &str) -> PyResult<&[T]> {
+        match self.array.shape() {
+            [_, k] if *k == columns => Ok(self.slice()),
+            shape => Err(malformed(format!(
+                "{name} must be (.., {columns}), got {shape:?}"
+            ))),
+        }
+    }
+}
+
+/// An array of columns, whatever its type.
+pub(super) enum HeldBlock<'py> {
+    F64(PyReadonlyArrayDyn<'py, f64>),
+    F32(PyReadonlyArrayDyn<'py, f32>),
+    I64(PyReadonlyArrayDyn<'py, i64>),
+    I32(PyReadonlyArrayDyn<'py, i32>),
+    I16(PyReadonlyArrayDyn<'py, i16>),
+    I8(PyReadonlyArrayDyn<'py, i8>),
+    U64(PyReadonlyArrayDyn<'py, u64>),
+    U32(PyReadonlyArrayDyn<'py, u32>),
+    U16(PyReadonlyArrayDyn<'py, u16>),
+    U8(PyReadonlyArrayDyn<'py, u8>),
+}
+
+fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<ArrayView2<'a, T>> {
+    let view = array.as_array();
+    let view = match view.ndim() {
+        1 => view
+            .into_dimensionality::<Ix1>()
+            .map(|view| view.insert_axis(Axis(1))),
+        _ => view.into_dimensionality::<Ix2>(),
+    };
+    view.map_err(|_| malformed("a column array must have 1 or 2 dimensions"))
+}
+
+impl<'py> HeldBlock<'py> {
+    pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let name = "a column";
+        let array = any
+            .cast::<PyUntypedArray>()
+            .map_err(|_| malformed("columns must be arrays"))?;
+        let dtype = array.dtype();
+        Ok(match (dtype.kind(), dtype.itemsize()) {
+            (b'f', 8) => HeldBlock::F64(borrow(any, name)?),
+            (b'f', 4) => HeldBlock::F32(borrow(any, name)?),
+            (b'i', 8) => HeldBlock::I64(borrow(any, name)?),
+            (b'i', 4) => HeldBlock::I32(borrow(any, name)?),
+            (b'i', 2) => HeldBlock::I16(borrow(any, name)?),
+            (b'i', 1) => HeldBlock::I8(borrow(any, name)?),
+            (b'u', 8) => HeldBlock::U64(borrow(any, name)?),
+            (b'u', 4) => HeldBlock::U32(borrow(any, name)?),
+            (b'u', 2) => HeldBlock::U16(borrow(any, name)?),
+            (b'u', 1) => HeldBlock::U8(borrow(any, name)?),
+            _ => {
+                return Err(malformed(format!(
+                    "columns must hold float64, float32 or integers of 8 to 64 bits, not {dtype}"
+                )));
+            }
+        })
+    }
+
+    pub(super) fn block(&self) -> PyResult<Block<'_>> {
+        Ok(match self {
+            HeldBlock::F64(array) => Block::F64(as_columns(array)?),
+            HeldBlock::F32(array) => Block::F32(as_columns(array)?),
+            HeldBlock::I64(array) => Block::I64(as_columns(array)?),
+            HeldBlock::I32(array) => Block::I32(as_columns(array)?),
+            HeldBlock::I16(array) => Block::I16(as_columns(array)?),
+            HeldBlock::I8(array) => Block::I8(as_columns(array)?),
+            HeldBlock::U64(array) => Block::U64(as_columns(array)?),
+            HeldBlock::U32(array) => Block::U32(as_columns(array)?),
+            HeldBlock::U16(array) => Block::U16(as_columns(array)?),
+            HeldBlock::U8(array) => Block::U8(as_columns(array)?),
+        })
+    }
+}
+
+pub(super) struct HeldColumns<'py>(Vec<HeldBlock<'py>>);
+
+impl<'py> HeldColumns<'py> {
+    pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let blocks = any.try_iter()?.map(|item| HeldBlock::new(&item?));
+        Ok(HeldColumns(blocks.collect::<PyResult<_>>()?))
+    }
+
+    pub(super) fn columns(&self) -> PyResult<Columns<'_>> {
+        let blocks: PyResult<Vec<_>> = self.0.iter().map(HeldBlock::block).collect();
+        Ok(Columns::new(blocks?)?)
+    }
+}
+
+/// Classes and weights.
+pub(super) struct HeldRows<'py> {
+    classes: Held<'py, i32>,
+    n_classes: usize,
+    weights: Option<Held<'py, f64>>,
+    pub(super) whole: bool,
+}
+
+impl<'py> HeldRows<'py> {
+    pub(super) fn new(
+        classes: &Bound<'py, PyAny>,
+        n_classes: i64,
+        weights: Option<&Bound<'py, PyAny>>,
+        whole: bool,
+    ) -> PyResult<Self> {
+        let weights = weights.map(|weights| Held::new(weights, "weights", 1));
+        Ok(HeldRows {
+            classes: Held::new(classes, "classes", 1)?,
+            n_classes: size(n_classes, "n_classes")?,
+            weights: weights.transpose()?,
+            whole,
+        })
+    }
+
+    pub(super) fn sides(&self) -> (&[i32], usize, Weights<'_>) {
+        let weights = match &self.weights {
+            None => Weights::Ones,
+            Some(weights) if self.whole => Weights::Whole(weights.slice()),
+            Some(weights) => Weights::Real(weights.slice()),
+        };
+        (self.classes.slice(), self.n_classes, weights)
+    }
+
+    /// The sums of weights as they go back: none for whole ones, the counts for ones that are not called whole.
+    pub(super) fn weights(
+        &self,
+        py: Python<'py>,
+        rows: &[i64],
+        weights: &[Expansion],
+        shape: &[usize],
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let weights: Vec<f64> = match &self.weights {
+            _ if self.whole => return Ok(None),
+            Some(_) => weights.iter().flat_map(|w| w.parts()).collect(),
+            None => rows.iter().flat_map(|&n| [n as f64, 0.0, 0.0]).collect(),
+        };
+        shaped(py, weights, &[shape, &[3]].concat()).map(Some)
+    }
+}
+
+pub(super) fn size(number: i64, name: &str) -> PyResult<usize> {
+    usize::try_from(number).map_err(|_| malformed(format!("{name} must not be negative")))
+}
+
+pub(super) fn at_least_one(threads: i64) -> PyResult<usize> {
+    match usize::try_from(threads) {
+        Ok(threads) if threads > 0 => Ok(threads),
+        _ => Err(malformed("threads must be 1 or more")),
+    }
+}
+
+/// An array of this shape. The kernels answer with the right number of values.
+pub(super) fn shaped<'py, T: Element>(
+    py: Python<'py>,
+    values: Vec<T>,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    let array = ArrayD::from_shape_vec(shape, values);
+    let array = array.map_err(|error| malformed(error.to_string()))?;
+    Ok(array.into_pyarray(py).into_any())
+}
+
+pub(super) type Int1<'py> = Bound<'py, PyArray1<i64>>;

@@ -1,0 +1,272 @@
+//! Counts of rows by class, and what is asked of columns before they are counted.
+
+use super::arrays::{Held, HeldBlock, HeldColumns, HeldRows, Int1, at_least_one, shaped, size};
+use crate::classes::{self, ClassCounts, Rows};
+use crate::error::Error;
+use crate::flags::Thresholds;
+use crate::one_less::{Curves, Enough, one_less as left_out};
+use crate::scale::Scale;
+use crate::{bins, codes, moments, products};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+
+type Triple<'py> = (
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+    Bound<'py, PyAny>,
+);
+type Pair<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
+
+#[pyfunction]
+#[pyo3(signature = (classes, n_classes, weights, whole, threads))]
+pub(super) fn count_classes<'py>(
+    py: Python<'py>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'py, PyAny>>,
+    whole: bool,
+    threads: i64,
+) -> PyResult<Pair<'py>> {
+    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let ((classes, n_classes, weights), threads) = (held.sides(), at_least_one(threads)?);
+    let ClassCounts { rows, weights } = py.detach(|| {
+        let rows = Rows::new(classes, n_classes, weights)?;
+        Ok::<_, Error>(classes::count_classes(&rows, threads))
+    })?;
+    let weights = held.weights(py, &rows, &weights, &[n_classes])?;
+    Ok((rows.into_pyarray(py).into_any(), weights))
+}
+
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn one_less<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    origin: &Bound<'py, PyAny>,
+    unit: &Bound<'py, PyAny>,
+    classes: &Bound<'py, PyAny>,
+    curves: [Bound<'py, PyAny>; 5],
+    weights: Option<&Bound<'py, PyAny>>,
+    enough: (f64, f64),
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let (columns, threads) = (held_columns.columns()?, at_least_one(threads)?);
+    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
+    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+    let classes = Held::<i32>::new(classes, "classes", 1)?;
+    let weights = weights
+        .map(|weights| Held::<f64>::new(weights, "weights", 1))
+        .transpose()?;
+    let tables = [
+        Held::<f64>::new(&curves[0], "mean", 2)?,
+        Held::<f64>::new(&curves[1], "precision", 2)?,
+        Held::<f64>::new(&curves[2], "n", 2)?,
+        Held::<f64>::new(&curves[3], "spread", 2)?,
+    ];
+    let floor = Held::<f64>::new(&curves[4], "floor", 1)?;
+    let n_classes = tables[0].slice().len() / columns.features().max(1);
+    let [mean, precision, n, spread] = tables.each_ref().map(Held::slice);
+    let curves = Curves {
+        mean,
+        precision,
+        n,
+        spread,
+        floor: floor.slice(),
+    };
+    let (share, floors) = enough;
+    let enough = Enough { share, floors };
+    let (classes, weights) = (classes.slice(), weights.as_ref().map(Held::slice));
+    let found = py.detach(|| {
+        left_out(
+            &columns, &scale, classes, n_classes, &curves, weights, enough, threads,
+        )
+    })?;
+    Ok(found.into_pyarray(py).into_any())
+}
+
+/// Whether some row of a sparse matrix has a column twice.
+#[pyfunction]
+pub(super) fn has_twins<'py>(
+    py: Python<'py>,
+    offsets: &Bound<'py, PyAny>,
+    columns: &Bound<'py, PyAny>,
+    n_columns: i64,
+    threads: i64,
+) -> PyResult<bool> {
+    let offsets = Held::<i64>::new(offsets, "offsets", 1)?;
+    let columns = Held::<i32>::new(columns, "columns", 1)?;
+    let (n, threads) = (size(n_columns, "n_columns")?, at_least_one(threads)?);
+    let (offsets, columns) = (offsets.slice(), columns.slice());
+    Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, threads))?)
+}
+
+#[pyfunction]
+#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, whole, threads))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn count_products<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    origin: &Bound<'py, PyAny>,
+    unit: &Bound<'py, PyAny>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'py, PyAny>>,
+    whole: bool,
+    threads: i64,
+) -> PyResult<Triple<'py>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let columns = held_columns.columns()?;
+    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
+    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
+    let found = py.detach(|| {
+        let rows = Rows::new(classes, c, weights)?;
+        products::count_products(&columns, &scale, &rows, threads)
+    })?;
+    let cells = products::cells(columns.features());
+    let weights = held.weights(py, &found.rows, &found.weights, &[c])?;
+    let sums = found.sums.iter().flat_map(|sum| sum.parts()).collect();
+    let sums = shaped(py, sums, &[c, cells, 3])?;
+    Ok((found.rows.into_pyarray(py).into_any(), weights, sums))
+}
+
+#[pyfunction]
+pub(super) fn by_class<'py>(
+    py: Python<'py>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let held = HeldRows::new(classes, n_classes, None, true)?;
+    let (classes, n_classes, weights) = held.sides();
+    let (order, starts) = py.detach(|| {
+        let rows = Rows::new(classes, n_classes, weights)?;
+        Ok::<_, Error>(classes::by_class(&rows))
+    })?;
+    Ok((
+        order.into_pyarray(py).into_any(),
+        starts.into_pyarray(py).into_any(),
+    ))
+}
+
+#[pyfunction]
+#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, whole, threads))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn count_moments<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    origin: &Bound<'py, PyAny>,
+    unit: &Bound<'py, PyAny>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'py, PyAny>>,
+    whole: bool,
+    threads: i64,
+) -> PyResult<Triple<'py>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let columns = held_columns.columns()?;
+    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
+    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
+    let found = py.detach(|| {
+        let rows = Rows::new(classes, c, weights)?;
+        moments::count_moments(&columns, &scale, &rows, threads)
+    })?;
+    let f = columns.features();
+    let weights = held.weights(py, &found.rows, &found.weights, &[f, c])?;
+    let sums = found.sums.iter().flatten().flat_map(|sum| sum.parts());
+    let sums = shaped(py, sums.collect(), &[f, c, 2, 3])?;
+    Ok((shaped(py, found.rows, &[f, c])?, weights, sums))
+}
+
+#[pyfunction]
+#[pyo3(signature = (columns, low, size, classes, n_classes, weights, whole, threads))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn count_codes<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    low: &Bound<'py, PyAny>,
+    size: &Bound<'py, PyAny>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'py, PyAny>>,
+    whole: bool,
+    threads: i64,
+) -> PyResult<Pair<'py>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let columns = held_columns.columns()?;
+    let (low, size) = (Held::new(low, "low", 1)?, Held::new(size, "size", 1)?);
+    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
+    let ranges = codes::Ranges::new(low.slice(), size.slice(), columns.features(), c)?;
+    let found = py.detach(|| {
+        let rows = Rows::new(classes, c, weights)?;
+        codes::count_codes(&columns, &ranges, &rows, threads)
+    })?;
+    let shape = [ranges.total(), c];
+    let weights = held.weights(py, &found.rows, &found.weights, &shape)?;
+    Ok((shaped(py, found.rows, &shape)?, weights))
+}
+
+#[pyfunction]
+#[pyo3(signature = (columns, threshold, classes, n_classes, weights, whole, threads))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn count_flags<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    threshold: &Bound<'py, PyAny>,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'py, PyAny>>,
+    whole: bool,
+    threads: i64,
+) -> PyResult<Pair<'py>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let columns = held_columns.columns()?;
+    let threshold = Held::new(threshold, "threshold", 1)?;
+    let thresholds = Thresholds::new(threshold.slice(), columns.features())?;
+    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
+    let found = py.detach(|| {
+        let rows = Rows::new(classes, c, weights)?;
+        crate::flags::count_flags(&columns, &thresholds, &rows, threads)
+    })?;
+    let shape = [columns.features(), 2, c];
+    let weights = held.weights(py, &found.rows, &found.weights, &shape)?;
+    Ok((shaped(py, found.rows, &shape)?, weights))
+}
+
+#[pyfunction(name = "bins")]
+pub(super) fn bins_of<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    start: f64,
+    width: f64,
+    threads: i64,
+) -> PyResult<Int1<'py>> {
+    let held = HeldBlock::new(column)?;
+    let (column, threads) = (held.block()?, at_least_one(threads)?);
+    let found = py.detach(|| bins::bins(&column, start, width, threads))?;
+    Ok(found.into_pyarray(py))
+}
+
+#[pyfunction]
+pub(super) fn span<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<(Int1<'py>, Int1<'py>)> {
+    let held = HeldColumns::new(columns)?;
+    let (columns, threads) = (held.columns()?, at_least_one(threads)?);
+    let (low, high) = py.detach(|| codes::span(&columns, threads))?;
+    Ok((low.into_pyarray(py), high.into_pyarray(py)))
+}
+
+#[pyfunction]
+pub(super) fn not_counts(py: Python<'_>, columns: &Bound<'_, PyAny>, threads: i64) -> PyResult<()> {
+    let held = HeldColumns::new(columns)?;
+    let (columns, threads) = (held.columns()?, at_least_one(threads)?);
+    Ok(py.detach(|| bins::not_counts(&columns, threads))?)
+}

@@ -1,0 +1,117 @@
+//! Encodings: values of columns as numbers.
+
+use super::arrays::{Held, Int1, at_least_one, size};
+use crate::encode::{self, Encoded, Index, Key, Strings};
+use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyList, PyString};
+
+type Codes<'py> = (Bound<'py, PyArray1<i32>>, Int1<'py>, Int1<'py>);
+
+fn encoded(py: Python<'_>, found: Encoded) -> Codes<'_> {
+    (
+        found.codes.into_pyarray(py),
+        found.first.into_pyarray(py),
+        found.counts.into_pyarray(py),
+    )
+}
+
+#[pyfunction]
+pub(super) fn checksum(py: Python<'_>, bytes: &Bound<'_, PyAny>, threads: i64) -> PyResult<u64> {
+    let bytes = Held::<u8>::new(bytes, "bytes", 1)?;
+    let (bytes, threads) = (bytes.slice(), at_least_one(threads)?);
+    Ok(py.detach(|| crate::checksum::checksum(bytes, threads)))
+}
+
+#[pyfunction]
+pub(super) fn encode_records<'py>(
+    py: Python<'py>,
+    records: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Codes<'py>> {
+    let (records, threads) = (
+        Held::<u8>::new(records, "records", 2)?,
+        at_least_one(threads)?,
+    );
+    let (n, width) = (records.array.shape()[0], records.array.shape()[1]);
+    let bytes = records.slice();
+    let found = py.detach(|| encode::encode_records(bytes, n, width, threads))?;
+    Ok(encoded(py, found))
+}
+
+#[pyfunction]
+#[pyo3(signature = (offsets, data, valid, valid_offset, strip, threads))]
+pub(super) fn encode_strings<'py>(
+    py: Python<'py>,
+    offsets: &Bound<'py, PyAny>,
+    data: &Bound<'py, PyAny>,
+    valid: Option<&Bound<'py, PyAny>>,
+    valid_offset: i64,
+    strip: bool,
+    threads: i64,
+) -> PyResult<Codes<'py>> {
+    let (data, threads) = (Held::<u8>::new(data, "data", 1)?, at_least_one(threads)?);
+    let valid = valid
+        .map(|valid| Held::<u8>::new(valid, "valid", 1))
+        .transpose()?;
+    let first = size(valid_offset, "valid_offset")?;
+    let (data, valid) = (
+        data.slice(),
+        valid.as_ref().map(|valid| (valid.slice(), first)),
+    );
+    let found = if let Ok(offsets) = Held::<i32>::new(offsets, "offsets", 1) {
+        let offsets = offsets.slice();
+        py.detach(|| encode::encode_strings(&Strings::new(offsets, data, valid)?, strip, threads))?
+    } else {
+        let offsets = Held::<i64>::new(offsets, "offsets", 1)?;
+        let offsets = offsets.slice();
+        py.detach(|| encode::encode_strings(&Strings::new(offsets, data, valid)?, strip, threads))?
+    };
+    Ok(encoded(py, found))
+}
+
+/// Strings are Python's own, so this one keeps the GIL.
+#[pyfunction]
+pub(super) fn encode_objects<'py>(
+    py: Python<'py>,
+    values: &Bound<'py, PyList>,
+) -> PyResult<Option<Codes<'py>>> {
+    let mut index = Index::default();
+    let mut found = Encoded::default();
+    let mut distinct: Vec<Bound<'py, PyString>> = vec![];
+    found.codes.reserve(values.len());
+    for (row, value) in values.iter().enumerate() {
+        let Ok(string) = value.cast_into::<PyString>() else {
+            let value = values.get_item(row)?;
+            let missing = value.is_none()
+                || value
+                    .cast::<PyFloat>()
+                    .is_ok_and(|number| number.value().is_nan());
+            if !missing {
+                return Ok(None);
+            }
+            found.codes.push(-1);
+            continue;
+        };
+        let code = match string.to_str() {
+            Ok(text) => index.code(text.as_bytes().hash(), |code| {
+                distinct[code].to_str().is_ok_and(|other| other == text)
+            }),
+            // Lone surrogates have no UTF-8; Python itself compares them.
+            Err(_) => index.code(u64::MAX, |code| {
+                distinct[code].as_any().eq(&string).unwrap_or(false)
+            }),
+        };
+        if code == distinct.len() {
+            if code == i32::MAX as usize {
+                return Err(encode::too_many().into());
+            }
+            distinct.push(string);
+            found.first.push(row as i64);
+            found.counts.push(0);
+        }
+        found.counts[code] += 1;
+        found.codes.push(code as i32);
+    }
+    Ok(Some(encoded(py, found)))
+}
