@@ -19,7 +19,7 @@ need_cargo = @command -v cargo >/dev/null || { \
 	echo "Banbury's core is written in Rust, and there is no cargo on PATH. Install Rust from https://rustup.rs." >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench wheel clean FORCE
+.PHONY: help demo test test-rust test-all lint lint-rust bench wheel clean FORCE
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-10s %s\n", $$1, $$2 }'
@@ -27,18 +27,23 @@ help: ## Show this list
 demo: .venv/core.stamp ## See it work on docstrings of Python's own library, in ten seconds; leaves a model and a report in banbury-demo/
 	@$(bin)/python -m banbury.demo
 
-test: .venv/core.stamp ## Run every test: the Rust kernels, the package, and the examples in README and docs
-	cargo test --manifest-path $(crate) $(locked) --quiet
+test: .venv/core.stamp test-rust ## Run every test: the Rust kernels, the package, and the examples in README and docs
 	$(bin)/python -m pytest $(PYTEST_FLAGS)
+
+test-rust:
+	$(need_cargo)
+	cargo test --manifest-path $(crate) $(locked) --quiet
 
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: test ## The same tests with twenty times as many drawn examples, and 100,000 of the tokeniser; about an hour
 
-lint: .venv/core.stamp ## Check style, types and the order of imports, in Python and in Rust
+lint: .venv/core.stamp lint-rust ## Check style, types and the order of imports, in Python and in Rust
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
 	$(bin)/lint-imports
+
+lint-rust: .venv/tools.stamp
 	cargo fmt --manifest-path $(crate) --check
 	cargo clippy --manifest-path $(crate) $(locked) --quiet --all-targets -- -D warnings
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --manifest-path $(crate) $(locked) --quiet --features python -- -D warnings
