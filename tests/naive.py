@@ -260,8 +260,8 @@ def _gaussian(tally: Tally, feature: Any, value: Any, label: Any, how: str, alph
     mean, strength = (kappa * centre + n * mean) / (kappa + n), kappa + n
     if how == "predictive":
         return _log_student(value, mean, scale / freedom * (strength + 1) / strength, freedom)
-    expected = how == "mean" and freedom > 2
-    return _log_normal(value, mean, scale / (freedom - 2) if expected else scale / (freedom + 3))
+    expected, n_means = how == "mean" and freedom > 2, len(tally.rows) if shared else 1
+    return _log_normal(value, mean, scale / (freedom - 2 if expected else freedom + 2 + n_means))
 
 
 def _log_normal(value: Any, mean: Fraction, variance: Fraction) -> float:
@@ -303,6 +303,17 @@ def bins(tally: Tally, feature: Any) -> dict[int, Fraction]:
     return together
 
 
+def rounding(rows: Mapping[int, Fraction]) -> int:
+    """The least distance, in bins, between two values; but for the rarest, which a twentieth of the rows may have."""
+    ordered, below = sorted(rows.values()), ZERO
+    for rare in ordered:
+        below += rare
+        if 20 * below > sum(ordered):
+            break
+    codes = sorted(code for code, w in rows.items() if w and w >= rare * (1 - Fraction(1e-12)))
+    return min((b - a for a, b in pairwise(codes)), default=1)
+
+
 def doublings(family: Any, together: Mapping[int, Fraction], n_columns: int = 1) -> int:
     """How often bins are joined in pairs: to about 2 · IQR / n^(1 / (2 + columns)), unless width or most bins are given."""
     if not together:
@@ -315,6 +326,8 @@ def doublings(family: Any, together: Mapping[int, Fraction], n_columns: int = 1)
             quartiles += [code] * sum(below >= q * n for q in (Fraction(1, 4), Fraction(3, 4))[len(quartiles) :])
         spread = quartiles[1] - quartiles[0] or (codes[-1] - codes[0]) / 4
         times = round(math.log2(max(1.0, 2 * spread / float(n) ** (1 / (2 + n_columns)))))
+    if family.bins != "mdl" and family.width is None:
+        times = max(times, math.floor(math.log2(rounding(together))))
     most = 4096 if family.bins in ("auto", "mdl") else max(family.bins, 2)
     while codes[-1] // 2**times - codes[0] // 2**times + 1 > most:
         times += 1
@@ -441,12 +454,13 @@ def bandwidth(family: Any, unit: float, rows: Mapping[int, Fraction]) -> float:
     n = float(sum(rows.values()))
     rule = deviation(rows)[1] / DEVIATIONS[family.kernel]
     rule *= (n * 3 / 4 if family.bandwidth == "silverman" else n) ** -0.2
-    if family.bandwidth != "leave-one-out" or n <= 1 or len(rows) < 2:
+    if family.bandwidth != "leave-one-out" or len(rows) < 2:
         return max(rule, 1.0)
-    tried = [max(rule * 2 ** (k / 2), 1.0) for k in range(-12, 7)]
+    least = max(0.5 * rounding(rows) / DEVIATIONS[family.kernel], 1.0)
+    tried = [max(rule * 2 ** (k / 2), least) for k in range(-12, 7)]
     for finer in (4, 8, 16):
         best = max(tried, key=lambda h: left_out(family.kernel, rows, h))
-        tried += [max(best / 2 ** (1 / finer), 1.0), best * 2 ** (1 / finer)]
+        tried += [max(best / 2 ** (1 / finer), least), best * 2 ** (1 / finer)]
     return max(tried, key=lambda h: left_out(family.kernel, rows, h))
 
 
@@ -460,8 +474,10 @@ def left_out(name: str, rows: Mapping[int, Fraction], h: float) -> float:
     score, n = 0.0, float(sum(rows.values()))
     for b, w in rows.items():
         others = sum(float(v) * kernel(name, (b - other) / h) for other, v in rows.items() if other != b)
-        density = others + float(w - 1) * kernel(name, 0.0)
-        score += float(w) * math.log(max(density, 2.2250738585072014e-308) / ((n - 1) * h))
+        own = min(float(w), 1.0)
+        density = max(others + (float(w) - own) * kernel(name, 0.0), 2.2250738585072014e-308)
+        without = n - own if n - own > 1e-12 * n else 1.0
+        score += float(w) * (math.log(density) - math.log(without) - math.log(h))
     return score
 
 

@@ -205,16 +205,29 @@ def bandwidths(feature: Any, rows: Mapping[Cell, Fraction]) -> list[float]:
     n = float(sum(rows.values()))
     factor = (n * (d + 2) / 4 if family.bandwidth == "silverman" else n) ** (-1 / (d + 4))
     rule = [_deviation(rows, j)[1] / naive.DEVIATIONS[family.kernel] * factor for j in range(d)]
-    if family.bandwidth != "leave-one-out" or n <= 1 or len(rows) < 2:
+    if family.bandwidth != "leave-one-out" or len(rows) < 2:
         return [max(h, 1.0) for h in rule]
-    best = [max(h, 1.0) for h in rule]
-    tried = [[max(h * 2 ** (k / 2), 1.0) for h in rule] for k in range(-8, 5)]
+    least = [_least(family.kernel, rows, j) for j in range(d)]
+    best = [max(h, least[j]) for j, h in enumerate(rule)]
+    tried = [[max(h * 2 ** (k / 2), least[j]) for j, h in enumerate(rule)] for k in range(-8, 5)]
     for h in tried:
         best = h if left_out(family.kernel, rows, h) > left_out(family.kernel, rows, best) else best
-    for finer, j, way in product((0.5, 0.25, 0.125), range(d), (-1, 1)):
-        h = [max(x * 2 ** (way * finer), 1.0) if i == j else x for i, x in enumerate(best)]
-        best = h if left_out(family.kernel, rows, h) > left_out(family.kernel, rows, best) else best
+    for finer in (1.0, 0.5, 0.25, 0.125):
+        for _ in range(8):
+            before = best
+            for j, way in product(range(d), (-finer, finer)):
+                h = [max(x * 2**way, least[j]) if i == j else x for i, x in enumerate(best)]
+                best = h if left_out(family.kernel, rows, h) > left_out(family.kernel, rows, best) else best
+            if best == before:
+                break
     return best
+
+
+def _least(kernel: str, rows: Mapping[Cell, Fraction], j: int) -> float:
+    column: dict[int, Fraction] = {}
+    for cell, w in rows.items():
+        column[cell[j]] = column.get(cell[j], ZERO) + w
+    return max(0.5 * naive.rounding(column) / naive.DEVIATIONS[kernel], 1.0)
 
 
 def left_out(name: str, rows: Mapping[Cell, Fraction], h: Sequence[float]) -> float:
@@ -232,7 +245,9 @@ def left_out(name: str, rows: Mapping[Cell, Fraction], h: Sequence[float]) -> fl
         for other, v in rows.items():
             each = [naive.kernel(name, (a - b) / x) / x for a, b, x in zip(cell, other, h, strict=True)]
             density += max(float(v) - (other == cell), 0.0) * math.prod(each)
-        found += float(w) * (math.log(max(density, 2.2250738585072014e-308)) - math.log(n - 1))
+        without = n - min(float(w), 1.0)
+        without = without if without > 1e-12 * n else 1.0
+        found += float(w) * (math.log(max(density, 2.2250738585072014e-308)) - math.log(without))
     return found
 
 

@@ -861,3 +861,95 @@ def test_a_setting_outside_what_it_may_be_is_refused(make: Any, words: str) -> N
     with pytest.raises(BadSetting) as caught:
         make()
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_map_of_a_variance_that_classes_share_is_the_joint_mode(d: int) -> None:
+    """Of the means of all classes and the variance together: none near it is more probable, given the rows."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(9, d)), np.repeat([0, 1, 2], 3)
+    prior = bb.NormalInverseGamma(kappa=1.0, nu=3.0, mean=0.0, variance=1.0)
+    columns = dict(zip("ab", x.T, strict=False))
+    tied = bb.Gaussian(prior=prior, covariance="tied")
+    features: Any = {"a": bb.Gaussian("shared", prior)} if d == 1 else {("a", "b"): tied}
+    model = bb.estimate(bb.count({**columns, "y": y}, target="y", features=features), how="map")
+
+    def log_posterior(means: NDArray[Any], covariance: NDArray[Any]) -> float:
+        inverse, volume = np.linalg.inv(covariance), float(np.linalg.slogdet(covariance)[1])
+        apart = np.concatenate([means, x - means[y]])  # κ = 1: as if each class had one more row, at 0
+        squares = float(np.einsum("ri,ij,rj->", apart, inverse, apart) + 3.0 * np.trace(inverse))
+        return -0.5 * (squares + (3.0 + 2.0 * d + 3 + 9) * volume)
+
+    means = np.array([x[y == c].sum(axis=0) / 4.0 for c in range(3)])
+    apart = np.concatenate([means, x - means[y]])
+    best = (apart.T @ apart + 3.0 * np.eye(d)) / (3.0 + 2.0 * d + 3 + 9)
+    for _ in range(50):
+        factor = np.eye(d) + 0.01 * rng.normal(size=(d, d))
+        other = means + 0.01 * rng.normal(size=means.shape), factor @ best @ factor.T
+        assert log_posterior(*other) < log_posterior(means, best)
+    found = model.log_joint(columns) - model.log_prior
+    expected = [stats.multivariate_normal(mean, best).logpdf(x) for mean in means]
+    np.testing.assert_allclose(found, np.array(expected).T, rtol=1e-9)
+
+
+# Rounded numbers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [1.0, 0.25, 32.0])
+@pytest.mark.parametrize("bins", ["auto", 1000])
+def test_bins_are_no_narrower_than_what_numbers_are_rounded_to(step: float, bins: Any) -> None:
+    rng = np.random.default_rng(0)
+    x = np.round(rng.normal(40, 3, 20_000)) * step
+    strays = np.where(rng.random(len(x)) < 0.01, step / 7, 0.0)  # a few are not rounded
+    for numbers in (x, x + strays):
+        density = bb.Density(bb.Histogram(bins=bins)).fit({"x": numbers})
+        share = np.mean(numbers == 40 * step)
+        assert density.probability({"x": 40 * step}) == pytest.approx(share / step, rel=0.03)
+
+
+def test_two_values_far_apart_have_bins_of_their_own() -> None:
+    density = bb.Density("histogram").fit({"x": [0.0, 3.0] * 500})
+    assert density.probability({"x": 0.0}) == pytest.approx(density.probability({"x": 3.0}), rel=1e-9)
+    assert density.probability({"x": 0.0}) > 0.2 > density.probability({"x": 9.0})
+
+
+def test_a_few_fine_numbers_beside_many_zeros_keep_their_bins() -> None:
+    x = np.concatenate([np.zeros(600), np.linspace(10, 11, 400)])
+    narrow = bb.estimate(bb.count({"x": x}, target=np.zeros(1000), features=bb.Histogram(bins=4000))).cuts("x")
+    assert np.diff(narrow).max() < 0.2
+
+
+def test_leave_one_out_makes_no_comb_of_rounded_numbers() -> None:
+    x = np.round(np.random.default_rng(0).normal(40, 3, 5_000))
+    for given in (bb.KernelDensity(bandwidth="leave-one-out"), bb.KernelDensity("epanechnikov", "leave-one-out")):
+        density = bb.Density(given).fit({"x": x})
+        at, between = (density.probability({"x": value}) for value in (40.0, 40.5))
+        assert at == pytest.approx(between, rel=0.25)
+
+
+def test_leave_one_out_does_not_ask_what_a_row_is_worth() -> None:
+    """Rows that are all alone in their bins are left out with whatever weight they have."""
+    x = np.concatenate([np.linspace(0, 1, 40) ** 2, 5 + np.linspace(0, 1, 40) ** 2])
+    found = []
+    for weight in (1.0, 0.5, 0.01):
+        for features in (
+            {"x": bb.KernelDensity(bandwidth="leave-one-out", start=0, width=1e-5)},
+            {("x", "y"): bb.KernelDensity(bandwidth="leave-one-out", start=0, width=1e-5)},
+        ):
+            tally = bb.count({"x": x, "y": x}, target=np.zeros(80), features=features, weights=np.full(80, weight))
+            feature = next(iter(features))
+            name = feature if isinstance(feature, str) else " + ".join(feature)
+            found.append(bb.estimate(tally, how="mle").bandwidths(name)[0.0])
+    for one, other in ((0, 2), (2, 4), (1, 3), (3, 5)):
+        assert found[one] == pytest.approx(found[other], rel=0.1)  # the search goes in steps from Scott's rule
+
+
+def test_bins_do_not_depend_on_how_weights_are_added_up() -> None:
+    """A row divided among classes is the row: the quartiles of both fall into the same bins."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([8, 16, 32, 64]))
+        x, shares = rng.normal(size=n), rng.dirichlet(np.ones(3), n)
+        hard = bb.count({"x": x}, target=np.zeros(n), features="histogram")
+        soft = bb.count({"x": x}, weights=shares, classes=[0, 1, 2], schema=hard.schema)
+        assert bb.estimate(soft).cuts("x") == bb.estimate(hard).cuts("x"), seed

@@ -49,6 +49,7 @@ class Posterior:
     kappa: Real
     nu: Real
     scale: Real  # (classes, columns, columns)
+    n_means: int  # that have a covariance in common
 
     def expected(self) -> Real:
         """The covariance's mean, which exists only above two degrees of freedom; below, the mode."""
@@ -58,12 +59,12 @@ class Posterior:
         )
 
     def mode(self) -> Real:
-        """The covariance at the joint mode."""
+        """The covariance at the joint mode of it and its means."""
         return self.scale / self._mode[:, None, None]
 
     @property
     def _mode(self) -> Real:
-        return np.asarray(self.nu + 2.0 * self.mean.shape[1] + 1.0)
+        return np.asarray(self.nu + 2.0 * self.mean.shape[1] + self.n_means)
 
     def drawn(self, tied: bool, rng: np.random.Generator) -> tuple[Real, Real]:
         """One draw of means and covariances (Bartlett)."""
@@ -119,7 +120,7 @@ def posterior(sums: Products, prior: Prior, tied: bool) -> Posterior:
         extra = np.broadcast_to(extra.sum(axis=0), extra.shape)
         strength = np.full(len(n), n.sum())
     mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
-    return Posterior(mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra)
+    return Posterior(mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra, len(n) if tied else 1)
 
 
 def normal(features: tuple[Feature, ...], mean: Real, covariance: Real) -> Ellipses:

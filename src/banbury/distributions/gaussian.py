@@ -183,9 +183,9 @@ class Gaussian(Family):
         if self.variance == "shared":
             n, extra = (np.broadcast_to(x.sum(axis=1, keepdims=True), kappa.shape) for x in (n, extra))
         nu = prior.nu + n
-        return _Posterior(
-            (prior.kappa * centre + sums.n.value * mean) / kappa, kappa, nu, (prior.nu * variance + extra) / nu
-        )
+        centres = (prior.kappa * centre + sums.n.value * mean) / kappa
+        n_means = nu.shape[1] if self.variance == "shared" else 1
+        return _Posterior(centres, kappa, nu, (prior.nu * variance + extra) / nu, n_means)
 
     def _centre(self, prior: NormalInverseGamma, features: tuple[Feature, ...], sums: Moments) -> tuple[Real, Real]:
         """The prior's mean and variance of z, (features, 1)."""
@@ -205,11 +205,14 @@ class Gaussian(Family):
             return 0.0
         if isinstance(parameters, Ellipses):
             prior, d = self._block_prior(parameters.features[0], sums), len(parameters.names)
-            rows = prior.nu + 2.0 * d + 1.0 if choice.how == "map" else prior.nu - 2.0
-            return parameters.log_prior(prior, rows, self.covariance == "tied")
+            tied = self.covariance == "tied"
+            n_means = len(parameters.mean) if tied else 1
+            rows = prior.nu + 2.0 * d + n_means if choice.how == "map" else prior.nu - 2.0
+            return parameters.log_prior(prior, rows, tied)
         centre, variance = self._centre(self.prior, parameters.features, sums)
         precision = parameters.precision  # 1 / (2 · variance)
-        rows = self.prior.nu + 3.0 if choice.how == "map" else self.prior.nu - 2.0
+        n_means = parameters.mean.shape[1] if self.variance == "shared" else 1
+        rows = self.prior.nu + 2.0 + n_means if choice.how == "map" else self.prior.nu - 2.0
         of_means = self.prior.kappa * precision * (parameters.mean - centre) ** 2
         of_variances = self.prior.nu * variance * precision - 0.5 * rows * np.log(2.0 * precision)
         if self.variance == "shared":
@@ -238,10 +241,11 @@ class _Posterior:
     kappa: Real
     nu: Real
     variance: Real
+    n_means: int  # that have a variance in common
 
     def mode(self) -> Real:
-        """The variance at the joint mode."""
-        return self.nu * self.variance / (self.nu + 3.0)
+        """The variance at the joint mode of it and its means."""
+        return self.nu * self.variance / (self.nu + 2.0 + self.n_means)
 
     def expected(self) -> Real:
         """The variance's mean, which exists only above two degrees of freedom; below, the mode."""

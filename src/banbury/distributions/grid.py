@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.distributions.family import MOST_BINS, Columns, Feature, columns_of
+from banbury.sums import ROUNDING
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 FARTHEST = 1e300  # in bins
 MOST_CELLS = 2**14
+FEW = 0.05  # of the rows may have values that are not rounded as the others are
 
 
 def most_cells(feature: Feature) -> int:
@@ -40,6 +42,15 @@ def widths(feature: Feature) -> Real:
 def starts(feature: Feature) -> Real:
     """Where the bin 0 of each column begins."""
     return np.array([start for start, _ in feature.scales])
+
+
+def rounding(codes: NDArray[Any], rows: Real) -> float:
+    """How many bins a column's values are apart at least, as if rounded; the rarest, a twentieth of the rows, aside."""
+    ordered = np.sort(rows)
+    below = np.cumsum(ordered)
+    rare = ordered[np.searchsorted(below, (FEW + ROUNDING) * below[-1], side="right")]
+    kept = codes[(rows > 0) & (rows >= (1.0 - ROUNDING) * rare)]
+    return float(np.diff(kept).min()) if len(kept) > 1 else 1.0
 
 
 def distinct(codes: NDArray[Any], threads: int = 1) -> tuple[NDArray[np.int32], NDArray[Any]]:

@@ -24,9 +24,10 @@ from banbury.distributions.family import (
     check_finite,
     check_positive,
 )
+from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import HistogramBlocks, cells_of, empty_share, joined
 from banbury.distributions.joint import log_prior_of_cells
-from banbury.sums import Counts, Keys, Moments
+from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -100,6 +101,8 @@ class Histogram(Family):
             return 0
         free = self.bins == "auto" and self.width is None
         times = max(0, round(float(np.log2(_freedman_diaconis(codes, rows, n_columns))))) if free else 0
+        if self.width is None and self.bins != "mdl":  # narrower bins would have voids between them, and reach too high
+            times = max(times, int(np.log2(rounding(codes, rows))))
         most = MOST_BINS if isinstance(self.bins, str) else min(max(self.bins, 2), MOST_BINS)  # 0 is an edge: never one
         while (codes[-1] >> times) - (codes[0] >> times) + 1 > most:
             times += 1
@@ -188,7 +191,7 @@ def _cells(sums: Counts, f: int) -> tuple[Keys, Real]:
 def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
     """2 · IQR / n^(1 / (2 + columns)) in bins, at least 1; of the occupied bins where half the rows share one bin."""
     below = np.cumsum(rows)
-    low, high = (codes[np.searchsorted(below, share * below[-1])] for share in (0.25, 0.75))
+    low, high = (codes[np.searchsorted(below, (share - ROUNDING) * below[-1])] for share in (0.25, 0.75))
     spread = float(high - low) or float(codes[-1] - codes[0]) / 4.0
     return float(max(1.0, 2.0 * spread / float(below[-1]) ** (1.0 / (2.0 + n_columns))))
 

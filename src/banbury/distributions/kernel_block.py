@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, Columns, Feature, by_class
-from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, means_and_deviations, noise
+from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, least_bandwidth, means_and_deviations, noise
+from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-FINER = (0.5, 0.25, 0.125)  # doublings from the best bandwidth of a column to the next
+FINER = (1.0, 0.5, 0.25, 0.125)  # doublings from the best bandwidth of a column to the next
+SWEEPS = 8  # over the columns at most, with each of these steps
 MANY = 8  # bins to a bandwidth; more hardly change its likelihood
 SOME = 2048  # cells whose rows are left out; of more, every second, third, ...
 
@@ -76,7 +78,7 @@ def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
     """First all bandwidths together, then each of them, in smaller and smaller steps."""
     used = rows > 0
     centres, rows = centres[used], rows[used]
-    if rows.sum() <= 1 or len(centres) < 2:
+    if len(centres) < 2:
         return rule
     found: dict[tuple[float, ...], float] = {}
 
@@ -86,14 +88,23 @@ def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:
                 found[tuple(h)] = _likelihood(kernel, centres, rows, h)
         return tried if found[tuple(tried)] > found[tuple(best)] else best
 
-    best = np.maximum(rule, 1.0)
+    least = np.array([_least(kernel, column, rows) for column in centres.T])
+    best = np.maximum(rule, least)
     for k in range(-8, 5):
-        best = better(np.maximum(rule * 2.0 ** (k / 2.0), 1.0), best)
-    for finer, j, way in product(FINER, range(len(rule)), (-1.0, 1.0)):
-        step = np.ones(len(rule))
-        step[j] = 2.0 ** (way * finer)
-        best = better(np.maximum(best * step, 1.0), best)
-    return best
+        best = better(np.maximum(rule * 2.0 ** (k / 2.0), least), best)
+    for finer in FINER:
+        for _ in range(SWEEPS):
+            before = best
+            for j, way in product(range(len(rule)), (-finer, finer)):
+                best = better(np.maximum(best * 2.0 ** (way * (np.arange(len(rule)) == j)), least), best)
+            if best is before:
+                break
+    return np.asarray(best)
+
+
+def _least(kernel: str, column: Real, rows: Real) -> float:
+    values, where = np.unique(column, return_inverse=True)
+    return least_bandwidth(kernel, values, np.asarray(np.bincount(where, rows), dtype=np.float64))
 
 
 def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> float:
@@ -106,7 +117,9 @@ def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> floa
     some = np.arange(0, len(rows), -(-len(rows) // SOME))
     centres = np.ascontiguousarray(centres)
     logs = _core.kernels_left_out(kernel, centres, rows, bandwidth, some, n_threads(None))
-    logs = np.maximum(logs, np.log(np.finfo(float).tiny)) - np.log(rows.sum() - 1.0)
+    least, n, own = np.finfo(float).tiny, rows.sum(), np.minimum(rows[some], 1.0)
+    logs = np.maximum(logs, np.log(least)) - np.log(np.maximum(n - own, least))
+    logs = np.where(n - own > ROUNDING * n, logs, np.log(least))
     return float(rows[some] @ logs / rows[some].sum()) - times * len(bandwidth) * float(np.log(2.0))
 
 

@@ -20,10 +20,11 @@ from banbury.distributions.kernels import (
     Kernel,
     kernel_area,
     kernel_height,
+    least_bandwidth,
     means_and_deviations,
     noise,
 )
-from banbury.sums import Counts, Moments
+from banbury.sums import ROUNDING, Counts, Moments
 
 Real = NDArray[np.float64]
 
@@ -128,11 +129,12 @@ class KernelDensity(Family):
         """Bandwidths, in bins, and the rows' log-likelihood under each; none where there is nothing to leave out."""
         used = rows > 0
         centres, rows = centres[used], rows[used]
-        if rows.sum() <= 1 or len(centres) < 2:
+        if len(centres) < 2:
             return np.empty(0), np.empty(0)
+        least = least_bandwidth(self.kernel, centres, rows)
 
         def likelihoods(tried: Iterable[float]) -> dict[float, float]:
-            return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, 1.0) for h in tried)}
+            return {h: self._likelihood_left_out(centres, rows, h) for h in (max(h, least) for h in tried)}
 
         found = likelihoods(rule * 2.0 ** (k / 2.0) for k in range(-12, 7))
         for finer in FINER:
@@ -152,9 +154,11 @@ class KernelDensity(Family):
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
         centres, rows, h = _joined(centres, rows, bandwidth)
-        density = _others(self.kernel, centres, rows, h) + (rows - 1.0) * kernel_height(self.kernel, np.zeros(1))[0]
-        density = np.maximum(density, np.finfo(float).tiny) / ((rows.sum() - 1.0) * bandwidth)
-        return float(rows @ np.log(density))
+        own, n = np.minimum(rows, 1.0), rows.sum()  # one row of a bin; all of it where weights make it less
+        density = _others(self.kernel, centres, rows, h) + (rows - own) * kernel_height(self.kernel, np.zeros(1))[0]
+        least = np.finfo(float).tiny
+        logs = np.log(np.maximum(density, least)) - np.log(np.maximum(n - own, least))
+        return float(rows @ np.where(n - own > ROUNDING * n, logs, np.log(least))) - float(n * np.log(bandwidth))
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)

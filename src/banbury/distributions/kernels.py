@@ -7,6 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury.distributions.grid import rounding
+
 Real = NDArray[np.float64]
 
 Kernel = Literal["normal", "box", "triangle", "epanechnikov", "biweight", "triweight", "cosine"]
@@ -31,6 +33,11 @@ def means_and_deviations(centres: Real, rows: Real) -> tuple[Any, Any]:
     about = centres[rows.argmax()]  # far from 0 a sum would be rounded
     mean = about + rows @ (centres - about) / n
     return mean, np.sqrt(rows @ (centres - mean) ** 2 / max(n - 1.0, n / 2.0))
+
+
+def least_bandwidth(kernel: str, centres: Real, rows: Real) -> float:
+    """In bins: under it, the density would be a comb of the values that rows are rounded to."""
+    return max(1.0, 0.5 * rounding(centres, rows) / DEVIATION[kernel])
 
 
 def kernel_height(kernel: str, u: Real) -> Real:
