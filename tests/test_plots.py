@@ -1168,3 +1168,20 @@ def test_the_target_of_a_tree_is_named_and_its_edges_are_not_drawn() -> None:
     wide = {f"x{k}": {0: 0.5, 1: 0.5} for k in range(151)}
     with pytest.raises(bb.BanburyError, match="150 nodes at most"):
         plots.NetworkDisplay(bb.BeliefNetwork.from_tables(wide))
+
+
+def test_the_steps_of_a_histogram_are_shaded(tmp_path):
+    rng = np.random.default_rng(0)
+    table = {"a": np.round(rng.normal(40, 3, 2000)), "b": rng.normal(0, 1, 2000)}
+    density = bb.Density("histogram").fit(table)
+    shown = bb.plots.DensityDisplay.from_density(density, ("a", "b"), table)
+    assert shown.stepped and shown.hidden == 0.0  # a bin of whole numbers is no narrow peak
+    (shades,) = shown.ax_.collections[1:]
+    bands = shades.get_array()
+    assert {text.get_text() for text in shown.ax_.get_legend().get_texts()} == {"99%", "90%", "50%", "10%"}
+    own = np.asarray(density.score_samples(table))
+    assert [round(float(np.mean(own >= level)), 2) for level in shown.levels] == pytest.approx(shown.inside, abs=0.05)
+    assert bands.max() == 4 and bands.mask.any()
+    assert not bb.plots.DensityDisplay.from_density(bb.Density().fit(table), ("a", "b"), table).stepped
+    joined = bb.Density({("a", "b"): bb.Histogram()}).fit(table)
+    assert bb.plots.DensityDisplay.from_density(joined, ("a", "b"), table).stepped

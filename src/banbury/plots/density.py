@@ -1,4 +1,7 @@
-"""DensityDisplay: the distribution of two numeric columns, as contours over the rows; of a mixture its components too."""
+"""DensityDisplay: the distribution of two numeric columns, as contours over the rows; of a mixture its components too.
+
+The density of a histogram has steps, on whose edges contours would lie upon one another: it is shaded instead.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ MARGIN = 0.1
 INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours
 PEAK = np.log(10.0)  # a row whose density is ten times that of the grid around it is on a peak that is not drawn
 HALF = 0.5  # of a component, what is inside its line
+SHADES = ("#dbe9f4", "#b4d0e7", "#7fb0d6", "#3f88c0")  # from the outermost share to the innermost
 MOST_COMPONENTS = 7  # that are drawn, those of the largest share: as many as there are colours beside the first
 
 
@@ -34,7 +38,8 @@ class DensityDisplay(Display):
     ``xx0`` and ``xx1`` are the grid, ``log_density`` what the density says there, (len(xx1), len(xx0)), and ``levels`` the
     contours, which have these shares of the rows inside. ``components`` has, by its number, what each component of a mixture
     adds to the density, as logarithms; a broken line holds half of it. ``hidden`` is the share of rows on peaks that are too
-    narrow for the grid: the title tells of them.
+    narrow for the grid: the title tells of them. ``inside`` are the shares, one for
+    each level. ``stepped``: there is a histogram in it, and they are shaded.
 
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
@@ -54,10 +59,12 @@ class DensityDisplay(Display):
         levels: Real,
         components: Mapping[Any, Real] | None = None,
         hidden: float = 0.0,
+        stepped: bool = False,
+        inside: Sequence[float] = INSIDE,
     ) -> None:
         self.features, self.xx0, self.xx1, self.log_density = features, xx0, xx1, log_density
         self.points, self.levels, self.components = points, levels, dict(components or {})
-        self.hidden = hidden
+        self.hidden, self.stepped, self.inside = hidden, stepped, tuple(inside)
 
     @classmethod
     def from_density(
@@ -79,20 +86,18 @@ class DensityDisplay(Display):
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
         own = log_sum(density._marginal({first: x, second: y}))
         found = log_sum(joint).reshape(steps, steps)
-        drawn = _between(xx0, xx1, found, x, y)
-        levels = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]))
+        stepped = _stepped(density.model_, (first, second))
+        drawn = np.minimum(_beside(xx0, xx1, found, x, y), own) if stepped else _between(xx0, xx1, found, x, y)
+        levels, first_of = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]), return_index=True)
+        inside = [INSIDE[i] for i in first_of.tolist()]  # steps may have several shares at one level: there the largest
         hidden = float(np.mean(own > drawn + PEAK))
         parts = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
-        return cls((first, second), xx0, xx1, found, (x, y), levels, parts, hidden).plot(ax)
+        return cls((first, second), xx0, xx1, found, (x, y), levels, parts, hidden, stepped, inside).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8, 4.4)
         ax.scatter(*self.points, s=12, color=FAINT, zorder=1)
-        lowest = float(self.levels[0]) - 1.0
-        style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
-        lines = ax.contour(self.xx0, self.xx1, np.maximum(self.log_density, lowest), levels=self.levels, **style)
-        shown = {level: f"{share:.0%}" for level, share in zip(self.levels, INSIDE, strict=False)}
-        ax.clabel(lines, fmt=shown, fontsize=8)
+        (self._shade if self.stepped else self._contour)(ax)
         for c, (number, part) in enumerate(self.components.items(), 1):
             highest = float(part.max())
             style = {"colors": colour(c), "linestyles": "dashed", "zorder": 3}
@@ -100,13 +105,43 @@ class DensityDisplay(Display):
                 level = highest + float(np.log(end))
                 ax.contour(self.xx0, self.xx1, np.maximum(part, level - 1.0), levels=[level], **style)
             ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
-        if self.components:
-            ax.legend()
+        if self.components or self.stepped:
+            ax.legend(framealpha=0.8, frameon=self.stepped, edgecolor="none")
         ax.set_xlabel(name(self.features[0], 40))
         ax.set_ylabel(name(self.features[1], 40))
         broken = "; broken lines with half of a component" if self.components else ""
         hidden = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""
-        self._title(f"Density; contours with so many of the rows inside{broken}{hidden}")
+        inside = (
+            "the darkest places with so many of the rows"
+            if self.stepped
+            else "contours with so many of the rows inside"
+        )
+        self._title(f"Density; {inside}{broken}{hidden}")
+
+    def _contour(self, ax: Any) -> None:
+        heights = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
+        style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
+        lines = ax.contour(self.xx0, self.xx1, heights, levels=self.levels, **style)
+        shown = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
+        ax.clabel(lines, fmt=shown, fontsize=8)
+
+    def _shade(self, ax: Any) -> None:
+        from matplotlib.colors import ListedColormap
+
+        shades = SHADES[-len(self.levels) :]
+        bands = np.searchsorted(self.levels, self.log_density, side="right")  # as many levels as it reaches
+        shown, style = np.ma.masked_equal(bands, 0), {"shading": "nearest", "zorder": 0, "rasterized": True}
+        ax.pcolormesh(self.xx0, self.xx1, shown, cmap=ListedColormap(shades), vmin=1, vmax=len(shades), **style)
+        for share, shade in zip(self.inside, shades, strict=False):
+            ax.fill([], [], color=shade, label=f"{share:.0%}")
+
+
+def _stepped(model: Model, columns: tuple[str, str]) -> bool:
+    """Whether one of the columns, or its block, is a histogram."""
+    return any(
+        feature.family.name == "histogram" and not set(columns).isdisjoint(feature.inputs)
+        for feature in model.schema.features
+    )
 
 
 def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:
@@ -130,6 +165,14 @@ def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     below = heights[j, i] * (1.0 - right) + heights[j, i + 1] * right
     above = heights[j + 1, i] * (1.0 - right) + heights[j + 1, i + 1] * right
     return np.asarray(below * (1.0 - up) + above * up)
+
+
+def _beside(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
+    """The highest density at the four places of the grid around each point: one of them is on its step, unless that is narrow."""
+    i = np.clip(np.searchsorted(xx0, x) - 1, 0, len(xx0) - 2)
+    j = np.clip(np.searchsorted(xx1, y) - 1, 0, len(xx1) - 2)
+    around = [log_density[j + up, i + right] for up in (0, 1) for right in (0, 1)]
+    return np.asarray(np.max(around, axis=0))
 
 
 def _span(values: Real) -> tuple[float, float]:
