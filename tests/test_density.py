@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
@@ -27,6 +28,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import banbury as bb
 from banbury import errors
+from banbury.naive_bayes import log_sum
 
 ROOT = Path(__file__).parents[1]
 ALARM = {  # theft, alarm, quake
@@ -789,3 +791,82 @@ def test_one_weight_is_that_of_every_row():
 def test_independence_needs_rows_that_have_both():
     with pytest.raises(errors.EmptyData, match="no row has a value in all of 'a', 'b'"):
         bb.independence({"a": ["x", None], "b": [None, "y"]}, "a", "b")
+
+
+# Surprise ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_unusual_of_a_row_adds_up_where_columns_are_independent():
+    rng = np.random.default_rng(0)
+    table = {"x": rng.normal(size=500), "n": rng.poisson(3, 500), "s": rng.choice(list("aab"), 500)}
+    density = bb.Density({"n": "poisson"}).fit(table)
+    found = density.surprise({"x": 4.0, "n": 3, "s": "z"})
+    assert found.log_probability == pytest.approx(density.score_samples({"x": [4.0], "n": [3], "s": ["z"]})[0])
+    assert found.usual == pytest.approx(density.score_samples(density.sample(1000, seed=0)).mean())
+    assert sum(e.decibans for e in found.evidence) == pytest.approx(found.decibans)
+    assert [(e.feature, e.value) for e in found.evidence] == [("x", 4.0), ("s", "z"), ("n", 3)]
+    assert [e.seen for e in found.evidence] == [True, False, True]
+    assert found.evidence[0].decibans < -30 < found.evidence[-1].decibans < 10
+    assert (
+        "s    = z (never seen)" in str(found)
+        and json.loads(json.dumps(found.to_dict()))["evidence"][0]["feature"] == "x"
+    )
+
+
+def test_in_a_mixture_a_value_is_unusual_beside_the_others():
+    """Either value is usual by itself; together they are not, and each says so."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 1000)
+    table = {"x": rng.normal(10 * kind, 1), "y": rng.normal(10 * kind, 1)}
+    mixture = bb.Mixture(2, starts=3).fit(table)
+    odd, usual = mixture.surprise({"x": 0.0, "y": 10.0}), mixture.surprise({"x": 10.0, "y": 10.0})
+    assert max(e.decibans for e in odd.evidence) < -100 and min(e.decibans for e in usual.evidence) > -5
+    for e in odd.evidence:
+        rest = {name: value for name, value in (("x", 0.0), ("y", 10.0)) if name != e.feature}
+        given = mixture.log_probability({e.feature: e.value}, given=rest)
+        drawn = mixture.sample(1000, seed=0)
+        each = mixture.score_samples(drawn) - log_sum(mixture._marginal({next(iter(rest)): drawn[next(iter(rest))]}))
+        assert e.decibans == pytest.approx((given - each.mean()) * 10 / np.log(10), rel=1e-9)
+
+
+def test_what_a_row_lacks_is_no_surprise():
+    rng = np.random.default_rng(0)
+    table = {"x": rng.normal(size=300), "y": rng.normal(size=300), "z": rng.normal(size=300)}
+    density = bb.Density({("x", "y"): bb.Gaussian(covariance="full"), "z": "gaussian"}).fit(table)
+    found = density.surprise({"x": 5.0, "y": None, "z": None})
+    assert [(e.feature, e.value) for e in found.evidence] == [("x", 5.0)]
+    alone = bb.Density().fit({"x": table["x"]}).surprise({"x": 5.0})
+    assert found.decibans == pytest.approx(alone.decibans, abs=3.0)
+    with pytest.raises(bb.errors.EmptyData, match="the row has no value that was counted"):
+        density.surprise({"x": None, "y": None, "z": None})
+
+
+def test_of_a_block_every_column_is_weighed_beside_the_others():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    table = {"x": x, "y": x + 0.1 * rng.normal(size=500), "z": rng.normal(size=500)}
+    for features in ({("x", "y"): bb.Gaussian(covariance="full")}, {("x", "y"): bb.KernelDensity()}):
+        density = bb.Density(features).fit(table)
+        found = {e.feature: e.decibans for e in density.surprise({"x": 1.0, "y": -1.0, "z": 0.0}).evidence}
+        assert found["x"] < -20 and found["y"] < -20 and -5 < found["z"] < 5
+    usual = (density.score_samples(density.sample(1000)) - log_sum(density._marginal(
+        {name: density.sample(1000)[name] for name in "yz"}))).mean()  # fmt: skip
+    given = density.log_probability({"x": 1.0}, given={"y": -1.0, "z": 0.0})
+    assert found["x"] == pytest.approx((given - usual) * 10 / np.log(10), rel=1e-6)
+
+
+def test_a_text_and_a_block_of_occurrences_surprise_as_one():
+    rng = np.random.default_rng(0)
+    texts = ["we met at noon for lunch in town today"] * 30 + ["nobody of us was there at noon for that lunch"] * 30
+    table = {"note": texts, **{f"n{j}": rng.poisson(1, 60) for j in range(3)}}
+    density = bb.Density({"note": bb.Text(), ("n0", "n1", "n2"): bb.Occurrences()}).fit(table)
+    found = density.surprise({"note": "lunch lunch lunch lunch", "n0": 9, "n1": 0, "n2": 0})
+    assert {e.feature for e in found.evidence} == {"note", "n0 + n1 + n2"}
+    assert all(np.isfinite(e.decibans) for e in found.evidence)
+
+
+def test_what_cannot_occur_is_infinitely_surprising():
+    density = bb.Density(how="mle").fit({"s": ["a", "b", "a"], "t": ["c", "c", "d"]})
+    found = density.surprise({"s": "a", "t": "e"})
+    assert found.decibans == -np.inf and found.evidence[0].decibans == -np.inf
+    assert found.to_dict()["decibans"] == "-inf" and np.isfinite(found.evidence[1].decibans)

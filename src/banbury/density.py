@@ -23,10 +23,11 @@ from banbury.distributions import Bernoulli, Categorical, Joint, Poisson
 from banbury.distributions.categorical import Tables, values_of
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.joint import JointTables, combinations
+from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, Widened, is_texts, read
 from banbury.readers.batches import Source
-from banbury.readers.columns import Numbers
+from banbury.readers.columns import Empty, Numbers
 from banbury.schema import Features
 from banbury.tally import Tally, count, many
 
@@ -35,6 +36,8 @@ ALL = "all"  # the one class
 MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
 FEW_VALUES = 20  # of a column of numbers: those of more are cut into bins before they are tested
 MOST_BINS = 6  # of each such column
+DRAWN = 1_000  # rows that say what is usual
+MOST_DRAWN_CELLS = 4_000_000  # of rows × features × classes
 ROWS_PER_CELL = 10  # on average: so many at least are left by the bins
 
 
@@ -63,6 +66,39 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         model = self._model()
         drawn = model.sample(n_samples, seed)
         return {name: drawn[name] for feature in model.schema.features for name in feature.inputs}
+
+    def surprise(self, row: Any, seed: int = 0) -> Surprise:
+        """Which values make a row unusual: how likely each is, given the row's others, beside rows that are drawn.
+
+        >>> import banbury as bb
+        >>> wine = {name: column for name, column in bb.datasets.wine().items() if name in ("alcohol", "hue", "proline")}
+        >>> bb.Density().fit(wine).surprise({"alcohol": 13.0, "hue": 1.7, "proline": 750.0})
+        log P(row) -12.12, usually -8.34; each value given the others, in decibans:
+          hue      = 1.7    -20.97  ---------------------
+          proline  = 750     +2.24  ++
+          alcohol  = 13      +2.28  ++
+          row               -16.45
+        """
+        model = self._model()
+        batch, parameters = model._fitting(model._one_row(row), {"extra"}, stacklevel=4)
+        lacking = {name for name in batch.names if next(iter(batch.head(name, 1)), None) is None}
+        chosen = [[i for i, f in enumerate(g.features) if not lacking.issuperset(f.inputs)] for g in parameters]
+        parameters = [group.select(index) for group, index in zip(parameters, chosen, strict=True) if index]
+        if not parameters:
+            raise errors.empty_data(None, "the row has no value that was counted")
+        n_features = sum(len(group.features) for group in parameters)
+        drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (n_features * len(model.classes)), 100, DRAWN)), seed)
+        [others] = read(
+            {name: column for name, column in drawn.items() if name not in lacking}, kinds=model.schema.kinds()
+        )
+        gaps = {name: Empty(others.n_rows) for name in drawn if name in lacking}
+        own, given = _given_the_rest(model, batch, parameters, lacking)
+        whole, usual = _given_the_rest(model, others.with_columns(gaps), parameters, lacking)
+        evidence = [
+            Evidence(name, _value(batch, name), float((given[name][0] - usual[name].mean()) * DECIBANS), seen)
+            for name, seen in _names(model, batch, parameters, lacking)
+        ]
+        return Surprise(float(own[0]), float(whole.mean()), tuple(sorted(evidence, key=lambda e: e.decibans)))
 
     def log_probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
@@ -136,6 +172,57 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     def _model(self) -> Model:
         check_is_fitted(self)
         return self.model_
+
+
+def _given_the_rest(
+    model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]
+) -> tuple[Real, dict[str, Real]]:
+    """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
+    likelihoods = _parts(model, batch, parameters)
+    whole, found = log_sum(model.log_prior + likelihoods.sum(axis=1)), {}
+    places = [(group, i) for group in parameters for i in range(len(group.features))]
+    for f, (group, i) in enumerate(places):
+        rest = model.log_prior + np.delete(likelihoods, f, axis=1).sum(axis=1)
+        feature = group.features[i]
+        for name in _columns(feature, lacking):
+            without = rest
+            if name != feature.name:  # of a block the other columns stay
+                gap = batch.with_columns({name: Empty(batch.n_rows)})
+                without = rest + _parts(model, gap, [group.select([i])])[:, 0]
+            other = log_sum(without)
+            with np.errstate(invalid="ignore"):
+                found[name] = np.where(np.isneginf(other), likelihoods[:, f].max(axis=1), whole - other)
+    return whole, found
+
+
+def _parts(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
+    """log P(value | class), rows × features × classes; without smoothing a value never seen is impossible."""
+    found: Real = model._kernel(batch, parameters, "parts")[0]
+    if model.choice.how in ("mle", "map"):
+        f = 0
+        for group in parameters:
+            for i in range(len(group.features)):
+                if isinstance(group, (Tables, JointTables)):
+                    found[_new_values(group.select([i]), batch), f] = -np.inf
+                f += 1
+    return found
+
+
+def _columns(feature: Feature, lacking: set[str]) -> list[str]:
+    """The columns of a feature that a row has, each by itself; or the feature as one."""
+    block = bool(feature.columns) and feature.family.shape != "words"
+    return [name for name in feature.columns if name not in lacking] if block else [feature.name]
+
+
+def _names(model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]) -> list[tuple[str, bool]]:
+    """The columns that are told of, and whether any row counted has the row's value of it."""
+    features = [feature for group in parameters for feature in group.features]
+    return [(name, bool(f.columns) or model._is_seen(name, batch)) for f in features for name in _columns(f, lacking)]
+
+
+def _value(batch: Batch, name: str) -> Any:
+    """What a row has of a column; of many that are one feature nothing that could be printed."""
+    return next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
 
 
 def _alternatives(feature: Feature, name: str, given: Any) -> list[Any]:

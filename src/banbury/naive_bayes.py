@@ -249,7 +249,9 @@ class Model:
         """
         if len(self.classes) < 2:
             raise errors.bad_setting(
-                "the model", f"one class, {self.classes[0]!r}", "one of two classes at least to explain"
+                "the model",
+                f"one class, {self.classes[0]!r}",
+                "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is unusual",
             )
         batch, parameters = self._fitting(self._one_row(row), set(), stacklevel=4)
         posterior = self._kernel(batch, parameters, "posterior")[0][0]

@@ -2,5 +2,16 @@
 
 from banbury.explain.explanation import DECIBANS, Evidence, Explanation, Term, explained
 from banbury.explain.ratios import Informative, LikelihoodRatio, informative
+from banbury.explain.surprise import Surprise
 
-__all__ = ["DECIBANS", "Evidence", "Explanation", "Informative", "LikelihoodRatio", "Term", "explained", "informative"]
+__all__ = [
+    "DECIBANS",
+    "Evidence",
+    "Explanation",
+    "Informative",
+    "LikelihoodRatio",
+    "Surprise",
+    "Term",
+    "explained",
+    "informative",
+]

@@ -112,17 +112,7 @@ class Explanation:
     def __str__(self) -> str:
         sides = f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"
         lines = [f"{sides}{'' if self.calibrated is None else ' (uncalibrated)'}, in decibans:"]
-        rows = [("prior", "", self.prior)] + [(e.feature, _shown(e), e.decibans) for e in self.evidence[:MOST]]
-        names, values = max(len(name) for name, _, _ in rows), max(len(value) for _, value, _ in rows)
-        digits = _digits([weight for _, _, weight in rows])
-        lines += [
-            f"  {name:{names}}  {value:{values}}  {weight:+8.{digits}f}  {_bar(weight)}".rstrip()
-            for name, value, weight in rows
-        ]
-        if len(self.evidence) > MOST:
-            rest = sum(e.decibans for e in self.evidence[MOST:])
-            lines.append(f"  {f'and {len(self.evidence) - MOST:,} more':{names + 2 + values}}  {rest:+8.{digits}f}")
-        lines.append(f"  {'sum':{names}}  {'':{values}}  {self.decibans:+8.{digits}f}")
+        lines += lines_of([("prior", "", self.prior)], self.evidence, self.decibans, "sum")
         return "\n".join(lines + [f"  {note}" for note in self.notes])
 
     __repr__ = __str__
@@ -130,6 +120,24 @@ class Explanation:
     def _repr_html_(self) -> str:
         """The same for notebooks: the texts with their words shaded by what they say, and a bar for each feature and word."""
         return page.explanation(self)
+
+
+def lines_of(
+    before: list[tuple[str, str, float]], evidence: Sequence[Evidence], total: float, called: str
+) -> list[str]:
+    """Names, values and decibans side by side, each with its bar, and the total."""
+    rows = before + [(e.feature, _shown(e), e.decibans) for e in evidence[:MOST]]
+    names = max([len(called), *(len(name) for name, _, _ in rows)])
+    values = max((len(value) for _, value, _ in rows), default=0)
+    digits = _digits([weight for _, _, weight in rows])
+    lines = [
+        f"  {name:{names}}  {value:{values}}  {weight:+8.{digits}f}  {_bar(weight)}".rstrip()
+        for name, value, weight in rows
+    ]
+    if len(evidence) > MOST:
+        rest = sum(e.decibans for e in evidence[MOST:])
+        lines.append(f"  {f'and {len(evidence) - MOST:,} more':{names + 2 + values}}  {rest:+8.{digits}f}")
+    return [*lines, f"  {called:{names}}  {'':{values}}  {total:+8.{digits}f}"]
 
 
 def _shown(evidence: Evidence) -> str:

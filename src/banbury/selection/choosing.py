@@ -163,6 +163,7 @@ def _cell_table(group: object, f: int, values: Real) -> Real:
         below = ndtr((z[..., None] - group.mean[f]) * np.sqrt(2.0 * group.precision[f]))
     elif isinstance(group, Histograms):
         width, first = group.widths[f], group.firsts[f]
+        edges = edges + 0.5  # whole numbers are where bins begin
         inside = np.exp(group.tables[f]) * width
         halves = 0.5 ** np.arange(1, BEYOND + 1)[:, None]  # the density halves from bin to bin
         share = np.concatenate([inside[:1] * halves[::-1], inside, inside[-1:] * halves])
