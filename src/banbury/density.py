@@ -179,19 +179,22 @@ def _given_the_rest(
 ) -> tuple[Real, dict[str, Real]]:
     """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
     likelihoods = _parts(model, batch, parameters)
-    whole, found = log_sum(model.log_prior + likelihoods.sum(axis=1)), {}
+    every, finite = model.log_prior + likelihoods.sum(axis=1), bool(np.isfinite(likelihoods).all())
+    whole, found = log_sum(every), {}
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
-        rest = model.log_prior + np.delete(likelihoods, f, axis=1).sum(axis=1)
+        others = (
+            every - likelihoods[:, f] if finite else np.delete(likelihoods, f, axis=1).sum(axis=1) + model.log_prior
+        )
         feature = group.features[i]
         for name in _columns(feature, lacking):
-            without = rest
+            without = others
             if name != feature.name:  # of a block the other columns stay
                 gap = batch.with_columns({name: Empty(batch.n_rows)})
-                without = rest + _parts(model, gap, [group.select([i])])[:, 0]
-            other = log_sum(without)
+                without = others + _parts(model, gap, [group.select([i])])[:, 0]
+            rest = log_sum(without)
             with np.errstate(invalid="ignore"):
-                found[name] = np.where(np.isneginf(other), likelihoods[:, f].max(axis=1), whole - other)
+                found[name] = np.where(np.isneginf(rest), likelihoods[:, f].max(axis=1), whole - rest)
     return whole, found
 
 
