@@ -868,3 +868,88 @@ def test_what_does_not_occur_is_refused_when_asked_as_when_counted():
     assert np.isfinite(told.posterior({"x0": [None, 1.0], "x1": [2.0, None]})).all()
     flags = bb.estimate(bb.count(counts, list("pqpq"), features={("a", "b"): bb.Occurrences("bernoulli", 0.5)}))
     assert np.isfinite(flags.posterior({"a": [-5.0], "b": [1e308]})).all()
+
+
+# Estimated otherwise than counted ------------------------------------------------------------------------------------
+
+FOUR = {"a": [1.0, 2, 3, 4], "b": [2.0, 1, 4, 3], "y": ["p", "q", "p", "q"]}
+
+
+@pytest.mark.parametrize(
+    "other", ["gaussian", bb.Gaussian(variance="shared"), bb.Gaussian(prior=bb.NormalInverseGamma()), bb.Joint()]
+)
+def test_a_gaussian_block_is_not_estimated_as_what_was_not_counted(other):
+    tally = bb.count(FOUR, "y", features={("a", "b"): FULL})
+    with pytest.raises(errors.SchemaMismatch, match=r"'a \+ b' was counted for gaussian\(covariance='full'\), not for"):
+        bb.estimate(tally, features={("a", "b"): other})
+
+
+def test_a_column_is_not_estimated_as_a_gaussian_block():
+    tally = bb.count({"a": FOUR["a"], "y": FOUR["y"]}, "y")
+    with pytest.raises(errors.SchemaMismatch, match=r"'a' was counted for gaussian, not for gaussian\(cov"):
+        bb.estimate(tally, features={"a": FULL})
+
+
+def test_a_full_covariance_may_be_estimated_as_a_tied_one_and_back():
+    full, tied = (bb.count(FLOWERS, SPECIES, features={NAMES: family}) for family in (FULL, TIED))
+    for counted, asked, same in ((full, TIED, tied), (tied, FULL, full)):
+        found = bb.estimate(counted, features={NAMES: asked}).posterior(FLOWERS)
+        assert found.tolist() == bb.estimate(same).posterior(FLOWERS).tolist()
+
+
+@pytest.mark.parametrize("bandwidth", [[1.0], [1.0, 2.0, 3.0]])
+def test_a_block_has_a_bandwidth_for_each_column_however_it_was_counted(bandwidth):
+    family, said = bb.KernelDensity(bandwidth=bandwidth), "bandwidth must be a number, or one for each of the 2 columns"
+    with pytest.raises(errors.BadSetting, match=said):
+        bb.count(FOUR, "y", features={("a", "b"): family})
+    with pytest.raises(errors.BadSetting, match=said):
+        bb.estimate(bb.count(FOUR, "y", features={("a", "b"): bb.Histogram()}), features={("a", "b"): family})
+
+
+def test_a_column_has_one_bandwidth_however_it_was_counted():
+    family, said = bb.KernelDensity(bandwidth=[1.0, 2.0]), "bandwidth must be one number for the column 'a'"
+    with pytest.raises(errors.BadSetting, match=said):
+        bb.count(FOUR, "y", features={"a": family})
+    with pytest.raises(errors.BadSetting, match=said):
+        bb.estimate(bb.count(FOUR, "y", features={"a": bb.Histogram()}), features={"a": family})
+
+
+# No rows -------------------------------------------------------------------------------------------------------------
+
+MIXED = {
+    "a": [1.0, 2, 4, 3],
+    "b": [2.0, 1, 4, 9],
+    "n": [0, 1, 2, 1],
+    "f": [True, False, False, True],
+    "s": ["u", "v", "u", "v"],
+    "t": ["one word here", "two words", "x y z", "u v"],
+}
+EVERY_FAMILY = [
+    {"a": "gaussian"},
+    {"a": "histogram"},
+    {"a": bb.Histogram(bins="mdl")},
+    {"a": "kernel_density"},
+    {"n": "poisson"},
+    {"f": "bernoulli"},
+    {"s": "categorical"},
+    {"t": "text"},
+    {("a", "b"): TIED},
+    {("a", "b"): bb.Histogram()},
+    {("a", "b"): bb.KernelDensity()},
+    {("s", "f"): bb.Joint()},
+    {("n", "f"): bb.Occurrences()},
+]
+
+
+@pytest.mark.parametrize("features", EVERY_FAMILY, ids=str)
+@pytest.mark.parametrize("nothing", [list, lambda: np.empty(0)], ids=["lists", "arrays"])
+def test_no_rows_have_no_answers(features, nothing):
+    names = [name for key in features for name in (key if isinstance(key, tuple) else (key,))]
+    rows, none = {name: MIXED[name] for name in names}, {name: nothing() for name in names}
+    model = bb.estimate(bb.count(rows | {"y": ["p", "q", "q", "q"]}, "y", features=features), how="predictive")
+    assert model.posterior(none).shape == model.log_joint(none).shape == model.log_likelihood(none).shape == (0, 2)
+    assert model.predict(none).shape == model.predict(none, unsure=0.5).shape == (0,)
+    assert [(batch.n_rows, found.shape) for batch, found in model.stream(none)] == [(0, (0, 2))]
+    assert bb.Density(features=features, how="predictive").fit(rows).score_samples(none).shape == (0,)
+    with pytest.raises(errors.EmptyData, match="no rows"):
+        bb.evaluate(model, none | {"y": nothing()})

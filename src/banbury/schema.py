@@ -186,7 +186,7 @@ class Schema:
         features = list(self.features)
         for name, given in overrides.items():
             old = self[name]
-            features[self.index[old.name]] = old._replace(family=_re_estimated(old.name, old.family, family(given)))
+            features[self.index[old.name]] = _one_each(old._replace(family=_re_estimated(old, family(given))))
         return replace(self, features=tuple(features))
 
     def __str__(self) -> str:
@@ -278,9 +278,10 @@ def _described(feature: Feature) -> str:
     return f"{feature.family}{kind}{place}"
 
 
-def _re_estimated(name: str, old: Family, new: Family) -> Family:
-    """``new`` with the counting half of ``old``; raises where it asks for sums that were not counted."""
-    if type(new) is not type(old) and not old.shape == new.shape == "bins":
+def _re_estimated(feature: Feature, new: Family) -> Family:
+    """``new`` with the counting half of the feature's family; raises where it asks for sums that were not counted."""
+    name, old = feature.name, feature.family
+    if old.shape != new.shape or (type(new) is not type(old) and old.shape != "bins"):
         raise errors.counted_otherwise(f"feature {name!r} was counted for {old}, not for {new}")
     asked = new.settings()
     for setting in new.counting:
@@ -386,14 +387,21 @@ def _grid(feature: Feature, fine: Real) -> tuple[tuple[float, float], ...]:
     """Start and width of each column's bins: those given, or fine ones from 0 on."""
     found = []
     for setting, default in (("start", np.zeros(len(fine))), ("width", fine)):
-        given = getattr(feature.family, setting)
-        if isinstance(given, tuple) and len(given) != len(fine):
-            raise errors.bad_setting(setting, given, f"a number, or one for each of the {len(fine)} columns")
+        given = getattr(_one_each(feature).family, setting)
         found.append(np.broadcast_to(default if given is None else np.array(given, dtype=np.float64), fine.shape))
-    bandwidth = getattr(feature.family, "bandwidth", None)
-    if isinstance(bandwidth, tuple) and len(bandwidth) != len(fine):
-        raise errors.bad_setting("bandwidth", bandwidth, f"a number, or one for each of the {len(fine)} columns")
     return tuple(zip(*(each.tolist() for each in found), strict=True))
+
+
+def _one_each(feature: Feature) -> Feature:
+    """The feature; raises where a setting of its bins has several numbers, and not one for each column of a block."""
+    n_columns = len(feature.columns)
+    for setting in ("start", "width", "bandwidth"):
+        value = getattr(feature.family, setting, None)
+        if isinstance(value, tuple) and (not n_columns or len(value) != n_columns):
+            block = f"a number, or one for each of the {n_columns} columns"
+            column = f"one number for the column {feature.name!r}; several are for a block"
+            raise errors.bad_setting(setting, value, block if n_columns else column)
+    return feature
 
 
 def of_one_family(batch: Batch, given: Family) -> Schema:
@@ -571,13 +579,11 @@ def _feature(batch: Batch, name: str, given: Family, why: str, scale: tuple[floa
         return Feature(name, given, kind=_kind(batch, name) if given.shape == "keys" else "integer", why=why)
     if given.shape == "moments":
         return Feature(name, given, scale[0], scale[1], "float", why)
-    for setting in ("start", "width", "bandwidth"):
-        if isinstance(value := getattr(given, setting, None), tuple):
-            raise errors.bad_setting(setting, value, f"one number for the column {name!r}; several are for a block")
+    feature = _one_each(Feature(name, given, kind="float", why=why))
     start, width = getattr(given, "start", None), getattr(given, "width", None)
     if start is None or width is None:
         start, width = 0.0, max(scale[1] * 2.0**-FINE_BINS, 2.0**-1020)
-    return Feature(name, given, float(start), float(width), "float", why)
+    return feature._replace(origin=float(start), unit=float(width))
 
 
 def _kind(batch: Batch, name: str) -> Kind:

@@ -154,15 +154,19 @@ class Family:
 
 def columns_of(rows: Columns, feature: Feature) -> list[Real]:
     """The numbers of a block to be scored, column by column; none of them may be infinite."""
-    matrices = [
-        np.asarray(column, dtype=np.float64).reshape(rows.n_rows, -1) for column in rows.numbers(feature.inputs)
-    ]
+    matrices = [_matrix(column) for column in rows.numbers(feature.inputs)]
     columns = list(np.concatenate(matrices, axis=1).T)
     for name, column in zip(feature.inputs, columns, strict=True):
         if (infinite := np.isinf(column)).any():
             row = int(infinite.argmax())
             raise errors.bad_value("infinite", float(column[row]), name, rows.first_row + row, rows.source)
     return columns
+
+
+def _matrix(columns: NDArray[Any]) -> Real:
+    """One column, or several side by side, as rows by columns; there may be no rows."""
+    numbers = np.asarray(columns, dtype=np.float64)
+    return numbers[:, None] if numbers.ndim == 1 else numbers
 
 
 def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
