@@ -52,6 +52,19 @@ def model() -> bb.Model:
     return made.calibrated(bb.calibrate("temperature", [[-0.1, -2.4], [-3.0, -0.1]], [0, 1]))
 
 
+def blocks(weights: Any = None) -> bb.Tally:
+    """One of a block of normal distributions, and one of kernels."""
+    rows = np.random.default_rng(3).normal(size=(12, 4)).round(2)
+    table = dict(zip("abcd", rows.T, strict=True)) | {"y": ["p", "q"] * 6}
+    families = {("a", "b"): bb.Gaussian(covariance="full"), ("c", "d"): bb.KernelDensity()}
+    return bb.count(table, "y", features=families, weights=weights)
+
+
+def fractional() -> bb.Tally:
+    """The same of fractional weights."""
+    return blocks(np.linspace(0.25, 2.0, 12))
+
+
 def network() -> bb.BeliefNetwork:
     """One that was counted: a flag, a category that depends on it, and a number on both; of fractional weights."""
     table = {"f": [True, False, True, False], "w": list("abba"), "x": [1.0, 2.0, 4.0, 8.0]}
@@ -232,6 +245,13 @@ def columns(names: list[str]) -> Change:
     )
 
 
+def keys_backwards(content: bytes) -> bytes:
+    """The keys of every feature, last first."""
+    return text(
+        lambda about: about | {"tally": about["tally"] | {"keys": [keys[::-1] for keys in about["tally"]["keys"]]}}
+    )(content)
+
+
 def of_counts(content: bytes) -> bytes:
     """The number as a Poisson's, whose sum is below 0."""
     return cell("moments.sums", (0, 0, 0, 0), -50.0)(feature(2, family="poisson")(content))
@@ -355,6 +375,16 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "words-with-an-unknown-array": ("BadFile", more("words.0.code", np.zeros(1))),
     "texts-negative": ("BadFile", cell("words.0.texts", 0, -1)),
     "texts-more-than-rows": ("BadFile", cell("words.0.texts", 0, 2**40)),
+    "block-of-more-rows-than-there-are": ("BadFile", to(blocks, cell("products.0.rows", 0, 10**6))),
+    "block-of-cells-without-rows": ("BadFile", to(blocks, array("counts.rows", np.zeros_like))),
+    "block-of-a-cell-without-rows": ("BadFile", to(blocks, cell("counts.rows", 3, 0))),
+    "block-of-cells-not-in-order": ("BadFile", to(blocks, keys_backwards)),
+    "block-of-a-unit-of-no-power": ("BadFile", to(blocks, feature(1, unit=3.0))),
+    "block-of-scales-not-numbers": ("BadFile", to(blocks, feature(1, scales=[[float("nan"), 1.0], [0.0, 1.0]]))),
+    "block-of-a-width-below-0": ("BadFile", to(blocks, feature(1, scales=[[0.0, -1.0], [0.0, 1.0]]))),
+    "block-of-scales-too-many": ("BadFile", to(blocks, feature(1, scales=[[0.0, 1.0]] * 3))),
+    "weights-too-large-in-their-sum": ("BadFile", to(fractional, cell("classes.weights", (..., 0), 1e308))),
+    "weights-of-cells-too-large": ("BadFile", to(fractional, cell("counts.weights", (0, 0, 0), 1e308))),
     "calibration-unknown": ("BadFile", text(lambda about: about | {"calibration": "magic"})),
     "calibration-of-other-classes": ("BadFile", cell("calibration.n_classes", 0, 3)),
     "calibration-of-temperature-0": ("BadFile", cell("calibration.temperature", 0, 0.0)),

@@ -503,29 +503,10 @@ def test_cells_of_rows_never_counted_cannot_be_forgotten():
         tally - tally.count({"c": [100.0], "d": [100.0]}, [0])
 
 
-def test_damaged_cells_are_refused(tmp_path: Path):
-    import json
-
-    from safetensors import safe_open
-    from safetensors.numpy import save_file
-
-    path = tmp_path / "cells.banbury"
-    bb.save(bb.count(PETALS, SPECIES, features={("c", "d"): bb.KernelDensity()}), path)
-    with safe_open(path, "numpy") as file:
-        about, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    name = next(name for name in about if '"scales"' in about[name])
-    for old, new in (
-        ('"scales": [[0.0, ', '"scales": [[NaN, '),
-        ('"scales": [[0.0, ', '"scales": [[0.0, -'),
-        ('"scales": [[0.0, ', '"scales": [[0.0, 1.0], [0.0, '),
-        ('"unit": 1.0', '"unit": 3.0'),
-        ('"unit": 1.0', '"unit": 0.0'),
-    ):
-        compact = json.dumps(json.loads(about[name]))
-        assert old in compact
-        save_file(arrays, path, {**about, name: compact.replace(old, new, 1)})
-        with pytest.raises(errors.BadFile):
-            bb.load(path)
+@pytest.mark.parametrize("family", [bb.KernelDensity(), bb.Histogram(), FULL, bb.Joint()], ids=str)
+def test_of_rows_that_have_faded_to_nothing_there_is_no_model(family):
+    with pytest.raises(errors.EmptyData, match="faded to nothing"):
+        bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): family}) * 1e-200 * 1e-200)
 
 
 # Looking -------------------------------------------------------------------------------------------------------------

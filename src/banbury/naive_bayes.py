@@ -73,8 +73,9 @@ def estimate(
     choice = Choice(how, float(alpha), int(seed))
     if features:
         tally = replace(tally, schema=tally.schema.with_families(features))
+    log_prior = _log_prior(class_prior, tally)
     parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
-    return Model(tally, choice, class_prior, _log_prior(class_prior, tally), parameters)
+    return Model(tally, choice, class_prior, log_prior, parameters)
 
 
 class Calibrates(Protocol):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from banbury.sums import Rows, in_order
 
 Arrays = dict[str, NDArray[Any]]
+HEAVIEST = 2.0**600  # 2**63 rows of the greatest weight are lighter
 
 
 def under(prefix: str, arrays: Arrays) -> Arrays:
@@ -57,8 +58,8 @@ def rows_of(name: str, arrays: Arrays, shape: tuple[int, ...]) -> Rows:
     if weights not in arrays:
         return Rows(rows.copy())
     sums = real(weights, arrays, (*shape, 3))
-    if (sums[..., 0] < 0).any() or sums[rows == 0].any():
-        raise ValueError(f"{weights} has a weight below 0, or one without rows")
+    if (sums[..., 0] < 0).any() or sums[rows == 0].any() or (np.abs(sums) > HEAVIEST).any():
+        raise ValueError(f"{weights} has a weight below 0, one without rows, or one that no rows have")
     return Rows(rows.copy(), sums)
 
 

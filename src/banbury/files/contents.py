@@ -125,14 +125,17 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
         raise ValueError("keys and features differ in number")
     keys = tuple(_keys(feature, names) for feature, names in zip(schema.keyed, about["keys"], strict=True))
     counts = Counts(keys, rows_of("counts", arrays, (sum(map(len, keys)), len(classes))))
+    if counts.without_empty(schema.declared) is not counts:
+        raise ValueError("a key has no rows")
     shape = (len(schema.measured), len(classes))
     moments = Moments(rows_of("moments", arrays, shape), real("moments.sums", arrays, (*shape, 2, 3)))
     _check_moments(schema, moments)
     words = tuple(_words(f"words.{i}.", f, arrays, len(classes)) for i, f in enumerate(schema.texts))
     rows = rows_of("classes", arrays, (len(classes),))
-    if any((column.texts.value > rows.value * (1.0 + IMPOSSIBLE)).any() for column in words):
-        raise ValueError("a class has more texts than rows")
     blocks = tuple(_products(f"products.{i}", f, arrays, len(classes)) for i, f in enumerate(schema.blocks))
+    for present in (*(column.texts for column in words), *(block.n for block in blocks)):
+        if (present.value > rows.value * (1.0 + IMPOSSIBLE)).any():
+            raise ValueError("a class has more texts, or rows of a block, than rows")
     skipped = whole("skipped", about["skipped"])
     return Tally(schema, classes, rows, counts, moments, words, blocks, skipped).checked()
 
