@@ -934,3 +934,57 @@ def test_no_rows_have_no_answers(features, nothing):
     assert bb.Density(features=features, how="predictive").fit(rows).score_samples(none).shape == (0,)
     with pytest.raises(errors.EmptyData, match="no rows"):
         bb.evaluate(model, none | {"y": nothing()})
+
+
+# Messages ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_column_of_a_block_is_asked_for_by_its_block():
+    model = bb.estimate(bb.count(FOUR, "y", features={("a", "b"): bb.KernelDensity()}))
+    for ask in (lambda name: model.likelihood(name, 1.0), model.bandwidths, model.cuts, model.schema.__getitem__):
+        with pytest.raises(errors.UnknownColumn, match=r"in the block \('a', 'b'\)") as caught:
+            ask("a")
+        assert caught.value.block == ("a", "b")
+    assert model.likelihood(("a", "b"), (1.0, 2.0)).keys() == model.bandwidths(("a", "b")).keys() == {"p", "q"}
+
+
+def test_a_bin_that_was_never_counted_is_named_by_where_it_lies():
+    features, rows = {("a", "b"): bb.Histogram(start=0, width=0.5)}, {"a": [49.0], "b": [28.2], "y": ["p"]}
+    block = bb.count(FOUR, "y", features=features)
+    with pytest.raises(errors.NegativeCount, match=r"\(a 49 to 49.5, b 28 to 28.5\)"):
+        block - block.count(rows)
+    column = bb.count(FOUR, "y", features={"a": bb.Histogram(start=1, width=2), "b": None})
+    with pytest.raises(errors.NegativeCount, match=r"\(a 49 to 51\)"):
+        column - column.count(rows)
+
+
+@pytest.mark.parametrize(
+    ("family", "said", "unsaid"),
+    [(FULL, "a class of 1 row, whose", "1 rows"), (TIED, "has 3 rows, whose tied covariance", "covariance='tied'")],
+)
+def test_a_covariance_without_an_inverse_is_said_in_numbers_that_are_true(family, said, unsaid):
+    tally = bb.count({"a": [1.0, 2, 3], "b": [1.0, 2, 3]}, ["p", "q", "q"], features={("a", "b"): family})
+    with pytest.warns(bb.BanburyWarning, match=said) as caught:
+        bb.estimate(tally)
+    assert unsaid not in str(caught[0].message)
+
+
+@pytest.mark.parametrize("family", [FULL, TIED])
+@pytest.mark.parametrize("how", ["mean", "predictive"])
+def test_a_block_without_a_complete_row_says_so_and_tells_nothing(family, how):
+    rows = {"a": [1.0, None, 3.0], "b": [None, 2.0, None]}
+    tally = bb.count(rows, ["p", "q", "q"], features={("a", "b"): family})
+    with pytest.warns(bb.BanburyWarning, match="no row has all of a, b") as caught:
+        model = bb.estimate(tally, how=how)
+    assert len(caught) == 1
+    assert model.posterior({"a": [5.0], "b": [6.0]})[0] == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_more_rows_of_a_density_are_counted_without_a_target():
+    rows = {"a": FOUR["a"], "b": FOUR["b"]}
+    tally = bb.Density().fit(rows).tally_
+    more = tally.count({"a": [7.0], "b": [9.0]}, weights=[2.0])
+    assert (more.classes, more.n_rows) == (tally.classes, 2)
+    assert tally + tally.count(rows) == tally * 2
+    with pytest.raises(errors.BadSetting, match="target must be a column's name"):
+        bb.count(rows, ["p", "q", "p", "q"]).count(rows)

@@ -304,6 +304,59 @@ def test_columns_are_taken_together(here, capsys):
 
 
 @pytest.mark.parametrize(
+    "features, words",
+    [
+        ("a+b=gaussian", ["gaussian,covariance=full (or tied)", "Got 'a+b=gaussian' instead"]),
+        ("a+y=joint", ["column 'y' is the target", "Leave it out of --features"]),
+        ("a+w=joint", ["column 'w' is named in --weights", "Leave it out of --features"]),
+        ("a+b=joint(alpha=-1)", ["settings after commas: joint,SETTING=VALUE", "Got 'joint(alpha=-1)' instead"]),
+        ("a=kernel-densty", ["Got 'kernel-densty' instead", "Did you mean 'kernel_density'?"]),
+        ("a+b=joint,al-pha=1", ["Got 'al-pha' instead", "Did you mean 'alpha'?"]),
+    ],
+)
+def test_what_cannot_be_taken_together_is_said_as_it_was_typed(features, words, here, capsys):
+    write_csv("numbers.csv", {"a": [1, 2, 3, 4], "b": [2, 1, 4, 3], "w": [1, 1, 2, 1], "y": list("ppqq")})
+    arguments = ["numbers.csv", "--target", "y", "--weights", "w", "--features", features]
+    _, message = refused(capsys, "fit", *arguments)
+    assert all(word in message for word in words) and "bb." not in message
+    if "=gaussian" in features:
+        said(capsys, "count", *arguments[:-1], f"{features},covariance=full", "-o", "new.banbury")
+        _, message = refused(capsys, "estimate", "new.banbury", "--features", features, "-o", "newer.banbury")
+        assert all(word in message for word in words)
+
+
+def test_a_column_whose_name_has_a_plus_is_meant_before_a_block(here, capsys):
+    write_csv("plus.csv", {"a": [1, 2, 3, 4], "b": [2, 1, 2, 1], "a+b": [3, 3, 5, 5], "y": list("ppqq")})
+    for family, name in (("joint", "joint"), ("gaussian", "gaussian")):
+        found = said(capsys, "count", "plus.csv", "--target", "y", "--features", f"a+b={family}", "-o", "new.banbury")
+        assert [each["name"] for each in found["features"]] == ["a", "b", "a+b"]
+        assert found["features"][2]["family"] == name
+        said(capsys, "estimate", "new.banbury", "--features", f"a+b={family}", "-o", "newer.banbury")
+
+
+def test_more_rows_of_a_density_are_counted_like_it(here, capsys):
+    rows, more = {"a": [1.0, 2.0, 4.0]}, {"a": [100.0, 300.0]}
+    bb.save(bb.Density().fit(rows).tally_, "rows.banbury")
+    bb.save(bb.Density().fit(more).tally_, "more.banbury")
+    _, message = refused(capsys, "merge", "rows.banbury", "more.banbury", "-o", "all.banbury")
+    assert "banbury count rows.csv --like rows.banbury" in message
+    write_csv("more.csv", more)
+    said(capsys, "count", "more.csv", "--like", "rows.banbury", "-o", "more.banbury")
+    found = said(capsys, "merge", "rows.banbury", "more.banbury", "-o", "all.banbury")
+    assert found["classes"] == [{"class": "all", "rows": 5}]
+
+
+def test_what_predict_cannot_do_about_a_value_is_not_advised(here, capsys):
+    write_csv("rows.csv", {"x": [1, 2, 3, 4], "y": list("ppqq")})
+    said(capsys, "fit", "rows.csv", "--target", "y", "-o", "new.banbury")
+    Path("bad.csv").write_text("x\n1\ntwo\n")
+    _, message = refused(capsys, "predict", "new.banbury", "bad.csv")
+    assert "'two'" in message and "--missing-values" in message and "features" not in message
+    _, message = refused(capsys, "count", "bad.csv", "--target", "x", "--features", "x=gaussian", "-o", "it.banbury")
+    assert "column 'x' is the target" in message
+
+
+@pytest.mark.parametrize(
     "options, words",
     [
         (["--alpha", "x"], "--alpha must be a number"),

@@ -153,6 +153,30 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'lenght'", "rows.csv", "Did you mean 'length'?"],
     ),
     (
+        "reserved_column",
+        lambda _: counted(TWO_WORDS, features={("x", "y"): bb.Joint()}),
+        errors.BadSetting,
+        ["column 'y' is the target", "in a block", "Leave it out of features="],
+    ),
+    (
+        "reserved_column",
+        lambda _: counted(TWO_WORDS | {"w": [1, 2, 1]}, weights="w", features={("x", "w"): bb.Joint()}),
+        errors.BadSetting,
+        ["column 'w' is named in weights=", "Leave it out"],
+    ),
+    (
+        "reserved_column",
+        lambda _: bb.cross_validate(TWO_WORDS, "y", groups="z", folds=2, features={("x", "z"): bb.Joint()}),
+        errors.BadSetting,
+        ["column 'z' is named in groups=", "Leave it out"],
+    ),
+    (
+        "column_in_block",
+        lambda _: two_columns().likelihood("x", 18.0),
+        errors.UnknownColumn,
+        ["column 'x' has no distribution of its own", "in the block ('x', 'y')", "Name the block"],
+    ),
+    (
         "unknown_class",
         lambda _: model().explain({"x": 1.0}, against="c"),
         errors.UnknownClass,
@@ -958,6 +982,15 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["a + b", "3 rows", "tied"],
     ),
     (
+        "no_complete_row",
+        lambda _: bb.estimate(
+            bb.count(
+                {"a": [1.0, None], "b": [None, 2.0]}, [0, 1], features={("a", "b"): bb.Gaussian(covariance="full")}
+            )
+        ),
+        ["no row has all of a, b", "'a + b' tells no classes apart", "Fill the gaps"],
+    ),
+    (
         "tested_what_it_learned",
         lambda _: bb.cross_validate(XY, "y", folds=[([0, 1], [1, 2])]),
         ["tests rows that it also learns from"],
@@ -1028,13 +1061,22 @@ def test_warnings_name_the_place_and_the_next_step(
         assert word in str(caught[0].message)
 
 
+@pytest.mark.parametrize("name, call, words", WARNED, ids=[entry[0] for entry in WARNED])
+def test_warnings_point_at_the_line_that_led_to_them(
+    name: str, call: Callable[[Path], Any], words: list[str], tmp_path: Path
+) -> None:
+    with pytest.warns(bb.BanburyWarning) as caught:
+        call(tmp_path)
+    assert {each.filename for each in caught} == {__file__}
+
+
 def test_every_function_of_errors_is_met_by_a_public_call() -> None:
     makers = {
         name
         for name, function in inspect.getmembers(errors, inspect.isfunction)
         if "->" in str(inspect.signature(function))
         and function.__module__ == errors.__name__
-        and name not in ("listed", "did_you_mean", "shortened", "where")
+        and name not in ("listed", "did_you_mean", "shortened", "where", "warn")
         and not name.startswith("_")
     }
     assert makers == {entry[0] for entry in EVERY} | {entry[0] for entry in WARNED}

@@ -423,7 +423,9 @@ def test_of_a_large_block_two_columns_are_drawn_or_one() -> None:
         plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, iris()).likelihood, rel=1e-6, abs=1e-9
     )
     assert line.ax_.get_xlabel() == LENGTH
-    for wrong in (None, [LENGTH, LENGTH], [LENGTH, "height"], everything, LENGTH):
+    alone = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=LENGTH)
+    assert alone.likelihood.tolist() == line.likelihood.tolist()
+    for wrong in (None, [LENGTH, LENGTH], [LENGTH, "height"], everything, "height"):
         with pytest.raises(BadSetting, match=r"has 4 columns .* Name two of them"):
             plots.LikelihoodDisplay.from_model(model, everything, columns=wrong)
     with pytest.raises(BadSetting, match="no block of numbers"):

@@ -5,7 +5,6 @@ A mixture has several classes, which nobody has named: ``AsDensity`` is what bot
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -383,7 +382,7 @@ def counted(
         except Widened as wider:
             if not source.again:
                 raise errors.cannot_restart(wider.column, wider.kind) from None
-            warnings.warn(errors.widened(wider.column, wider.kind, source.name), stacklevel=3)
+            errors.warn(errors.widened(wider.column, wider.kind, source.name))
     if tally is None:
         raise errors.empty_data(source.name)
     if every is not None:

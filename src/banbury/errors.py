@@ -7,9 +7,14 @@ The parts of a message are attributes too, so that a program can act on them.
 from __future__ import annotations
 
 import difflib
+import os
 import shlex
+import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+HERE = os.path.dirname(__file__) + os.sep
 
 
 class BanburyError(ValueError):
@@ -100,6 +105,14 @@ class NegativeCount(BanburyError):
     """More was subtracted than had been added."""
 
 
+def warn(warning: Warning | str) -> None:
+    """Gives a warning, at the line outside of the package that led to it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)
+
+
 SHORT = 40  # characters of a name, of the data's, that is shown
 LONG_CYCLE = 12  # nodes of a cycle that are shown
 
@@ -164,6 +177,25 @@ def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -
         f"  Columns: {listed(map(shortened, known))}{_header_hint(source)}",
         column=name,
         known=list(known),
+    )
+
+
+def reserved_column(name: str, role: str) -> BadSetting:
+    return BadSetting(
+        f"column {name!r} is {role}, so it cannot be a feature or in a block too. Leave it out of features=.",
+        setting="features",
+        value=name,
+        column=name,
+    )
+
+
+def column_in_block(name: str, columns: Sequence[str]) -> UnknownColumn:
+    shown = f"({listed(map(repr, columns), 6)})" if len(columns) > 1 else f"({columns[0]!r},)"
+    return UnknownColumn(
+        f"column {name!r} has no distribution of its own: it is in the block {shown}. Name the block in its place, all of its "
+        "columns together.",
+        column=name,
+        block=tuple(columns),
     )
 
 
@@ -579,13 +611,14 @@ def too_many_rows() -> BadSetting:
 
 
 def negative_count(
-    left: Any, label: Any, feature: str | None = None, key: Any = None, what: str = "rows"
+    left: Any, label: Any, feature: str | None = None, shown: str | None = None, what: str = "rows"
 ) -> NegativeCount:
+    """``shown``: the value, or where its bin lies."""
     place = f"class {label!r}"
     if feature is not None:
         place += f" in feature {feature!r}"
-    if key is not None:
-        place += f" (value {key!r})"
+    if shown is not None:
+        place += f" ({shown})"
     return NegativeCount(
         f"subtracting left {left} {what} of {place}. The tally subtracted was not part of this one; nothing was changed. "
         "Subtract only what was added.",
@@ -838,10 +871,20 @@ def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
     )
 
 
-def loose_covariance(block: str, n_columns: int, n_rows: int) -> BanburyWarning:
+def loose_covariance(block: str, n_columns: int, n_rows: int, tied: bool) -> BanburyWarning:
+    """``n_rows``: of the smallest class whose covariance it is; of all classes together where one is ``tied`` to all."""
+    rows, advice = _many(n_rows, "row"), "" if tied else "covariance='tied', "
+    whose = f"has {rows}, whose tied covariance" if tied else f"has a class of {rows}, whose covariance"
     return BanburyWarning(
-        f"block {block!r} of {n_columns} columns has a class of {n_rows:,} rows, whose covariance has no inverse; a little of "
-        "each column's own variance is mixed into it. Take fewer columns, covariance='tied', or a prior."
+        f"block {block!r} of {_many(n_columns, 'column')} {whose} has no inverse; a little of "
+        f"each column's own variance is mixed into it. Take fewer columns, {advice}or a prior."
+    )
+
+
+def no_complete_row(block: str, columns: Sequence[str]) -> BanburyWarning:
+    return BanburyWarning(
+        f"no row has all of {listed(columns)}, so block {block!r} tells no classes apart. Fill the gaps, or take out the columns "
+        "that lack most."
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -74,6 +73,9 @@ def estimate(
     if features:
         tally = replace(tally, schema=tally.schema.with_families(features))
     log_prior = _log_prior(class_prior, tally)
+    for block, products in zip(tally.schema.blocks, tally.products, strict=True):
+        if not products.n.rows.any():
+            errors.warn(errors.no_complete_row(block.name, block.columns))
     parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, log_prior, parameters)
 
@@ -226,7 +228,7 @@ class Model:
                     fitting, parameters = self._fitting(batch, told)
                     want = "posterior" if self.calibration is None else "log_posterior"
                     found, impossible = self._kernel(fitting, parameters, want)
-                    self._warn_impossible(impossible, want, stacklevel=3)
+                    self._warn_impossible(impossible, want)
                     yield batch, found if self.calibration is None else self.calibration.apply(found)
                     n_done = batch.first_row + batch.n_rows
                 return
@@ -254,7 +256,7 @@ class Model:
                 f"one class, {self.classes[0]!r}",
                 "one of two classes at least; of one, bb.Density.from_model(model).surprise(row) says what is unusual",
             )
-        batch, parameters = self._fitting(self._one_row(row), set(), stacklevel=4)
+        batch, parameters = self._fitting(self._one_row(row), set())
         posterior = self._kernel(batch, parameters, "posterior")[0][0]
         winner, ranked, calibrated = self._answer(batch, parameters)
         other = next(c for c in ranked if c != winner) if against is None else class_number(against, self.classes)
@@ -513,7 +515,7 @@ class Model:
             except TypeError:  # something among them is no text: the long way says what
                 pass
             else:
-                self._warn_impossible(impossible, want, stacklevel=5)
+                self._warn_impossible(impossible, want)
                 return answer
         source = self._read(rows, reading)
         while True:
@@ -530,7 +532,7 @@ class Model:
             except Widened as wider:  # of a column that is not a feature
                 if not source.again:
                     raise errors.cannot_restart(wider.column, wider.kind) from None
-        self._warn_impossible(impossible, want, stacklevel=5)
+        self._warn_impossible(impossible, want)
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
@@ -545,9 +547,9 @@ class Model:
         alone = self.parameters[0] if len(self.parameters) == 1 and not self.schema.named else None
         return alone if isinstance(alone, Bag) and alone.plain and len(self.schema.columns) == 1 else None
 
-    def _warn_impossible(self, n_rows: int, want: str, stacklevel: int) -> None:
+    def _warn_impossible(self, n_rows: int, want: str) -> None:
         if n_rows and want != "log_joint":
-            warnings.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"), stacklevel=stacklevel)
+            errors.warn(errors.all_impossible(n_rows, f"how={self.choice.how!r}"))
 
     def _score(self, n_rows: int, parts: list[tuple[Any, ...]], want: str) -> tuple[NDArray[Any], int]:
         return _core.score(n_rows, self.log_prior, parts, want, n_threads(self.threads))
@@ -562,7 +564,7 @@ class Model:
         except _core.BadValue as bad:
             raise _named(bad, parameters, batch) from None
 
-    def _fitting(self, batch: Batch, told: set[str], stacklevel: int = 5) -> tuple[Batch, Sequence[Parameters]]:
+    def _fitting(self, batch: Batch, told: set[str]) -> tuple[Batch, Sequence[Parameters]]:
         """The batch under the schema's names, and the parameters of the features it has; ``told`` keeps what was said."""
         schema = self.schema
         if not (batch.named and schema.named):
@@ -584,7 +586,7 @@ class Model:
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
-        tell_other_columns([*gaps, *absent], sorted(extra), told, stacklevel)
+        tell_other_columns([*gaps, *absent], sorted(extra), told)
         if not absent:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
@@ -595,12 +597,12 @@ class Model:
         return any(column in f.columns and not present.isdisjoint(f.columns) for f in self.schema.features)
 
 
-def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str], stacklevel: int) -> None:
+def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str]) -> None:
     """Warns of columns that the rows lack, and of those that were never counted; each once, as ``told`` remembers."""
     for what, names in (("absent", absent), ("extra", extra)):
         if names and what not in told:
             told.add(what)
-            warnings.warn(errors.other_columns_than_counted(what, names), stacklevel=stacklevel)
+            errors.warn(errors.other_columns_than_counted(what, names))
 
 
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -93,7 +92,8 @@ class Schema:
         source = read(data, **reading, format=format, headers=headers)  # type: ignore[arg-type]
         target = source.target if target is None else target
         for batch in source:
-            return infer(batch, [target] if target is not None else [], target, features, missing)
+            aside = {} if target is None else {target: "the target"}
+            return infer(batch, aside, target, features, missing)
         raise errors.empty_data(source.name, "it has no batches")
 
     @cached_property
@@ -139,6 +139,8 @@ class Schema:
         if isinstance(name, tuple):
             name = next((f.name for f in self.features if f.columns == name), name)
         if name not in self.index:
+            if block := next((f for f in self.features if name in f.columns), None):
+                raise errors.column_in_block(name, block.columns)
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
 
@@ -324,24 +326,24 @@ def _unplain(setting: Any) -> Any:
 
 def infer(
     batch: Batch,
-    reserved: Iterable[str],
+    reserved: Mapping[str, str] | Iterable[tuple[str, str]],
     target: str | None,
     features: Features,
     missing: Missing,
     more_to_come: bool = False,
 ) -> Schema:
-    """The schema of a table whose first batch this is; ``reserved`` columns (target, weights) are not features.
+    """The schema of a table whose first batch this is; ``reserved`` columns are not features: they are the target, say.
 
     ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others.
     """
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
-    reserved = set(reserved)
+    reserved = dict(reserved)
     for name in reserved:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names, batch.source)
     columns = tuple(name for name in batch.names if name not in reserved)
-    declared, blocks = _declared(features, columns, batch)
+    declared, blocks = _declared(features, columns, batch, reserved)
     taken = {name for block in blocks for name in block.columns}
     kinds = {name: batch.kind(name) for name in columns if name not in declared and name not in taken}
     sample = _sample(batch, [name for name, kind in kinds.items() if kind in ("integer", "float")])
@@ -361,7 +363,7 @@ def infer(
         else:
             chosen.append((name, given, why))
     if not chosen and not blocks:
-        warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
+        errors.warn(errors.nothing_chosen(left_out))
     kind = None if target is None or batch.kind(target) == "empty" else _kind(batch, target)
     settled = (*_settled(batch, chosen, sample), *(_block_settled(batch, each) for each in blocks))
     return Schema(settled, target, columns, batch.named, left_out, kind)
@@ -428,7 +430,7 @@ def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:
 
 
 def _declared(
-    features: Features, columns: tuple[str, ...], batch: Batch
+    features: Features, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]
 ) -> tuple[dict[str, Family | None], list[Feature]]:
     """The families that were given, by column; and blocks of columns with theirs."""
     if isinstance(features, str) and features == "auto":
@@ -439,7 +441,7 @@ def _declared(
     declared: dict[str, Family | None] = {}
     blocks: list[Feature] = []
     for name, given in features.items():
-        several = tuple(_column(n, columns, batch) for n in (name if isinstance(name, tuple) else (name,)))
+        several = tuple(_column(n, columns, batch, reserved) for n in (name if isinstance(name, tuple) else (name,)))
         chosen = None if given is None else family(given)
         if chosen is not None and (chosen.block or (chosen.blocks and isinstance(name, tuple))):
             blocks.append(block(several, chosen))
@@ -471,8 +473,10 @@ def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
     return found
 
 
-def _column(name: Any, columns: tuple[str, ...], batch: Batch) -> str:
+def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]) -> str:
     column = columns[name] if isinstance(name, int) and -len(columns) <= name < len(columns) else name
+    if column in reserved:
+        raise errors.reserved_column(column, reserved[column])
     if column not in columns:
         raise errors.unknown_column(name, columns, batch.source)
     return str(column)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from argparse import Namespace
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -290,7 +289,7 @@ def _as_first(first: Model | Tally, tally: Tally, what: str) -> Model | Tally:
     if isinstance(first, Tally):
         return tally
     if first.calibration is not None:
-        warnings.warn(errors.not_calibrated(what), stacklevel=2)
+        errors.warn(errors.not_calibrated(what))
     chosen = first.choice
     return models.estimate(tally, how=chosen.how, alpha=chosen.alpha, class_prior=first.class_prior, seed=chosen.seed)
 

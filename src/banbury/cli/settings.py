@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from banbury import errors
 from banbury.distributions import FAMILIES, Text
+from banbury.readers import read
 from banbury.schema import Schema
 
 LISTS = ("stop_words", "values")
 TABS = ("tab", "\\t")
+TOGETHER = "a family of several columns where + joins them: gaussian,covariance=full (or tied), kernel_density, histogram or joint"
 
 
 def reading(given: Namespace) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def reading(given: Namespace) -> dict[str, Any]:
 
 def counting(given: Namespace, data: Any) -> dict[str, Any]:
     """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
-    families = features(given.features)
+    families = features(given.features, lambda: _columns(data, given))
     settings = text_settings(given.text)
     if settings and families == "choose":
         raise errors.bad_setting("--text", given.text, "left out with --features choose")
@@ -42,6 +44,12 @@ def counting(given: Namespace, data: Any) -> dict[str, Any]:
         schema = Schema.infer(data, given.target, features=families, missing=given.missing, **reading(given))
         families = _with_text(families, schema, settings)
     return {"features": families, "weights": given.weights, "missing": given.missing, **reading(given)}
+
+
+def _columns(data: Any, given: Namespace) -> Collection[str]:
+    """The names of the input's columns."""
+    first = next(iter(read(data, **reading(given))), None)
+    return () if first is None else first.names
 
 
 def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,7 +88,7 @@ def estimating_from(given: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
 
 def estimated_features(given: Namespace, schema: Schema) -> dict[str, Any]:
     """The families of a tally's columns with other settings of how they are estimated."""
-    found = features(given.features)
+    found = features(given.features, lambda: schema.columns)
     if isinstance(found, str) and found != "auto":
         raise errors.bad_setting("--features", found, "COLUMN=FAMILY: each column has a family already")
     settings = text_settings(given.text)
@@ -100,8 +108,8 @@ def tunes(settings: Mapping[str, Any]) -> bool:
     return not isinstance(settings.get("alpha", 1.0), float) or settings.get("features") == "choose"
 
 
-def features(given: Sequence[str]) -> Any:
-    """A mapping from column to family, or one word for all columns; ``a+b=joint`` is a block."""
+def features(given: Sequence[str], columns: Callable[[], Collection[str]]) -> Any:
+    """A mapping from column to family, or one word for all columns; ``a+b=joint`` is a block, unless a column is named so."""
     words = [each for each in given if "=" not in each.partition(",")[0]]
     if words and len(given) > 1:
         raise errors.bad_setting(
@@ -113,17 +121,23 @@ def features(given: Sequence[str]) -> Any:
     for each in given:
         column, _, wanted = each.partition("=")
         chosen = None if wanted == "none" else _family(wanted)
-        together = chosen is not None and (chosen.block or chosen.blocks) and "+" in column
-        found[tuple(name.strip() for name in column.split("+")) if together else column] = chosen
+        if chosen is None or "+" not in column or column in columns():
+            found[column] = chosen
+        elif chosen.block or chosen.blocks:
+            found[tuple(name.strip() for name in column.split("+"))] = chosen
+        else:
+            raise errors.bad_setting("--features", each, TOGETHER)
     return found or "auto"
 
 
 def _family(text: str) -> Any:
     """``histogram,bins=20``: a family and its settings."""
-    name, *settings = text.split(",")
-    name = name.replace("-", "_")
+    typed, *settings = text.split(",")
+    name = typed.replace("-", "_")
+    if name not in FAMILIES and (called := name.partition("(")[0]) in FAMILIES:
+        raise errors.bad_setting("--features", text, f"a family with its settings after commas: {called},SETTING=VALUE")
     if name not in FAMILIES:
-        raise errors.unknown_choice("a family", name, [*FAMILIES, "choose"])
+        raise errors.unknown_choice("a family", typed, [*FAMILIES, "choose"])
     return FAMILIES[name](**_settings(settings, name))
 
 
@@ -138,10 +152,10 @@ def _settings(given: Sequence[str], family: str) -> dict[str, Any]:
     known = [each.name for each in fields(FAMILIES[family])]  # type: ignore[arg-type]
     found = {}
     for each in given:
-        key, equals, value = each.partition("=")
-        key = key.replace("-", "_")
+        typed, equals, value = each.partition("=")
+        key = typed.replace("-", "_")
         if key not in known:
-            raise errors.unknown_choice(f"a setting of {family}", key, known)
+            raise errors.unknown_choice(f"a setting of {family}", typed, known)
         if not equals:
             raise errors.bad_setting(f"the setting {key!r}", each, f"given with a value: {key}=...")
         found[key] = _listed(value) if key in LISTS else _value(value)

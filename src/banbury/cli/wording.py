@@ -21,6 +21,11 @@ PHRASES = {
     "bb.Histogram(start=..., width=...)": "--features COLUMN=histogram,start=...,width=...",
     ", for instance with pandas.cut(...).astype(str)": "",
 }
+# What only a verb that counts can do about a value.
+OTHER_FAMILY = (
+    "Mend the value, name it in missing_values=, or choose another family for the column in features=.",
+    "Mend the value, or name it in missing_values=.",
+)
 # The library counts rows from 0, as Python does; --row counts from 1.
 _ROW = re.compile(r"(?<=\brow )[\d,]+(?= of column )|(?<=the weight of row )[\d,]+|(?<=begins at row )[\d,]+")
 _LEFT_OUT = re.compile(r"features=\{(?:'([^']*)'|\.\.\.): None\}")
@@ -50,6 +55,8 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     >>> for_the_shell("how must be one of 'mle', 'map'. Got 'mpa' instead.")
     "--how must be one of 'mle', 'map'. Got 'mpa' instead."
     """
+    if arguments is not None and not hasattr(arguments, "features"):
+        message = message.replace(*OTHER_FAMILY)
     spool = getattr(arguments, "spool", None)
     if spool:
         message = message.replace(spool, "standard input")

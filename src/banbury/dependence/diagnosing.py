@@ -189,8 +189,8 @@ def _counted(
             continue
         batch.threads = labels.threads
         if schema is None:
-            leaked = [name for name in (labels.column,) if name is not None and name in batch.names]
-            schema = infer(batch, [*labels.reserved(), *leaked], labels.name, features, missing)
+            leaked = {name: "the target" for name in (labels.column,) if name is not None and name in batch.names}
+            schema = infer(batch, labels.reserved() | leaked, labels.name, features, missing)
         growing = growing or Growing(_in_bins(schema))
         batch = aligned(batch, schema, labels.reserved())
         for feature in schema.measured:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,8 +104,9 @@ def _settled(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
     scale = np.sqrt(np.diagonal(own))
     values = np.linalg.eigvalsh(covariance / scale[:, None] / scale)
     loose = ~(values[:, 0] > NARROW * np.maximum(values[:, -1], 1.0))
-    if loose.any():
-        warnings.warn(errors.loose_covariance(feature.name, len(variance), int(n[loose].min())), stacklevel=6)
+    if loose.any() and n.any():
+        tied = getattr(feature.family, "covariance", None) == "tied"
+        errors.warn(errors.loose_covariance(feature.name, len(variance), int(n[loose].min()), tied))
     return np.where(loose[:, None, None], (1.0 - LEAST) * covariance + LEAST * own, covariance)
 
 

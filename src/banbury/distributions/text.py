@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -258,7 +257,7 @@ class Text(Family):
         if (
             sums.table.n_words and not words.n_words and not isinstance(sums.table, Learned)
         ):  # who leaves out says it once
-            warnings.warn(errors.no_words_left(feature.name, sums.table.n_words), stacklevel=4)
+            errors.warn(errors.no_words_left(feature.name, sums.table.n_words))
         for whole, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
             if whole:
                 event_models.check_size(words, feature.name, why)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,7 +137,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
                 self._note_columns(growing.schema, batch)
                 self.alpha_, self.tuning_, self.calibration_ = float(self.alpha), None, None
                 if self.calibrate is not None:
-                    warnings.warn(errors.not_calibrated("partial_fit"), stacklevel=2)
+                    errors.warn(errors.not_calibrated("partial_fit"))
             return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
@@ -260,7 +259,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def _warn_of_calibration(self, what: str) -> None:
         """Before anything is changed: a warning may be an error."""
         if self.calibration_ is not None:
-            warnings.warn(errors.not_calibrated(what), stacklevel=3)
+            errors.warn(errors.not_calibrated(what))
 
     def _drop_calibration(self) -> None:
         """What was learned of other rows does not hold for these."""
@@ -341,8 +340,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != columns:
             extra = [name for name in batch.names if name not in columns]
             if extra:
-                text = f"column {errors.listed(map(repr, extra))} was not counted, and is ignored"
-                warnings.warn(text, errors.BanburyWarning, stacklevel=3)
+                errors.warn(errors.other_columns_than_counted("extra", extra))
         weights = sample_weights(sample_weight, batch.n_rows)
         batch.threads = n_threads(self.threads)
         return _counted(aligned(batch, schema), schema, labels, weights, batch.threads)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ class TakesTables:
         if batch.named != known:
             said, was = ("has", "without") if batch.named else ("does not have valid", "with")
             text = f"X {said} feature names, but {type(self).__name__} was fitted {was} feature names"
-            warnings.warn(text, UserWarning, stacklevel=4)
+            errors.warn(UserWarning(text))
         if len(batch.names) != self.n_features_in_:
             raise errors.wrong_width(len(batch.names), self.n_features_in_, type(self).__name__)
 
@@ -108,7 +107,7 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         labels[:] = y
     if labels.ndim == 2 and labels.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "
-        warnings.warn(text + "(n_samples,), for example using ravel().", DataConversionWarning, stacklevel=4)
+        errors.warn(DataConversionWarning(text + "(n_samples,), for example using ravel()."))
         labels = labels.ravel()
     if labels.ndim != 1:
         raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,7 +113,7 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.converged_ = len(found.objectives), found.converged
         self._note_columns(found.model.schema, batch)
         for warning in found.said:
-            warnings.warn(warning, stacklevel=3)
+            errors.warn(warning)
 
 
 class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
@@ -181,7 +180,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         classes, labels = _numbered(given, self.unlabelled, n_threads(self.threads))
         if self.unlabelled is None and given.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
             named = int(np.count_nonzero(labels == classes.index(-1)))
-            warnings.warn(errors.minus_one_is_a_class(named), stacklevel=2)
+            errors.warn(errors.minus_one_is_a_class(named))
         weights = np.where(labels >= 0, own, own * float(share))
         task = self._task(self._observed(batch, weights), classes, labels, weights)
         found = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
@@ -287,7 +286,7 @@ class Mixture(AsDensity, _Learner):
         self.n_components_ = best
         self._keep(found[best], batch)
         if single := narrowed(self.model_):
-            warnings.warn(errors.narrowed_to_a_value(single), stacklevel=2)
+            errors.warn(errors.narrowed_to_a_value(single))
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:

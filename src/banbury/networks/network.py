@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -500,7 +499,7 @@ class BeliefNetwork:
         highest = joint.max(axis=1, keepdims=True, initial=-np.inf)
         impossible = ~np.isfinite(highest[:, 0])
         if impossible.any():
-            warnings.warn(errors.impossible_rows(int(impossible.sum()), self.choice.how), stacklevel=4)
+            errors.warn(errors.impossible_rows(int(impossible.sum()), self.choice.how))
             joint[impossible] = queried(self._scorer, (node,), {})
             highest = joint.max(axis=1, keepdims=True)
         joint -= highest
@@ -578,7 +577,7 @@ class BeliefNetwork:
         present = {*batch.names}
         not_missed = present.union([self.target], (self.nodes[k] for k in keep))
         absent = [name for name in self.nodes if name not in not_missed]
-        tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), told, stacklevel=7)
+        tell_other_columns(absent, sorted(present.difference(self.columns, self.nodes)), told)
         nothing = np.full(batch.n_rows, MISSING, dtype=np.int32)
         return [
             variable.places(batch, batch.threads or 1) if v not in keep and variable.name in present else nothing

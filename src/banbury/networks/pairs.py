@@ -59,8 +59,8 @@ class Pairs:
             raise errors.bad_setting("weights", "soft labels", "one number per row")
 
         def begin(batch: Batch) -> Callable[[Batch], Pairs]:
-            leaked = [labels.column] if labels.column in batch.names and labels.column not in labels.reserved() else []
-            schema = infer(batch, [*labels.reserved(), *filter(None, leaked)], labels.name, features, missing)
+            leaked = {name: "the target" for name in (labels.column,) if name is not None and name in batch.names}
+            schema = infer(batch, leaked | labels.reserved(), labels.name, features, missing)
             return cls.beginning(batch, schema, labels, bins)
 
         found: Pairs = counted(source, labels, begin)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -305,5 +304,5 @@ def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ..
         else:
             found.append(settled(first, feature, bins))
     if schema.features and not found:
-        warnings.warn(errors.nothing_chosen(left_out), stacklevel=4)
+        errors.warn(errors.nothing_chosen(left_out))
     return tuple(found), left_out

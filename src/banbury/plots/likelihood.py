@@ -88,7 +88,7 @@ class LikelihoodDisplay(Display):
         data: Any = None,
         target: Any = None,
         *,
-        columns: Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
         classes: Sequence[Any] | None = None,
         prior: bool = False,
         bins: int | Sequence[float] | None = None,
@@ -279,7 +279,7 @@ def _drawn(feature: Feature, columns: Any) -> tuple[str, ...]:
         return feature.inputs
     if not holds_numbers(feature):
         raise errors.bad_setting("columns", columns, f"None for {feature.name!r}, which is no block of numbers")
-    given = tuple(columns) if isinstance(columns, (list, tuple)) else ()
+    given = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
     if len(set(given)) not in (1, 2) or len(set(given)) != len(given) or not set(given).issubset(feature.inputs):
         raise errors.too_many_axes(feature.name, feature.inputs, columns)
     return given

@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -231,7 +230,7 @@ class _File:
 
 
 def _warn(warning: Warning) -> None:
-    warnings.warn(warning, stacklevel=2)
+    errors.warn(warning)
 
 
 def records(text: str, delimiter: str, quoted: bool) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import os
 import stat
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -99,7 +98,7 @@ def as_texts(values: list[Any], options: Options) -> list[str | None]:
             broken += [f"row {row:,}"] * is_broken
             texts.append(text)
     if broken:
-        warnings.warn(errors.broken_messages(None, broken, len(values)), stacklevel=5)
+        errors.warn(errors.broken_messages(None, broken, len(values)))
     return texts
 
 
@@ -228,11 +227,11 @@ class _Documents:
         self.warned = True
         if losses.files:
             n_files = len(self.files) + len(self.unreadable)
-            warnings.warn(errors.unreadable_files(self.name, losses.files, n_files), stacklevel=3)
+            errors.warn(errors.unreadable_files(self.name, losses.files, n_files))
         if losses.broken:
-            warnings.warn(errors.broken_messages(self.name, losses.broken, losses.n_messages), stacklevel=3)
+            errors.warn(errors.broken_messages(self.name, losses.broken, losses.n_messages))
         if self.options.headers is not SUBJECT and not losses.n_messages and n_rows:
-            warnings.warn(errors.headers_without_mail(self.name), stacklevel=3)
+            errors.warn(errors.headers_without_mail(self.name))
 
 
 class _Rows:
@@ -335,7 +334,7 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
     if files or unreadable:
         if beside:
-            warnings.warn(errors.files_beside_folders(path, len(beside)), stacklevel=5)
+            errors.warn(errors.files_beside_folders(path, len(beside)))
         return from_files(files, path, options, unreadable)
     if not beside:
         raise errors.empty_data(path, EMPTY_FOLDER)

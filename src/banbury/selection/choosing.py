@@ -93,7 +93,7 @@ def _tried(
 
 def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
     """The data set with these columns alone, all of this family."""
-    left_out = [name for name in rows.batches[0].names if name not in names]
+    left_out = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], left_out, None, dict.fromkeys(names, candidate), "skip")
     return replace(rows, schema=replace(schema, target=rows.schema.target, named=rows.schema.named))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -103,7 +102,7 @@ def cross_validate(
     if tuned:
         settings |= {"features": "choose" if chooses(features) else "auto"}
         what += ", tuned within each fold"
-    return _validated(rows, splits, settings, what, 3)
+    return _validated(rows, splits, settings, what)
 
 
 def _is(given: Any, default: Any) -> bool:
@@ -133,12 +132,12 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
         each = np.full(rows.n_rows, -1, dtype=np.int64)
         each[rows.labels >= 0] = np.arange(n_rows)
         splits = rounds(each, rows.labels, 0, None)
-        return _validated(rows, splits, settings, "leave-one-out cross-validation", 4)
+        return _validated(rows, splits, settings, "leave-one-out cross-validation")
     counted = rows.labels >= 0 if rows.weights is None else (rows.labels >= 0) & (rows.weights > 0)
     if np.count_nonzero(counted) < 2:
         raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
     tested, scores, impossible, kept = leave_one_out.left_one_out(rows, settings)
-    Told(impossible).warn(settings["how"], 4)
+    Told(impossible).warn(settings["how"])
     weights = None if rows.weights is None else rows.weights[tested]
     notes = (f"of all rows, not of all but one: {', '.join(kept)}",) if kept else ()
     numbers = np.arange(len(tested), dtype=np.int32)
@@ -197,9 +196,7 @@ def _over_classes(join: Any, numbers: Real) -> Real:
     return result
 
 
-def _validated(
-    rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str, stacklevel: int
-) -> CrossValidation:
+def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str) -> CrossValidation:
     tests = [split.test for each in splits for split in each.splits]
     tested, numbers, places = _placed(rows, splits, tests)
     posteriors, start, told = np.empty((len(tested), len(rows.classes))), 0, Told()
@@ -207,7 +204,7 @@ def _validated(
         stop = start + len(each.splits)
         score(rows, each, settings, "posterior", posteriors, places[start:stop], told)
         start = stop
-    told.warn(settings["how"], stacklevel + 1)
+    told.warn(settings["how"])
     weights = None if rows.weights is None else rows.weights[tested]
     if weights is not None and not weights.any():
         raise errors.tested_nothing()
@@ -246,11 +243,11 @@ class Told:
             if feature.name in bags and words.table.n_words and not bags[feature.name].n_words:
                 self.wordless[feature.name] = words.table.n_words
 
-    def warn(self, how: str, stacklevel: int) -> None:
+    def warn(self, how: str) -> None:
         for column, n_words in self.wordless.items():
-            warnings.warn(errors.no_words_left(column, n_words), stacklevel=stacklevel)
+            errors.warn(errors.no_words_left(column, n_words))
         if self.impossible:
-            warnings.warn(errors.all_impossible(self.impossible, f"how={how!r}"), stacklevel=stacklevel)
+            errors.warn(errors.all_impossible(self.impossible, f"how={how!r}"))
 
 
 def score(

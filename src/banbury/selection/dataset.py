@@ -168,8 +168,10 @@ def held(
     for batch in batches:
         batch.threads = labels.threads
     if schema is None:
-        leaked = labels.column if labels.column in batches[0].names else None
-        reserved = {*labels.reserved(), *filter(None, [leaked, aside])}
+        reserved = {} if aside is None else {aside: "named in groups="}
+        if labels.column is not None and labels.column in batches[0].names:
+            reserved[labels.column] = "the target"
+        reserved |= labels.reserved()
         if isinstance(features, Mapping):
             features = {name: given for name, given in features.items() if name != aside}
         schema = infer(batches[0], reserved, labels.name, features, missing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -217,7 +216,7 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
         tested[test] = True
         pending.append((rows, test))
     if overlapping:
-        warnings.warn(errors.tested_what_it_learned(), stacklevel=5)
+        errors.warn(errors.tested_what_it_learned())
     if not n_splits:
         raise errors.bad_setting("folds", "no split at all", WANTED)
     yield _round(pending, labels)

@@ -105,7 +105,7 @@ def learning_curve(
             full = table.with_words(rows, growth.groups.counted)
             each = [(growth.rows_of(k), tally) for k, tally in enumerate(tallies)]
             others.append([scored_beside(rows, full, learned, tally, tested, peer) for learned, tally in each])
-    told.warn(how, 3)
+    told.warn(how)
     majority = float(np.mean([each[0].majority for each in found]))
     return LearningCurve(
         "naive Bayes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -139,7 +138,7 @@ def cross_validate_stream(
                 part.threads = labels.threads
                 weight = np.ones(len(rows)) if weighed is None else weighed[rows]
                 told.impossible += scores.add(fold, model, part, classes[rows], weight)
-    told.warn(how, 3)
+    told.warn(how)
     return Streamed(tally, scores.confusions, scores.lost)
 
 
@@ -198,7 +197,7 @@ class _Counting:
             try:
                 return self._groups()
             except Widened as wider:
-                warnings.warn(errors.widened(wider.column, wider.kind, self.source.name), stacklevel=4)
+                errors.warn(errors.widened(wider.column, wider.kind, self.source.name))
 
     def _groups(self) -> tuple[Groups, int]:
         growing, place, skipped = None, dict[Label, int](), 0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +68,7 @@ def count(
     a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
     ``missing="category"`` makes a missing word or boolean a value of its own; otherwise what is missing is skipped.
     ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns ``classes``
-    names.
+    names; a single name, without a target, is the class of all rows.
 
     How it is read: ``names`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
     if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
@@ -104,7 +103,7 @@ def count(
         except Widened as wider:
             if not source.again:
                 raise errors.cannot_restart(wider.column, wider.kind) from None
-            warnings.warn(errors.widened(wider.column, wider.kind, source.name), stacklevel=2)
+            errors.warn(errors.widened(wider.column, wider.kind, source.name))
 
 
 def _counted(source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing) -> Tally:
@@ -116,8 +115,8 @@ def _counted(source: Source, labels: Labels, schema: Schema | None, features: Fe
             if batch.n_rows == 0:
                 continue
             known = labels.column in batch.names and labels.column not in labels.reserved()
-            leaked = [labels.column] if known and labels.column is not None else []
-            schema = infer(batch, [*labels.reserved(), *leaked], labels.name, features, missing)
+            leaked = {labels.column: "the target"} if known and labels.column is not None else {}
+            schema = infer(batch, labels.reserved() | leaked, labels.name, features, missing)
         growing = growing or Growing(schema)
         for part in parts(aligned(batch, growing.schema, labels.reserved()), growing.schema, labels):
             growing.add(part)
@@ -130,7 +129,7 @@ def _counted(source: Source, labels: Labels, schema: Schema | None, features: Fe
     return tally
 
 
-def aligned(batch: Batch, schema: Schema, reserved: Sequence[str] = ()) -> Batch:
+def aligned(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Batch:
     """The batch with the schema's column names where either has positions only."""
     if batch.named and schema.named:
         for feature in schema.features:
@@ -156,7 +155,7 @@ class Labels:
     codes: Codes | None  # labels given as an array
     weight_name: str | None
     weights: NDArray[np.float64] | None  # (rows,) or (rows, classes)
-    classes: tuple[Label, ...] | None  # of soft labels
+    classes: tuple[Label, ...] | None  # of soft labels, or the one of all rows
     threads: int
 
     @classmethod
@@ -178,7 +177,11 @@ class Labels:
                     "classes", classes, f"one name for each of the {array.shape[1]} columns of weights"
                 )
         elif classes is not None:
-            raise errors.bad_setting("classes", classes, "left out unless weights are soft labels")
+            classes = _class_names(classes)
+            if target is not None or len(classes) != 1:
+                raise errors.bad_setting(
+                    "classes", classes, "left out unless weights are soft labels, or all rows of one class"
+                )
         elif target is None:
             raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
         column = getattr(target, "name", None)
@@ -188,7 +191,7 @@ class Labels:
             codes,
             weight_name,
             array,
-            classes if soft else None,
+            classes,
             threads,
         )
 
@@ -201,8 +204,10 @@ class Labels:
             raise errors.bad_setting("weights", f"an array of shape {array.shape}", "one number per row")
         return cls(None, None, None, name, array, None, threads)
 
-    def reserved(self) -> list[str]:
-        return [name for name in (self.name, self.weight_name) if name is not None]
+    def reserved(self) -> dict[str, str]:
+        """The columns that are no features, each with what it is."""
+        roles = ((self.weight_name, "named in weights="), (self.name, "the target"))
+        return {name: role for name, role in roles if name is not None}
 
     def check_length(self, n_rows: int) -> None:
         if self.codes is not None and len(self.codes.codes) != n_rows:
@@ -215,7 +220,8 @@ class Labels:
         rows = slice(batch.first_row, batch.first_row + batch.n_rows)
         weights = self.weights_of(batch)
         if self.classes is not None:
-            return Codes(np.zeros(0, dtype=np.int32), 0, self.classes), weights
+            soft = weights is not None and weights.ndim == 2
+            return Codes(np.zeros(0 if soft else batch.n_rows, dtype=np.int32), 0, self.classes), weights
         if self.codes is None:
             assert self.name is not None
             return batch.codes(self.name, kind), weights

@@ -99,10 +99,15 @@ class Tally:
         threads: int | None = None,
         **reading: Any,
     ) -> Tally:
-        """Counts more rows under this tally's schema, apart: ``tally + tally.count(rows)`` adds them."""
+        """Counts more rows under this tally's schema, apart: ``tally + tally.count(rows)`` adds them.
+
+        Of a tally of one class and without a target, such as a density's, all rows are of that class.
+        """
         from banbury.tally.counting import count
 
-        target = self.schema.target if target is None and classes is None else target
+        if target is None and classes is None and np.ndim(weights) < 2:
+            alone = self.schema.target is None and len(self.classes) == 1
+            target, classes = self.schema.target, self.classes if alone else None
         return count(data, target, schema=self.schema, weights=weights, classes=classes, threads=threads, **reading)
 
     # The algebra
@@ -511,8 +516,9 @@ def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -
         raise errors.negative_count(_left(rows, (label,)), names[label])
     for row, label in np.argwhere(cells.below_zero()):
         f = int(np.searchsorted(offsets, row, side="right")) - 1
-        key = before.counts.keys[f][row - offsets[f]]
-        raise errors.negative_count(_left(cells, (row, label)), names[label], before.schema.keyed[f].name, key)
+        feature, key = before.schema.keyed[f], before.counts.keys[f][row - offsets[f]]
+        shown = _bin(feature, key) if feature.family.shape == "bins" else f"value {key!r}"
+        raise errors.negative_count(_left(cells, (row, label)), names[label], feature.name, shown)
     for f, label in np.argwhere(moments.n.below_zero()):
         raise errors.negative_count(_left(moments.n, (f, label)), names[label], before.schema.measured[f].name)
     fewer = np.array([isinstance(feature.family, Poisson) for feature in before.schema.measured], dtype=bool)[:, None]
@@ -522,6 +528,16 @@ def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -
         raise errors.impossible_sums(names[label], before.schema.measured[f].name)
     for f, label in np.argwhere(_overfull(per_feature(cells.value, offsets), rows)):
         raise errors.impossible_sums(names[label], before.schema.keyed[f].name)
+
+
+def _bin(feature: Feature, key: Any) -> str:
+    """Where a bin lies, or a cell of a block: from where to where in each column."""
+    if not feature.columns:
+        starts, widths, numbers = [feature.origin], [feature.unit], [key]
+    else:
+        starts, widths, numbers = grid.starts(feature).tolist(), grid.widths(feature).tolist(), list(key)
+    each = zip(feature.inputs, starts, widths, numbers, strict=True)
+    return errors.listed((f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in each), 6)
 
 
 def _without_products(a: Tally, b: Tally, rows: Rows) -> tuple[Products, ...]:
@@ -555,7 +571,7 @@ def not_there(absent: _core.NotThere, feature: Feature, classes: tuple[Label, ..
     if feature.columns and word is not None:
         column = feature.columns[int(word.removeprefix("#"))]
         return errors.negative_count(left, classes[label], column, what="occurrences")
-    return errors.negative_count(left, classes[label], feature.name, word)
+    return errors.negative_count(left, classes[label], feature.name, None if word is None else f"value {word!r}")
 
 
 def bad_occurrence(bad: _core.BadValue, feature: Feature, batch: Any) -> errors.BadValue:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
@@ -346,7 +345,7 @@ class DropIn(Guarded):
             self._refuse(X)
             raise
         if impossible and want != "log_joint":
-            warnings.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"), stacklevel=4)
+            errors.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"))
         return found
 
     # What was learned
