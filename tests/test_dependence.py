@@ -799,3 +799,25 @@ def test_row_27_noise_is_listed_wine() -> None:
     diagnosis = diagnose(noisy, wine.target)
     assert sum(name.startswith("noise") for name in idle(diagnosis)) >= 16
     assert not [name for name in idle(diagnosis) if not name.startswith("noise")]
+
+
+@pytest.mark.parametrize("kinds, remedy", [
+    ("words", "model them together with features={('a', 'b'): bb.Joint()}, "),
+    ("numbers", "model them together with features={('a', 'b'): bb.Gaussian(covariance='full')}, "),
+    ("both", ""),
+])  # fmt: skip
+def test_advice_names_a_block_that_the_columns_can_be_in_and_a_tree(kinds: str, remedy: str) -> None:
+    rng = np.random.default_rng(3)
+    y = np.arange(600) % 2
+    a = rng.normal(size=600) + y
+    b = a + rng.normal(size=600)
+    words = {name: np.where(column > 0.5, "high", "low") for name, column in (("a", a), ("b", b))}
+    table = {"words": words, "numbers": {"a": a, "b": b}, "both": {"a": a, "b": words["b"]}}[kinds]
+    diagnosis = diagnose(table | {"y": y}, "y")
+    assert diagnosis.advice == (
+        "Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of a and b, "
+        f"{remedy}or learn which columns depend on each other with bb.TANClassifier()."
+    )
+    if remedy:  # what it says to do leaves no pair to complain of
+        features = eval(remedy.partition("features=")[2].rpartition(", ")[0], {"bb": bb})
+        assert not diagnose(table | {"y": y}, "y", features=features).pairs

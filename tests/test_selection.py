@@ -881,10 +881,19 @@ def test_the_result_as_json_and_as_text(n_classes: int, weighted: bool) -> None:
         assert [precision, recall, f1] == [f"{x[c]:.4f}" for x in found.per_class[:3]]
 
 
+def test_one_row_is_evaluated_without_a_standard_error() -> None:
+    weather = bb.datasets.play_tennis()
+    model = bb.estimate(bb.count(weather, target="play"))
+    for n in (1, 5):
+        found = bb.evaluate(model, {name: column[:n] for name, column in weather.items()})
+        assert found.accuracy.error is None and found.to_dict()["standard_error"] is None
+        assert "nan" not in str(found) and str(found.accuracy) == f"{found.accuracy.value:.4f}"
+
+
 def test_one_fold_has_no_standard_error() -> None:
     data = mixed_frame(N)
     found = data.validate(folds=ShuffleSplit(1, test_size=0.5, random_state=0))
-    assert np.isnan(found.accuracy.error)
+    assert found.accuracy.error is None
     assert found.to_dict()["standard_error"] is None
     assert "±" not in str(found)
     json.dumps(found.to_dict(), allow_nan=False)

@@ -52,7 +52,7 @@ class Fitted:
             found |= {
                 "folds": len(each.fold_accuracies),
                 "accuracy": each.accuracy.value,
-                "standard_error": each.accuracy.error if len(each.fold_accuracies) > 1 else None,
+                "standard_error": each.accuracy.error,
                 "majority": each.majority,
                 "log_loss": each.log_loss,
             }
@@ -190,12 +190,12 @@ def _accuracy(found: CrossValidation | Streamed) -> list[str]:
     n = len(found.fold_accuracies)
     gain = found.accuracy.value - found.majority
     lines = [
-        f"  accuracy  {found.accuracy.value:.4f} ± {found.accuracy.error:.4f}  {passes}by exact {n}-fold cross-validation",
+        f"  accuracy  {found.accuracy}  {passes}by exact {n}-fold cross-validation",
         f"  majority  {found.majority:.4f}           answering with the most frequent class",
     ]
     if len(found.classes) == 1:
         lines.append("  There is one class only, so there is nothing to tell apart.")
-    elif not gain > max(found.accuracy.error, 0.0):
+    elif not gain > (found.accuracy.error or 0.0):
         lines.append("  No better than that: too few rows, or columns that do not tell the classes apart.")
     return lines
 

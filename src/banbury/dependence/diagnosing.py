@@ -154,6 +154,7 @@ def _diagnosed(
         tuple(_notes(schema, tally, every, columns, words)),
         {block.name: block.columns for block in filter(is_joined, schema.features)},
         sum(len(feature.inputs) for feature in schema.features),
+        frozenset(f.name for f in schema.features if f.family.shape in ("moments", "bins") and not f.columns),
     )
 
 

@@ -102,6 +102,7 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     blocks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # columns that are modelled together
     n_columns: int = 0
+    numbers: frozenset[str] = frozenset()  # columns that are counted as numbers
 
     @property
     def advice(self) -> str:
@@ -114,7 +115,7 @@ class Diagnosis:
                 return f"{again}: leave out one of {pair.first} and {pair.second}."
         if between:
             first, second = between[0].first, between[0].second
-            return f"{again}: leave out one of {first} and {second}, or {self._joining(first, second)}."
+            return f"{again}: leave out one of {first} and {second}{self._joining(first, second)}."
         if self.pairs:
             return f"{again}, and words that come together are: trust the order of posteriors more than their size."
         if self.n_pairs:
@@ -125,11 +126,15 @@ class Diagnosis:
         """How two columns become one feature."""
         blocks = {column: name for name, block in self.blocks.items() for column in block}
         if first in blocks and second in blocks:
-            return f"make one block of {blocks[first]} and {blocks[second]}"
+            return f", or make one block of {blocks[first]} and {blocks[second]}"
         if first in blocks or second in blocks:
             block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
-            return f"take {other} into the block {block} if its family allows"
-        return "join them into one column"
+            return f", or take {other} into the block {block} if its family allows"
+        tree = "or learn which columns depend on each other with bb.TANClassifier()"
+        if (first in self.numbers) != (second in self.numbers):  # no family takes both together
+            return f", {tree}"
+        family = "bb.Gaussian(covariance='full')" if first in self.numbers else "bb.Joint()"
+        return f", model them together with features={{({first!r}, {second!r}): {family}}}, {tree}"
 
     def to_dict(self) -> dict[str, Any]:
         """The diagnosis as JSON can hold it."""

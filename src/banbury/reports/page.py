@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from math import isfinite, isnan, log
+from math import isfinite, log
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,7 @@ def _tiles(found: Findings) -> Iterator[tuple[str, str, str]]:
     """Each figure with its name, and what it is to be held against."""
     figures = found.cross_validation
     error, n_classes = figures.accuracy.error, len(figures.classes)
-    yield "accuracy", f"{figures.accuracy.value:.2%}", "one fold" if isnan(error) else f"± {100 * error:.2f} by fold"
+    yield "accuracy", f"{figures.accuracy.value:.2%}", "one fold" if error is None else f"± {100 * error:.2f} by fold"
     yield "log loss", f"{figures.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
     guessing = 0.25 if n_classes == 2 else 1 - 1 / n_classes
     yield "Brier score", f"{figures.brier:.4f}", f"guessing: {guessing:.4f}"

@@ -22,19 +22,19 @@ class Mean(NamedTuple):
     """A mean over folds and its standard error."""
 
     value: float
-    error: float
+    error: float | None
 
     @classmethod
     def of(cls, each: Real) -> Mean:
         """Of a figure per fold; of one alone there is no error to tell."""
-        error = float(each.std(ddof=1)) / len(each) ** 0.5 if len(each) > 1 else float("nan")
+        error = float(each.std(ddof=1)) / len(each) ** 0.5 if len(each) > 1 else None
         return cls(float(each.mean()), error)
 
     def __float__(self) -> float:
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.value:.4f}" + ("" if np.isnan(self.error) else f" ± {self.error:.4f}")
+        return f"{self.value:.4f}" + ("" if self.error is None else f" ± {self.error:.4f}")
 
     def __repr__(self) -> str:
         return str(self)
@@ -70,7 +70,7 @@ def measures(found: Measured, rows: float) -> dict[str, Any]:
         "rows": rows,
         "folds": len(found.fold_accuracies),
         "accuracy": found.accuracy.value,
-        "standard_error": found.accuracy.error if len(found.fold_accuracies) > 1 else None,
+        "standard_error": found.accuracy.error,
         "random_guess": found.random_guess,
         "majority": found.majority,
         "log_loss": found.log_loss,
@@ -228,8 +228,7 @@ class CrossValidation:
     __repr__ = __str__
 
     def _accuracy_text(self) -> str:
-        error = "" if np.isnan(self.accuracy.error) else f" ± {self.accuracy.error:.4f}"
-        return f"{self.accuracy.value:.4f}{error}  (random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
+        return f"{self.accuracy}  (random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
 
     def _class_lines(self) -> list[str]:
         """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
