@@ -988,3 +988,19 @@ def test_more_rows_of_a_density_are_counted_without_a_target():
     assert tally + tally.count(rows) == tally * 2
     with pytest.raises(errors.BadSetting, match="target must be a column's name"):
         bb.count(rows, ["p", "q", "p", "q"]).count(rows)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "n_rows", "warns"),
+    [
+        (np.sqrt(np.arange(60.0)), 60, True),
+        (np.sqrt(np.arange(49.0)), 49, False),  # too few to say
+        (np.arange(60) % 7 / 2, 60, False),  # few values
+        (np.arange(60), 60, False),  # whole numbers may be names
+    ],
+)
+def test_a_table_of_fractional_numbers_that_no_two_rows_share_is_warned_of(numbers, n_rows, warns, recwarn):
+    labels = np.where(np.arange(n_rows) % 2, "p", "q")
+    table = {"a": numbers, "b": np.arange(n_rows) % 3}
+    bb.estimate(bb.count(table, labels, features={("a", "b"): bb.Joint()}))
+    assert [str(each.message).partition(" is ")[0] for each in recwarn] == ["block 'a + b'"] * warns

@@ -982,6 +982,13 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["a + b", "3 rows", "tied"],
     ),
     (
+        "combinations_of_one_row",
+        lambda _: bb.estimate(
+            bb.count({"a": np.sqrt(np.arange(50.0)), "b": np.arange(50) % 2}, ["p", "q"] * 25, features=bb.Joint())
+        ),
+        ["'a + b'", "more than half of its rows", "bb.Histogram() or bb.KernelDensity()"],
+    ),
+    (
         "no_complete_row",
         lambda _: bb.estimate(
             bb.count(

@@ -888,6 +888,14 @@ def no_complete_row(block: str, columns: Sequence[str]) -> BanburyWarning:
     )
 
 
+def combinations_of_one_row(block: str) -> BanburyWarning:
+    return BanburyWarning(
+        f"block {block!r} is a table of fractional numbers, and more than half of its rows have a combination of their own, "
+        "which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, whose bins join near "
+        "numbers."
+    )
+
+
 def narrowed_to_a_value(found: Sequence[tuple[Any, str, float]]) -> BanburyWarning:
     """``found``: components, columns and values."""
     shown = listed((f"component {number} at {column} = {value:.6g}" for number, column, value in found), 4)

@@ -32,6 +32,7 @@ from banbury.tally import Label, Tally, Touched, many, named
 
 Real = NDArray[np.float64]
 MOST_SAMPLED = 10**10
+FEWEST_ALONE = 50  # rows of a joint table before it is doubted
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
 ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
 
@@ -73,11 +74,21 @@ def estimate(
     if features:
         tally = replace(tally, schema=tally.schema.with_families(features))
     log_prior = _log_prior(class_prior, tally)
+    _warn_of_blocks(tally)
+    parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
+    return Model(tally, choice, class_prior, log_prior, parameters)
+
+
+def _warn_of_blocks(tally: Tally) -> None:
+    """Says which blocks tell nothing: without a complete row, or of fractional numbers that hardly two rows have in common."""
     for block, products in zip(tally.schema.blocks, tally.products, strict=True):
         if not products.n.rows.any():
             errors.warn(errors.no_complete_row(block.name, block.columns))
-    parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
-    return Model(tally, choice, class_prior, log_prior, parameters)
+    for f, block in enumerate(tally.schema.keyed):
+        if "float" in block.kinds:
+            rows = tally.counts.feature(f)[1].rows.sum(axis=1)
+            if rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
+                errors.warn(errors.combinations_of_one_row(block.name))
 
 
 class Calibrates(Protocol):

@@ -18,6 +18,7 @@ PHRASES = {
     "of bb.Text": "of --text",
     "bb.Bernoulli(threshold=...)": "--features COLUMN=bernoulli,threshold=...",
     "bb.Bernoulli(yes=...)": "--features COLUMN=bernoulli,yes=...",
+    "bb.Histogram() or bb.KernelDensity()": "histogram or kernel_density",
     "bb.Histogram(start=..., width=...)": "--features COLUMN=histogram,start=...,width=...",
     ", for instance with pandas.cut(...).astype(str)": "",
 }
