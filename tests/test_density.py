@@ -463,8 +463,46 @@ def test_values_that_a_column_cannot_have_are_refused_by_name():
     for values in ([], [None, "a"], [["a"]], [np.nan]):
         with pytest.raises(errors.BadSetting, match="the values of 'by' must be one at least"):
             density.probability({"by": values})
+    counts = bb.Density("poisson").fit({"i": [1, 2, 5], "j": [0, 2, 4]})
     with pytest.raises(errors.BadSetting, match="1,001,000 combinations"):
-        density.probability({"by": [*range(1000)], "k": [*range(1001)]})
+        counts.probability({"i": [*range(1000)], "j": [*range(1001)]})
+
+
+def test_values_are_told_apart_as_their_column_counts_them():
+    numbers = bb.Density({"n": "categorical"}).fit({"n": [1, 2, 3]})
+    assert numbers.probability({"n": [1, 2, 3, "1", "2"]}) == pytest.approx(1.0)
+    assert numbers.probability({"n": ["1", 1]}) == numbers.probability({"n": 1}) == pytest.approx(1 / 3)
+    joint = bb.Density({("s", "g"): bb.Joint()}).fit({"s": [1, 2, 1], "g": ["k", "l", "k"]})
+    assert joint.probability({"g": "k"}, given={"s": [1, "1", 1.0]}) == pytest.approx(0.75)
+    above = bb.Density({"n": bb.Bernoulli(threshold=2)}).fit({"n": [1, 2, 3]})
+    with pytest.raises(errors.BadValue, match="column 'n' is asked for '3', and a number is needed"):
+        above.probability({"n": ["3", 1]})
+
+
+def test_never_counted_values_are_refused_in_lists_so_that_no_sum_is_above_one():
+    joint = bb.Density({("s", "g"): bb.Joint()}).fit({"s": ["u", "v", "u"], "g": ["kilo", "l", "kilo"]})
+    for density in (joint, bb.Density().fit({"s": ["u", "v"], "g": ["kilo", "l"]})):
+        with pytest.raises(errors.UnknownValue, match=r"'g' has no value 'Kilo'\. Did you mean 'kilo'\?"):
+            density.probability({"g": ["Kilo", "l"]})
+        with pytest.raises(errors.UnknownValue, match="'s' has no value 'w'"):
+            density.probability({"g": "l"}, given={"s": ["u", "w"]})
+        with pytest.warns(bb.BanburyWarning, match=r"asked for 'Kilo', which no row .* Did you mean 'kilo'") as caught:
+            assert 0 < density.probability({"g": "Kilo"}) < 0.5
+        assert caught[0].filename == __file__ and len(caught) == 1
+    texts = bb.Density().fit({"text": ["a walk in the park", "lunch in the park at noon"]})
+    with pytest.raises(errors.BadSetting, match="the values of 'text' must be one at a time"):
+        texts.probability({"text": ["never heard", "of such"]})
+
+
+@given(rows=st.lists(st.tuples(*[st.sampled_from([0, 1, "1", "b", "2"])] * 2), min_size=1, max_size=8), data=st.data())
+def test_no_list_of_values_has_a_probability_above_one(rows, data):
+    frame = {"a": [str(row[0]) for row in rows], "b": [row[1] for row in rows]}
+    features = data.draw(st.sampled_from(["categorical", {("a", "b"): bb.Joint()}]))
+    density = bb.Density(features, how=data.draw(st.sampled_from(["mle", "mean"]))).fit(frame)
+    lists = {name: st.lists(st.sampled_from(values), min_size=1, max_size=4) for name, values in frame.items()}
+    asked = {name: data.draw(values) for name, values in lists.items()}
+    assert 0 <= density.probability(asked) <= 1
+    assert density.probability({"a": asked["a"]}) <= 1 and density.probability({"a": frame["a"]}) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("features", ["auto", {("a", "b"): bb.Joint()}])
@@ -634,8 +672,9 @@ def test_a_value_never_seen_is_impossible_in_every_component(features):
     for how in ("mle", "map"):
         mixture = bb.Mixture(2, features, how=how, starts=1).fit(frame)
         assert np.isneginf(mixture.score_samples(new)).tolist() == [True, False, False]
-        assert mixture.probability({"a": "z"}) == 0.0
-        with pytest.raises(errors.ImpossibleEvidence, match="a = 'z'"):
+        with pytest.warns(bb.BanburyWarning, match="or 0 without any"):
+            assert mixture.probability({"a": "z"}) == 0.0
+        with pytest.warns(bb.BanburyWarning), pytest.raises(errors.ImpossibleEvidence, match="a = 'z'"):
             mixture.probability({"b": "u"}, given={"a": "z"})
     assert np.isfinite(bb.Mixture(2, features, starts=1).fit(frame).score_samples(new)).all()
 

@@ -968,6 +968,11 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["component", "hours = 40", "'histogram'", "NormalInverseGamma", "fewer components"],
     ),
     (
+        "never_counted",
+        lambda _: bb.Density().fit({"fee": ["y", "n"]}).probability({"fee": "Y"}),
+        ["column 'fee' is asked for 'Y'", "no row that was counted", "Did you mean 'y'?"],
+    ),
+    (
         "minus_one_is_a_class",
         lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0], [4.0]], [0, 1, -1]),
         ["1 row of label -1 is taken as a class", "say unlabelled=-1"],

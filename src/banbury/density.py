@@ -20,7 +20,7 @@ from banbury import errors
 from banbury.dependence.groups import equal_groups
 from banbury.distributions import Bernoulli, Categorical, Joint, Poisson
 from banbury.distributions.categorical import Tables, values_of
-from banbury.distributions.family import Feature, Parameters
+from banbury.distributions.family import Feature, Kind, Parameters
 from banbury.distributions.joint import JointTables, combinations
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, estimate, log_sum
@@ -28,6 +28,7 @@ from banbury.readers import Batch, Widened, is_texts, read
 from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
 from banbury.schema import Features
+from banbury.sums import Keys, in_order
 from banbury.tally import Tally, count, many
 
 Real = NDArray[np.float64]
@@ -104,21 +105,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
         A list or set of values means one of them, whichever it is.
         """
-        given = {} if given is None else given
-        for what, asked in (("query", query), ("given", given)):
-            if not isinstance(asked, Mapping):
-                raise errors.bad_setting(what, asked, "a mapping from columns to values, as in {'play': 'yes'}")
-        if not query:
-            raise errors.bad_setting("query", query, "a value for one column at least")
-        if twice := [name for name in query if name in given]:
-            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
-        if given and self._log(given) == -np.inf:
-            raise errors.impossible_condition(given)
-        model = self._model()
-        if len(model.classes) == 1:  # what is independent of the query cancels out; far out, only on paper
-            near = {name for f in model.schema.features if not query.keys().isdisjoint(f.inputs) for name in f.inputs}
-            given = {name: value for name, value in given.items() if name in near}
-        return self._log({**query, **given}) - (self._log(given) if given else 0.0)
+        return self._answer(query, given)
 
     def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """P(query | given), or a density; of a list or set of values the probability that it is one of them.
@@ -130,7 +117,45 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         >>> bb.Density(how="mle").fit(bb.datasets.play_tennis()).probability({"outlook": ["rain", "overcast"]})
         0.6428571428571429
         """
-        return float(np.exp(self.log_probability(query, given)))
+        return float(np.exp(self._answer(query, given)))
+
+    def _answer(self, query: Mapping[str, Any], given: Mapping[str, Any] | None) -> float:
+        given = {} if given is None else given
+        for what, asked in (("query", query), ("given", given)):
+            if not isinstance(asked, Mapping):
+                raise errors.bad_setting(what, asked, "a mapping from columns to values, as in {'play': 'yes'}")
+        if not query:
+            raise errors.bad_setting("query", query, "a value for one column at least")
+        if twice := [name for name in query if name in given]:
+            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
+        columns = {name: self._column(name) for name in (*query, *given)}
+        values = {name: column.alternatives({**query, **given}[name]) for name, column in columns.items()}
+        for name, column in columns.items():
+            if len(values[name]) == 1 and (new := column.never_counted(values[name])):
+                warnings.warn(errors.never_counted(*new, name, column.known), stacklevel=3)
+        evidence = {name: values[name] for name in given}
+        if given and self._log(evidence) == -np.inf:
+            raise errors.impossible_condition(given)
+        model = self._model()
+        if len(model.classes) == 1:  # what is independent of the query cancels out; far out, only on paper
+            near = {name for f in model.schema.features if not query.keys().isdisjoint(f.inputs) for name in f.inputs}
+            evidence = {name: value for name, value in evidence.items() if name in near}
+        asked = {name: values[name] for name in query}
+        found = self._log({**asked, **evidence}) - (self._log(evidence) if evidence else 0.0)
+        return found if any(columns[name].has_density for name in query) else min(found, 0.0)
+
+    def _column(self, name: str) -> _Column:
+        """A column that is asked for, with the values that were counted."""
+        model = self._model()
+        for group in model.parameters:
+            for f, feature in enumerate(group.features):
+                if name not in feature.inputs:
+                    continue
+                if isinstance(group, JointTables):
+                    at = feature.inputs.index(name)
+                    return _Column(name, feature, feature.kinds[at], in_order(group.tables[f].values[at]))
+                return _Column(name, feature, feature.kind, group.keys[f] if isinstance(group, Tables) else None)
+        raise errors.unknown_column(name, [name for feature in model.schema.features for name in feature.inputs])
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
         """log P(class) + log P(row | class) of rows that have these columns only, rows × classes: the others may be anything.
@@ -152,17 +177,12 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds())
         return _log_joint(model, batch, parameters)
 
-    def _log(self, row: Mapping[str, Any]) -> float:
+    def _log(self, values: Mapping[str, Sequence[Any]]) -> float:
         """log P of some columns' values: of several values of a column the sum."""
-        features = {name: feature for feature in self._model().schema.features for name in feature.inputs}
-        for name in row:
-            if name not in features:
-                raise errors.unknown_column(name, list(features))
         try:
-            found = self._marginal(_combined({n: _alternatives(features[n], n, value) for n, value in row.items()}))
+            found = self._marginal(_combined(values))
         except errors.BadValue as bad:
-            column: Any = getattr(bad, "column", None)
-            raise errors.bad_question(bad, column, getattr(bad, "value", row.get(column))) from None
+            raise _as_question(bad, values) from None
         return float(log_sum(found.reshape(1, -1))[0])
 
     def _batches(self, X: Any) -> Iterable[Batch]:
@@ -227,25 +247,70 @@ def _value(batch: Batch, name: str) -> Any:
     return next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
 
 
-def _alternatives(feature: Feature, name: str, given: Any) -> list[Any]:
-    """The values one of which a column has: those of a list or set, each once, or the one given."""
-    if not isinstance(given, (list, tuple, set, frozenset, np.ndarray)):
-        return [given]
-    family = feature.family
-    if family.shape in ("moments", "bins", "products") and not isinstance(family, Poisson):
-        raise errors.density_has_no_sum(name, family.name)
-    values = given.tolist() if isinstance(given, np.ndarray) else list(given)
-    may_lack = isinstance(family, Categorical) and family.missing == "category"
-    scalars = all(
-        isinstance(value, (bool, int, float, str, np.generic)) or (may_lack and value is None) for value in values
-    )
-    if not values or not scalars or any(value != value for value in values):
-        raise errors.bad_setting(f"the values of {name!r}", given, "one at least, each a text, a number or yes or no")
-    if isinstance(family, Bernoulli):
-        limit = family.threshold
-        means = family.means_yes(values, name) if limit is None else [bool(value > limit) for value in values]
-        return list(dict(zip(means, values, strict=True)).values())
-    return list(dict.fromkeys(values))
+@dataclass(frozen=True)
+class _Column:
+    """A column that is asked for: its feature, the type of its values, and those that were counted, where these are listed."""
+
+    name: str
+    feature: Feature
+    kind: Kind
+    known: Keys | None
+
+    @property
+    def has_density(self) -> bool:
+        family = self.feature.family
+        return family.shape in ("moments", "bins", "products") and not isinstance(family, Poisson)
+
+    def alternatives(self, given: Any) -> list[Any]:
+        """The values one of which the column has: those of a list or set, each once, or the one given."""
+        if not isinstance(given, (list, tuple, set, frozenset, np.ndarray)):
+            return [given]
+        family = self.feature.family
+        if self.has_density:
+            raise errors.density_has_no_sum(self.name, family.name)
+        if family.shape == "words":
+            wanted = "one at a time: words that were never counted say nothing, so that texts have no sum"
+            raise errors.bad_setting(f"the values of {self.name!r}", given, wanted)
+        values = given.tolist() if isinstance(given, np.ndarray) else list(given)
+        may_lack = isinstance(family, Categorical) and family.missing == "category"
+        scalars = all(
+            isinstance(value, (bool, int, float, str, np.generic)) or (may_lack and value is None) for value in values
+        )
+        if not values or not scalars or any(value != value for value in values):
+            wanted = "one at least, each a text, a number or yes or no"
+            raise errors.bad_setting(f"the values of {self.name!r}", given, wanted)
+        if new := self.never_counted(values):
+            raise errors.value_never_seen(*new, self.name, self.known or ())
+        return list(dict(zip(self._meaning(values), values, strict=True)).values())
+
+    def never_counted(self, values: Sequence[Any]) -> list[Any]:
+        """The first of these values that no row counted had, if there is one."""
+        if self.known is None:
+            return []
+        pairs = zip(values, self._meaning(values), strict=True)
+        return [value for value, means in pairs if means is not None and means not in self.known][:1]
+
+    def _meaning(self, values: Sequence[Any]) -> list[Any]:
+        """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
+        try:
+            [batch] = read({self.name: values}, kinds={self.name: self.kind})
+            if self.known is not None:
+                column = values_of(batch, Feature(self.name, self.feature.family, kind=self.kind))
+                numbers = (np.asarray(column.codes).astype(np.int64) - column.low).tolist()
+                return [column.values[n] if 0 <= n < len(column.values) else None for n in numbers]
+            family = self.feature.family
+            if isinstance(family, Bernoulli) and family.threshold is None:
+                return list(family.means_yes(values, self.name))
+            numbers = batch.numbers([self.name])[0].reshape(-1)
+            return list(numbers > family.threshold if isinstance(family, Bernoulli) else numbers)
+        except errors.BadValue as bad:
+            raise _as_question(bad, {self.name: values}) from None
+
+
+def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> errors.BadValue:
+    """An error about a value of a row, as one about what was asked for."""
+    column: Any = getattr(bad, "column", None)
+    return errors.bad_question(bad, column, getattr(bad, "value", values.get(column)))
 
 
 def _combined(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

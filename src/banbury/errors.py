@@ -140,8 +140,9 @@ def shortened(text: Any, most: int = SHORT) -> str:
 
 def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     """`` Did you mean 'length'?``, or nothing when no known name is near."""
-    close = difflib.get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=0.6)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    near = {str(other).casefold(): str(other) for other in known}  # whatever the case
+    close = difflib.get_close_matches(str(name).casefold(), list(near), n=1, cutoff=0.6)
+    return f" Did you mean {near[close[0]]!r}?" if close else ""
 
 
 # What other libraries call our keywords.
@@ -1180,6 +1181,13 @@ def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownVa
         value=value,
         column=column,
         known=list(known),
+    )
+
+
+def never_counted(value: Any, column: str, known: Sequence[Any] | None) -> BanburyWarning:
+    return BanburyWarning(
+        f"column {column!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's alone, or 0 "
+        f"without any.{did_you_mean(value, known or ())}"
     )
 
 
