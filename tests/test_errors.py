@@ -566,12 +566,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     (
         "impossible_condition",
         lambda _: (
-            bb.Density(features={("a", "b"): bb.Joint()}, how="mle")
-            .fit({"a": [0, 1], "b": [0, 1]})
-            .probability({"b": 1}, given={"a": 7})
+            bb.Density(features={("a", "b", "c"): bb.Joint()}, how="mle")
+            .fit({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+            .probability({"c": 1}, given={"a": 0, "b": 1})
         ),
         errors.ImpossibleEvidence,
-        ["a = 7", "how='mean'"],
+        ["a = 0, b = 1", "how='mean'"],
     ),
     (
         "too_many_combinations",
@@ -971,6 +971,11 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         "never_counted",
         lambda _: bb.Density().fit({"fee": ["y", "n"]}).probability({"fee": "Y"}),
         ["column 'fee' is asked for 'Y'", "no row that was counted", "Did you mean 'y'?"],
+    ),
+    (
+        "emptied",
+        lambda _: bb.Mixture(4, bb.Gaussian(prior=bb.NormalInverseGamma(nu=3)), starts=1).fit([[0], [1], [3], [4], [90]]),
+        ["ended without rows", "of 4", "n_components=", "starts=", "seed="],
     ),
     (
         "minus_one_is_a_class",

@@ -409,7 +409,8 @@ def test_a_bell_curve_on_a_single_value_is_named() -> None:
     assert mixture.predict({"age": [30.0, 30.0], "hours": [40.0, 41.0]}).tolist() in ([0, 1], [1, 0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for family in ("histogram", bb.Gaussian(prior=bb.NormalInverseGamma()), bb.Gaussian("shared")):
+        warnings.filterwarnings("ignore", "component 0 of 2 ended without rows")  # one histogram fits all
+        for family in ("histogram", bb.Gaussian(prior=bb.NormalInverseGamma(nu=3)), bb.Gaussian("shared")):
             bb.Mixture(2, {"hours": family}, starts=3).fit(table)
         bb.Mixture(2).fit({**table, "hours": rng.normal(size=400), "always": np.full(400, 7.0)})
 
@@ -545,3 +546,114 @@ def test_an_iteration_that_loses_is_not_kept():
         labels = [("p" if value > 1 else "q") if i < 10 else None for i, value in enumerate(x)]
         clf = bb.SemiSupervisedClassifier(how="map", alpha=0.5, features={"c": bb.Histogram()}).fit({"c": x}, labels)
         assert np.diff(clf.objectives_).min(initial=0.0) >= -1e-9 * abs(clf.objectives_[-1])
+
+
+def lost(name: str) -> list[bb.Mixture]:
+    """Mixtures of families whose estimate maximises nothing, each from another start."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 3, 150)
+    table = {"x": rng.normal(kinds * 3, 1), "y": rng.normal(kinds, 1)}
+    families = {
+        "a mean that need not be": bb.Gaussian(prior=bb.NormalInverseGamma()),
+        "mended": {("x", "y"): bb.Gaussian(covariance="full")},
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bb.BanburyWarning)
+        return [bb.Mixture(6, families[name], starts=1, seed=seed).fit(table) for seed in range(6)]
+
+
+@pytest.mark.parametrize("name", ["a mean that need not be", "mended"])
+def test_a_climb_that_ends_with_a_loss_has_not_converged(name: str) -> None:
+    found = lost(name)
+    for each in found:
+        gains = np.diff(each.objectives_)
+        assert gains.min() >= -1e-9 * abs(each.objectives_[-1])  # what lost is not kept
+        ended = gains[-1] <= 1e-6 * abs(each.objectives_[-1])
+        assert each.converged_ <= ended or each.n_iter_ == 200
+    assert not all(each.converged_ for each in found)
+    assert min(each.n_iter_ for each in found) < 200
+
+
+@pytest.mark.parametrize("nu, how", [(3.0, "mean"), (2.5, "mean"), (1.0, "map")])
+@pytest.mark.parametrize("block", [False, True])
+def test_a_prior_whose_mean_exists_is_climbed_to_the_end(nu: float, how: str, block: bool) -> None:
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 3, 150)
+    table = {"x": rng.normal(kinds * 3, 1), "y": rng.normal(kinds, 1)}
+    family = bb.Gaussian(prior=bb.NormalInverseGamma(nu=nu), covariance="full" if block else None)
+    batch = one_batch(table)
+    observed = Observed.of(batch, infer(batch, [], None, {("x", "y"): family} if block else family, "skip"), np.ones(150), 1)
+    task = Task(observed, tuple(range(6)), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": how, "alpha": 1.0})
+    for seed in range(4):
+        found = climb(task, seeded_start(task, np.random.default_rng(seed))(), 400, 1e-6)
+        assert found.converged and not found.fell
+
+
+def test_a_climb_that_fell_rests_where_it_was() -> None:
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 3, 150)
+    batch = one_batch({"x": rng.normal(kinds * 3, 1), "y": rng.normal(kinds, 1)})
+    family = bb.Gaussian(prior=bb.NormalInverseGamma())
+    observed = Observed.of(batch, infer(batch, [], None, family, "skip"), np.ones(150), 1)
+    task = Task(observed, tuple(range(6)), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": "mean", "alpha": 1.0})
+    start = seeded_start(task, np.random.default_rng(1))()
+    whole = climb(task, start, 200, 1e-6)
+    assert whole.fell and not whole.converged
+    assert onward(task, whole, 400, 1e-6) is whole
+    last = len(whole.objectives)
+    rested = onward(task, climb(task, start, last, 1e-6), 200, 1e-6)  # the very next iteration loses
+    assert rested.fell and rested.objectives == whole.objectives
+    assert climb(task, start, 200, 1e9).converged  # what is lost is less than that
+
+
+@pytest.fixture(scope="module")
+def emptied() -> tuple[bb.Mixture, dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    table = {"age": rng.integers(17, 90, 400), "hours": np.where(rng.random(400) < 0.5, 40, rng.integers(1, 99, 400))}
+    with pytest.warns(bb.BanburyWarning, match="ended without rows") as caught:
+        mixture = bb.Mixture(4, features="histogram", starts=1).fit(table)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    rows = mixture.tally_.rows.value
+    gone = [c for c, n in enumerate(rows.tolist()) if n < 0.5]
+    assert gone and (rows == 0).any()
+    assert f"components {', '.join(map(str, gone))} of 4" in str(caught[0].message)
+    assert f"n_components={4 - len(gone)}" in str(caught[0].message)
+    return mixture, table
+
+
+def test_components_without_rows_are_named(emptied: tuple[bb.Mixture, dict[str, Any]]) -> None:
+    mixture, table = emptied
+    assert np.isfinite(mixture.score_samples(table)).all()
+    np.testing.assert_allclose(mixture.predict_proba(table).sum(axis=1), 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bb.Mixture(2, starts=3).fit(IRIS)
+
+
+def test_shares_that_are_given_are_no_parameters() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(np.repeat([0.0, 6.0, 12.0], 30))[:, None]
+    for prior, n in ((None, 8), (1.0, 8), ("uniform", 6), ([0.2, 0.3, 0.5], 6)):
+        mixture = bb.Mixture(3, class_prior=prior, starts=2).fit(X)
+        likelihood = float(mixture.score_samples(X).sum())
+        assert mixture.bic(X) == pytest.approx(n * np.log(90) - 2 * likelihood)
+        assert mixture.aic(X) == pytest.approx(n * 2 - 2 * likelihood)
+        compared = bb.compare_densities(X, {"mixture": bb.Mixture(3, class_prior=prior, starts=1)})
+        assert compared.n_parameters == (n,)
+    chosen = bb.Mixture([2, 3], class_prior="uniform", starts=2).fit(X)
+    assert chosen.scores_[3] == pytest.approx(chosen.bic(X))
+
+
+def test_fit_predict_is_fit_and_then_predict() -> None:
+    found = bb.Mixture(3, starts=2, seed=1).fit_predict(IRIS)
+    np.testing.assert_array_equal(found, bb.Mixture(3, starts=2, seed=1).fit(IRIS).predict(IRIS))
+
+
+def test_columns_that_were_not_counted_are_warned_of_wherever_rows_are_scored() -> None:
+    table = {"x": np.arange(9.0), "y": np.arange(9.0) ** 2}
+    more = {**table, "z": np.arange(9.0)}
+    for density in (bb.Mixture(2, starts=1).fit(table), bb.Density().fit(table)):
+        for asked in (density.score_samples, density.anomaly_scores, density.score):
+            with pytest.warns(bb.BanburyWarning, match="column 'z' was not counted, and is ignored") as caught:
+                asked(more)
+            assert len(caught) == 1 and caught[0].filename == __file__

@@ -48,18 +48,23 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Real:
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        model, source = self._model(), self._batches(X)
-        while True:
-            try:
-                fitting = (model._fitting(batch, {"extra"}) for batch in source)
-                return np.concatenate([log_sum(_log_joint(model, batch, parameters)) for batch, parameters in fitting])
-            except Widened as wider:  # of a column that is not a feature
-                if not getattr(source, "again", False):
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
+        return self._scores(X)
 
     def anomaly_scores(self, X: Any) -> Real:
         """−log P(row): the higher, the more unusual a row is."""
-        return -self.score_samples(X)
+        return -self._scores(X)
+
+    def _scores(self, X: Any) -> Real:
+        model, source = self._model(), self._batches(X)
+        while True:
+            found, told = list[Real](), set[str]()
+            try:
+                for batch in source:
+                    found.append(log_sum(_log_joint(model, *model._fitting(batch, told))))
+                return np.concatenate(found)
+            except Widened as wider:  # of a column that is not a feature
+                if not getattr(source, "again", False):
+                    raise errors.cannot_restart(wider.column, wider.kind) from None
 
     def sample(self, n_samples: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
         """Rows drawn from the distribution, as a mapping of columns; ``model_.sample`` has the class of each too."""
@@ -388,7 +393,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None) -> float:
         """The log-likelihood of all rows together."""
-        return float(self.score_samples(X).sum())
+        return float(self._scores(X).sum())
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
@@ -568,10 +573,16 @@ def compare_densities(
         density.fit(batch.take(train))
         scores = [density.score_samples(batch.take(rows)) for rows in (train, test)]
         found.append(
-            (density.tally_.n_parameters(), *(float(s.mean()) for s in scores), int(np.isneginf(scores[1]).sum()))
+            (n_parameters(density.model_), *(float(s.mean()) for s in scores), int(np.isneginf(scores[1]).sum()))
         )
     parameters, learned, others, impossible = zip(*found, strict=True)
     return Compared(tuple(densities), parameters, np.array(learned), np.array(others), impossible, n, len(test))
+
+
+def n_parameters(model: Model) -> int:
+    """Free parameters; the shares of classes are among them unless they were given."""
+    estimated = model.class_prior is None or isinstance(model.class_prior, (int, float))
+    return model.tally.n_parameters() - (0 if estimated else len(model.classes) - 1)
 
 
 def _whole(data: Any) -> list[Batch]:

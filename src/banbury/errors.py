@@ -903,8 +903,17 @@ def narrowed_to_a_value(found: Sequence[tuple[Any, str, float]]) -> BanburyWarni
     column = found[0][1]
     return BanburyWarning(
         f"a bell curve has narrowed to a single value, where its density is as high as variances may be small: {shown}. "
-        f"Take a histogram (features={{{column!r}: 'histogram'}}), a prior (bb.Gaussian(prior=bb.NormalInverseGamma())), or "
+        f"Take a histogram (features={{{column!r}: 'histogram'}}), a prior (bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or "
         "fewer components."
+    )
+
+
+def emptied(numbers: Sequence[int], n_components: int) -> BanburyWarning:
+    """Components that no row speaks for any more."""
+    what = "component" if len(numbers) == 1 else "components"
+    return BanburyWarning(
+        f"{what} {listed(numbers)} of {n_components:,} ended without rows: less than half of one is left, and the others have all. "
+        f"Take fewer (n_components={max(n_components - len(numbers), 1)}), or try more starts= or another seed=."
     )
 
 

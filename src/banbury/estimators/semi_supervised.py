@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from banbury import errors
-from banbury.density import AsDensity
+from banbury.density import AsDensity, n_parameters
 from banbury.distributions.family import check_positive
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
 from banbury.explain import Explanation, Informative
@@ -33,6 +33,7 @@ from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, refuse_c
 
 Real = NDArray[np.float64]
 FOLDS = 5  # parts of the rows, each of which is held out once
+NO_ROW = 0.5  # rows: a component that has less has none
 
 
 class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
@@ -287,7 +288,19 @@ class Mixture(AsDensity, _Learner):
         self._keep(found[best], batch)
         if single := narrowed(self.model_):
             errors.warn(errors.narrowed_to_a_value(single))
+        rows = self.model_.tally.rows.value
+        if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
+            errors.warn(errors.emptied(empty, best))
         return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
+        """Finds the components, and says which of them is each row's most probable. ``y`` is not used.
+
+        >>> import banbury as bb
+        >>> bb.Mixture(2, starts=3).fit_predict([[0.1], [0.2], [0.3], [9.1], [9.2]]).tolist()
+        [1, 1, 1, 0, 0]
+        """
+        return self.fit(X, y, sample_weight).predict(X)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The number of each row's most probable component."""
@@ -295,12 +308,17 @@ class Mixture(AsDensity, _Learner):
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of log P(row)."""
-        return float(self.score_samples(X).mean())
+        return float(self._scores(X).mean())
 
     def bic(self, X: Any) -> float:
         """The Bayesian information criterion: parameters × log(rows) − 2 log P(rows). Less is better."""
-        found = self.score_samples(X)
+        found = self._scores(X)
         return _bic(self.model_, float(found.sum()), np.ones(len(found)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion: 2 × parameters − 2 log P(rows). Less is better."""
+        found = self._scores(X)
+        return 2.0 * n_parameters(self.model_) - 2.0 * float(found.sum())
 
     def _batches(self, X: Any) -> list[Batch]:
         self._fitted()
@@ -389,4 +407,4 @@ def _dtype(given: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
 
 
 def _bic(model: Model, log_likelihood: float, weights: Real) -> float:
-    return model.tally.n_parameters() * float(np.log(weights.sum())) - 2.0 * log_likelihood
+    return n_parameters(model) * float(np.log(weights.sum())) - 2.0 * log_likelihood

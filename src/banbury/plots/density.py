@@ -15,7 +15,7 @@ from banbury import errors
 from banbury.naive_bayes import log_sum
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
-from banbury.plots.features import check_whole
+from banbury.plots.features import check_whole, numeric
 from banbury.readers import read
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class DensityDisplay(Display):
             raise errors.bad_setting("features", features, "the names of two numeric columns")
         check_whole("steps", steps, 2, 2_000)
         first, second = features
+        for column in features:
+            numeric(density._model(), column)
         x, y = _points(data, first, second)
         (left, right), (low, high) = _span(x), _span(y)
         xx0, xx1 = np.linspace(left, right, steps), np.linspace(low, high, steps)

@@ -82,6 +82,7 @@ class Climb:
     log_likelihoods: tuple[float, ...]
     objectives: tuple[float, ...]
     converged: bool
+    fell: bool = False  # whether it ended because another iteration would have lost
     said: tuple[Warning | str, ...] = ()  # of the model that is kept
 
 
@@ -90,38 +91,34 @@ def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
     for name, weight in zip(task.classes, (task.weights @ start).tolist(), strict=True):
         if not weight > 0:
             raise errors.empty_class(name)
-    return _climbed(task, start, (), (), max_iter, tol)
+    return _climbed(task, start, None, max_iter, tol)
 
 
 def onward(task: Task, found: Climb, max_iter: int, tol: float) -> Climb:
     """The same climb, of ``max_iter`` iterations in all."""
-    if found.converged or len(found.objectives) >= max_iter:
-        return found
-    return _climbed(task, found.posteriors, found.log_likelihoods, found.objectives, max_iter, tol)
+    return _climbed(task, found.posteriors, found, max_iter, tol)
 
 
-def _climbed(
-    task: Task, posteriors: Real, before: tuple[float, ...], objectives: tuple[float, ...], max_iter: int, tol: float
-) -> Climb:
-    likelihoods, reached, converged = list(before), list(objectives), False
-    kept: tuple[Model, Real, Real] | None = None
-    while not converged and len(reached) < max_iter:
+def _climbed(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
+    """Iterations from these posteriors on, which ``last`` came to; the one that loses is not kept.
+
+    Families that maximise nothing may lose. That counts as converged only where it is little.
+    """
+    while last is None or not (last.converged or last.fell or len(last.objectives) >= max_iter):
         soft = posteriors * task.weights[:, None]
         model = task.model(soft)
-        log_joint = task.observed.log_joint(model)
-        posteriors, likelihood = task.expected(log_joint)
+        posteriors, likelihood = task.expected(task.observed.log_joint(model))
         objective = likelihood + log_prior(model)
-        gained = objective - reached[-1] if reached else np.inf
-        converged = gained <= tol * abs(objective)
-        if kept is not None and gained < -FALL * abs(
-            objective
-        ):  # families that maximise nothing may fall: not that far
-            model, soft, posteriors = kept
-            break
-        likelihoods.append(likelihood)
-        reached.append(objective)
-        kept = model, soft, posteriors
-    return Climb(model, soft, posteriors, tuple(likelihoods), tuple(reached), converged)
+        if last is None:
+            last = Climb(model, soft, posteriors, (likelihood,), (objective,), False)
+            continue
+        gained, size = objective - last.objectives[-1], abs(objective)
+        converged = -max(tol, FALL) * size <= gained <= tol * size
+        if gained < -FALL * size:
+            return replace(last, converged=converged, fell=True)
+        likelihoods, objectives = (*last.log_likelihoods, likelihood), (*last.objectives, objective)
+        last = Climb(model, soft, posteriors, likelihoods, objectives, converged)
+    return last
 
 
 def log_prior(model: Model) -> float:
