@@ -824,6 +824,18 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["3,486,784,402 hypotheses", "10,000,000", "features=", "conditions="],
     ),
     (
+        "too_many_hypotheses",
+        lambda _: bb.thresholds({"x": np.arange(5_000_001.0)}),
+        errors.BadSetting,
+        ["10,000,002 hypotheses", "features=", "fewer cuts of each with cuts="],
+    ),
+    (
+        "too_close",
+        lambda _: bb.thresholds({"id": [2**53, 2**53 + 1]}),
+        errors.BadValue,
+        ["column 'id' holds 9007199254740992 and 9007199254740993", "53 bits", "features=[...]"],
+    ),
+    (
         "numbers_needed",
         lambda _: bb.thresholds({"x": [1.0, 2.0], "sky": ["sunny", "rainy"]}),
         errors.BadValue,
@@ -974,7 +986,9 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
     ),
     (
         "emptied",
-        lambda _: bb.Mixture(4, bb.Gaussian(prior=bb.NormalInverseGamma(nu=3)), starts=1).fit([[0], [1], [3], [4], [90]]),
+        lambda _: bb.Mixture(4, bb.Gaussian(prior=bb.NormalInverseGamma(nu=3)), starts=1).fit(
+            [[0], [1], [3], [4], [90]]
+        ),
         ["ended without rows", "of 4", "n_components=", "starts=", "seed="],
     ),
     (

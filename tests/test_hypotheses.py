@@ -678,3 +678,116 @@ def test_labels_of_rules_are_those_of_the_target():
     kinds = {"a": ["u", "v", "w"], "kind": ["p", "q", "r"]}
     with pytest.raises(bb.errors.BadSetting, match="make a column that says whether a row has a certain one of them"):
         bb.conjunctions(kinds, "kind", labels=["p", "q", "r"])
+
+
+# Thresholds by cumulative sums ---------------------------------------------------------------------------------------
+
+
+def by_thresholds(table: dict[str, Any], cuts: dict[str, Any]) -> np.ndarray:
+    """What thresholds say, each of every row, one comparison at a time."""
+    n = len(next(iter(table.values())))
+    said = [[True] * n, [False] * n]
+    for name, column in table.items():
+        values = [np.nan if value is None else value for value in column]
+        said += [[value > cut for value in values] for cut in cuts[name]]
+        said += [[value <= cut for value in values] for cut in cuts[name]]
+    return np.array(said).T
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0, 2.0, np.inf, -np.inf])),
+            st.integers(-3, 3),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=90,
+    ),
+    cuts=st.lists(st.sampled_from([-1.0, 0.0, 0.25, 1.0, 1.5, 7.0]), max_size=6),
+    data=st.data(),
+)
+def test_thresholds_learn_as_if_every_row_were_compared_with_every_cut(rows, cuts, data):
+    table = {"x": [row[0] for row in rows], "y": [row[1] for row in rows]}
+    truth = [row[2] for row in rows]
+    own = {"x": sorted(set(cuts)), "y": [-2.5, 0.0, 1.5]}
+    noise = data.draw(st.sampled_from([0.0, 0.1, 0.5, 0.9]))
+    settings: Any = {"likelihood": "label_noise", "noise": noise} if noise else {"likelihood": "noise_free"}
+    space = bb.thresholds(table, cuts=own, **settings)
+    said = by_thresholds(table, own)
+    assert len(space) == said.shape[1]
+    plain = bb.Hypotheses(len(space), **settings)
+    part = data.draw(st.integers(0, len(rows)))
+    try:
+        wanted = plain.update(predictions=said, target=truth)
+    except ImpossibleEvidence as problem:
+        with pytest.raises(ImpossibleEvidence) as caught:
+            space.update(table, truth)
+        assert str(caught.value) == str(problem)
+        return
+    found = space.update(table, truth)
+    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, rtol=1e-12)
+    pieces = space
+    for few in (slice(0, part), slice(part, None)):
+        pieces = pieces.update({name: column[few] for name, column in table.items()}, truth[few])
+    np.testing.assert_allclose(pieces.log_likelihood, wanted.log_likelihood, rtol=1e-12)
+    trace = space.trace(table, truth, most=3)
+    np.testing.assert_allclose(trace.last.log_likelihood, wanted.log_likelihood, rtol=1e-12)
+    np.testing.assert_allclose(space.predictive(table), plain.predictive(predictions=said), rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 6, 63, 64, 99])
+def test_the_row_that_rules_all_out_is_named_wherever_it_stands(wrong):
+    table, truth = {"x": np.arange(100.0)}, np.arange(100) >= 50
+    truth[wrong] = not truth[wrong]
+    for space in (bb.thresholds(table), bb.Hypotheses([lambda row: row["x"] >= 50])):
+        with pytest.raises(ImpossibleEvidence) as caught:
+            space.update(table, truth)
+        row = caught.value.row
+        before = space.update({"x": table["x"][:row]}, truth[:row])
+        assert caught.value.n_possible == len(before.version_space) > 0
+        with pytest.raises(ImpossibleEvidence, match="row 0 has"):
+            before.update({"x": table["x"][[row]]}, truth[[row]])
+        assert len(space) > 1 or row == wrong
+
+
+# Names and labels ----------------------------------------------------------------------------------------------------
+
+
+def test_names_have_as_many_digits_as_tell_cuts_apart():
+    late = bb.thresholds({"t": [1_700_000_000_001, 1_700_000_000_002, 1_700_000_000_003]})
+    assert list(late.names)[2:4] == ["t>1700000000001.5", "t>1700000000002.5"]
+    close = bb.thresholds({"t": np.nextafter(1.0, 2.0) + np.arange(4) * 2.0**-50})
+    assert len(set(close.names)) == len(close) == 8
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12))
+def test_no_two_thresholds_have_one_name(values):
+    space = bb.thresholds({"x": values})
+    assert len(set(space.names)) == len(space)
+
+
+@given(st.lists(st.sampled_from([1, "1", 2.5, "2.5", "'1'", "1, b=2", True, "True", "a"]), min_size=1, max_size=8))
+def test_no_two_conjunctions_have_one_name(values):
+    space = bb.conjunctions({"a": values, "b": [2, *[1] * (len(values) - 1)], "a=1": [2] * len(values)})
+    assert len(set(space.names)) == len(space)
+    assert list(bb.conjunctions({"a": [1, "1"]}).names) == ["anything", "a=1", "a='1'", "nothing"]
+
+
+def test_numbers_that_no_threshold_parts_are_named():
+    for column in ([2**53, 2**53 + 1], np.array([2**60, 2**60 + 1, 5])):
+        with pytest.raises(BadValue, match=r"between which no threshold fits: .* Subtract what is common"):
+            bb.thresholds({"x": column})
+    assert len(bb.thresholds({"x": [2**53, 2**53 + 2]})) == 4
+
+
+def test_labels_may_be_given_as_an_array_where_hypotheses_are_made():
+    rows = {"x": [1.0, 2.0, 3.0], "kind": ["p", "q", "q"]}
+    flags = np.array([False, True, True])
+    assert bb.thresholds({"x": rows["x"]}, flags).update({"x": rows["x"]}, flags).version_space == ["x>1.5"]
+    series = pd.Series(rows["kind"], name="kind")
+    space = bb.conjunctions(pd.DataFrame(rows), series)  # the column itself is none of the features
+    assert space.labels == ("p", "q") and len(space) == 5
+    assert bb.conjunctions(rows, ["p", "q", "q"], features=["x"]).labels == ("p", "q")
+    with pytest.raises(LengthMismatch, match="3 rows but 2 targets"):
+        bb.conjunctions(rows, np.array([0, 1]))

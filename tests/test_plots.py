@@ -1187,3 +1187,21 @@ def test_the_steps_of_a_histogram_are_shaded(tmp_path):
     assert not bb.plots.DensityDisplay.from_density(bb.Density().fit(table), ("a", "b"), table).stepped
     joined = bb.Density({("a", "b"): bb.Histogram()}).fit(table)
     assert bb.plots.DensityDisplay.from_density(joined, ("a", "b"), table).stepped
+def test_a_column_of_values_has_no_axis_in_a_density() -> None:
+    cars = {"mpg": np.arange(20.0), "origin": ["usa", "japan"] * 10, "weight": np.arange(20.0) ** 2}
+    for density in (bb.Mixture(2, starts=1).fit(cars), bb.Density().fit(cars)):
+        with pytest.raises(BadSetting, match="column 'origin' is counted as categorical, and a column of numbers"):
+            plots.DensityDisplay.from_density(density, ("mpg", "origin"), cars)
+        with pytest.raises(UnknownColumn, match="no column 'wieght'"):
+            plots.DensityDisplay.from_density(density, ("mpg", "wieght"), cars)
+
+
+def test_components_without_rows_do_not_hinder_the_picture() -> None:
+    rng = np.random.default_rng(0)
+    table = {"age": rng.integers(17, 90, 400), "hours": np.where(rng.random(400) < 0.5, 40, rng.integers(1, 99, 400))}
+    with pytest.warns(bb.BanburyWarning, match="ended without rows"):
+        mixture = bb.Mixture(4, features="histogram", starts=1).fit(table)
+    assert np.isneginf(mixture.model_.log_prior).any()
+    shown = plots.DensityDisplay.from_density(mixture, ["age", "hours"], table, steps=30)
+    assert np.isfinite(shown.log_density).all()
+    assert set(shown.components) == set(np.flatnonzero(np.isfinite(mixture.model_.log_prior)).tolist())

@@ -582,7 +582,9 @@ def test_a_prior_whose_mean_exists_is_climbed_to_the_end(nu: float, how: str, bl
     table = {"x": rng.normal(kinds * 3, 1), "y": rng.normal(kinds, 1)}
     family = bb.Gaussian(prior=bb.NormalInverseGamma(nu=nu), covariance="full" if block else None)
     batch = one_batch(table)
-    observed = Observed.of(batch, infer(batch, [], None, {("x", "y"): family} if block else family, "skip"), np.ones(150), 1)
+    observed = Observed.of(
+        batch, infer(batch, [], None, {("x", "y"): family} if block else family, "skip"), np.ones(150), 1
+    )
     task = Task(observed, tuple(range(6)), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": how, "alpha": 1.0})
     for seed in range(4):
         found = climb(task, seeded_start(task, np.random.default_rng(seed))(), 400, 1e-6)
@@ -595,7 +597,9 @@ def test_a_climb_that_fell_rests_where_it_was() -> None:
     batch = one_batch({"x": rng.normal(kinds * 3, 1), "y": rng.normal(kinds, 1)})
     family = bb.Gaussian(prior=bb.NormalInverseGamma())
     observed = Observed.of(batch, infer(batch, [], None, family, "skip"), np.ones(150), 1)
-    task = Task(observed, tuple(range(6)), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": "mean", "alpha": 1.0})
+    task = Task(
+        observed, tuple(range(6)), np.full(150, -1, dtype=np.int32), np.ones(150), {"how": "mean", "alpha": 1.0}
+    )
     start = seeded_start(task, np.random.default_rng(1))()
     whole = climb(task, start, 200, 1e-6)
     assert whole.fell and not whole.converged

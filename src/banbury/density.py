@@ -137,7 +137,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         values = {name: column.alternatives({**query, **given}[name]) for name, column in columns.items()}
         for name, column in columns.items():
             if len(values[name]) == 1 and (new := column.never_counted(values[name])):
-                warnings.warn(errors.never_counted(*new, name, column.known), stacklevel=3)
+                errors.warn(errors.never_counted(*new, name, column.known))
         evidence = {name: values[name] for name in given}
         if given and self._log(evidence) == -np.inf:
             raise errors.impossible_condition(given)

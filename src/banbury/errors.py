@@ -1154,10 +1154,10 @@ def known_by_name_only() -> BadSetting:
     )
 
 
-def too_many_hypotheses(n_hypotheses: int, most: int) -> BadSetting:
+def too_many_hypotheses(n_hypotheses: int, most: int, otherwise: str) -> BadSetting:
     return BadSetting(
         f"these features make {n_hypotheses:,} hypotheses, and {most:,} are the most that are held. Name fewer features=, or "
-        "allow fewer of them in one hypothesis with conditions=.",
+        f"allow {otherwise}.",
         n_hypotheses=n_hypotheses,
     )
 
@@ -1169,6 +1169,15 @@ def numbers_needed(feature: Any, value: Any, row: int) -> BadValue:
         column=feature,
         value=value,
         row=row,
+    )
+
+
+def too_close(feature: Any, one: Any, other: Any) -> BadValue:
+    return BadValue(
+        f"column {feature!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 bits. "
+        "Subtract what is common to all from the column, or name other columns with features=[...].",
+        column=feature,
+        value=other,
     )
 
 

@@ -80,16 +80,23 @@ class Rows:
             raise errors.unknown_column(name, list(self.columns))
         return self.columns[name]
 
+    def target(self, given: Any) -> Array:
+        """The targets: a column by its name, or one for each row, as they are given."""
+        column = self.column(given) if is_scalar(given) else vector(given)
+        if len(column) != len(self):
+            raise errors.length_mismatch("targets", len(column), len(self))
+        return column
+
     def features(self, named: Iterable[Any] | None, target: Any) -> list[Any]:
-        """The columns that hypotheses are about."""
+        """The columns that hypotheses are about: all but the target, by its own name too where it was taken from the table."""
         if not self.columns:
             wanted = "a frame, a mapping of columns, a list of records or a 2-D array"
             raise errors.bad_setting("the table", "rows without columns", wanted)
+        own = None
         if target is not None:
-            self.column(target)
-        chosen = (
-            [name for name in self.columns if name != target] if named is None else vector(named, "features").tolist()
-        )
+            self.target(target)
+            own = target if is_scalar(target) else getattr(target, "name", None)
+        chosen = [name for name in self.columns if name != own] if named is None else vector(named, "features").tolist()
         for name in chosen:
             self.column(name)
         if not chosen or len(set(chosen)) < len(chosen):
@@ -117,6 +124,7 @@ class Said:
     of: Callable[[slice, Chosen], Array]  # predictions of some rows by some hypotheses, rows × hypotheses
     mistakes: Callable[[slice, Array, Chosen], Array] | None = None
     at_once: int = 8  # rows that cost little more than one
+    counted_at_once: int = 0  # the same where mistakes are counted, if it is more
 
 
 class Functions:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
 from math import comb, log2
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.digits import told_apart
 from banbury.hypotheses.given import (
     MOST,
     Array,
@@ -26,12 +28,16 @@ from banbury.hypotheses.given import (
     floats,
     is_hashable,
     is_missing,
+    is_scalar,
     plain,
     vector,
 )
 from banbury.hypotheses.space import Hypotheses
 
 Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions
+ODD = frozenset("=<>,'\"")  # in a text, what the name of a hypothesis is made of, too
+EXACT = 2.0**53  # whole numbers below this are told apart
+DIGITS = 12  # at least, of a cut in the name of a hypothesis
 ANYTHING, NOTHING = 0, 1  # the conditions that hold of every row, and of none
 
 
@@ -71,7 +77,8 @@ def conjunctions(
     if conditions is not None:
         check_whole("conditions", conditions)
     most = len(tests) if conditions is None else min(int(conditions), len(tests))
-    _check_number(sum(_how_many(sizes)[: most + 1]) + 1)
+    n_hypotheses = sum(_how_many(sizes)[: most + 1]) + 1
+    _check_number(n_hypotheses, "fewer of them in one hypothesis with conditions=")
     members, lengths = _every_conjunction(sizes, most)
     return _space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(rows, target, labels))
 
@@ -106,15 +113,15 @@ def thresholds(
         check_whole("cuts", cuts)
     tests = []
     for name in chosen:
-        found = _declared_cuts(name, declared[name]) if name in declared else _cuts(_numbers(rows.column(name), name))
+        found = _declared_cuts(name, declared[name]) if name in declared else _cuts(rows.column(name), name)
         if isinstance(cuts, (int, np.integer)) and len(found) > cuts:
             found = found[((np.arange(cuts) + 0.5) * len(found) / max(cuts, 1)).astype(np.intp)]
         tests += [_Above(name, found)] * bool(len(found))
     sizes = [2 * len(test.cuts) for test in tests]
-    _check_number(2 + sum(sizes))
+    _check_number(2 + sum(sizes), "fewer cuts of each with cuts=")
     lengths = log2(2 + len(tests)) + np.repeat([0.0, *map(log2, sizes)], [2, *sizes])
     return _space(
-        _Rules(tests, np.arange(2 + sum(sizes))[None, :]),
+        _Thresholds(tests, np.arange(2 + sum(sizes))[None, :]),
         lengths,
         prior,
         likelihood,
@@ -134,7 +141,9 @@ class _Rules(Sequence[str]):
 
     @cached_property
     def texts(self) -> list[str]:
-        return ["anything", "nothing", *(text for test in self.tests for text in test.texts())]
+        names = _written([test.feature for test in self.tests])
+        tests = zip(names, self.tests, strict=True)
+        return ["anything", "nothing", *(text for name, test in tests for text in test.texts(name))]
 
     def __len__(self) -> int:
         return int(self.members.shape[1])
@@ -165,6 +174,27 @@ class _Rules(Sequence[str]):
             return _unpacked(words(part, chosen), part.stop - part.start)
 
         return Said(len(rows), said, mistakes, 64)
+
+
+class _Thresholds(_Rules):
+    """Thresholds, one condition each: what they get wrong is counted by how many cuts each row is above."""
+
+    def on(self, rows: Rows) -> Said:
+        tests: Any = self.tests
+        places = [(test.places(rows), len(test.cuts)) for test in tests]
+
+        def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
+            yes, n_yes = truth.astype(np.bool_), int(np.count_nonzero(truth))
+            found = [np.array([len(yes) - n_yes, n_yes])]
+            for place, n_cuts in places:
+                above = place[part] + 1  # of the column's n_cuts + 2 bins; the first is that of missing values
+                gain = np.bincount(above[~yes], minlength=n_cuts + 2) - np.bincount(above[yes], minlength=n_cuts + 2)
+                below = np.cumsum(gain[1:])
+                found += [n_yes + below[-1] - below[:-1], n_yes + below[:-1]]
+            every = np.concatenate(found)
+            return every if chosen is None else every[chosen]
+
+        return replace(super().on(rows), mistakes=mistakes, counted_at_once=max(len(rows), 1))
 
 
 def _packed(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -200,8 +230,8 @@ class _Equal:
         numbers, every = codes(rows.column(self.feature), self.values), np.arange(len(self.values))
         return lambda part: numbers[part, None] == every
 
-    def texts(self) -> Iterator[str]:
-        return (f"{self.feature}={value}" for value in self.values)
+    def texts(self, name: str) -> Iterator[str]:
+        return (f"{name}={value}" for value in _written(self.values))
 
 
 @dataclass(frozen=True)
@@ -215,15 +245,28 @@ class _Above:
         values = _numbers(rows.column(self.feature), self.feature)
         return lambda part: np.hstack([values[part, None] > self.cuts, values[part, None] <= self.cuts])
 
-    def texts(self) -> Iterator[str]:
-        return (f"{self.feature}{sign}{cut:.12g}" for sign, cut in product((">", "<="), self.cuts.tolist()))
+    def places(self, rows: Rows) -> NDArray[np.intp]:
+        """How many cuts each row is above; −1 where its value is missing."""
+        values = _numbers(rows.column(self.feature), self.feature)
+        return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values))
+
+    def texts(self, name: str) -> Iterator[str]:
+        cuts = told_apart(self.cuts.tolist(), DIGITS)
+        return (f"{name}{sign}{cut}" for sign, cut in product((">", "<="), cuts))
+
+
+def _written(values: Sequence[Any]) -> list[str]:
+    """The values as they are read; texts in quotation marks where they could be taken for something else."""
+    seen = Counter(map(str, values))
+    odd = [isinstance(value, str) and (seen[value] > 1 or not ODD.isdisjoint(value)) for value in values]
+    return [repr(value) if quoted else str(value) for value, quoted in zip(values, odd, strict=True)]
 
 
 def _labels(rows: Rows, target: Any, labels: Iterable[Any] | None) -> Any:
     """Two labels: those given, or the target's values in order where it has two; flags otherwise."""
     if labels is not None or target is None:
         return (False, True) if labels is None else labels
-    seen = _distinct(rows.column(target), target, None)
+    seen = _distinct(rows.target(target), target if is_scalar(target) else "target", None)
     return sorted(seen, key=lambda value: (type(value).__name__, value)) if len(seen) == 2 else (False, True)
 
 
@@ -283,8 +326,13 @@ def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[
     return values
 
 
-def _cuts(values: Real) -> Real:
+def _cuts(column: Array, name: Any) -> Real:
     """Midway between neighbouring values."""
+    values = _numbers(column, name)
+    far = sorted({plain(value) for value in column[np.abs(values) >= EXACT].tolist()})
+    for one, other in pairwise(far):
+        if float(one) == float(other):
+            raise errors.too_close(name, one, other)
     distinct = np.unique(values[np.isfinite(values)])
     low, high = distinct[:-1], distinct[1:]
     middle = low / 2 + high / 2
@@ -307,9 +355,9 @@ def _numbers(column: Array, name: Any) -> Real:
     return values
 
 
-def _check_number(n_hypotheses: int) -> None:
+def _check_number(n_hypotheses: int, otherwise: str) -> None:
     if n_hypotheses > MOST:
-        raise errors.too_many_hypotheses(n_hypotheses, MOST)
+        raise errors.too_many_hypotheses(n_hypotheses, MOST, otherwise)
 
 
 def _check_used(what: str, given: Mapping[Any, Any], chosen: Sequence[Any]) -> None:

@@ -26,7 +26,6 @@ from banbury.hypotheses.given import (
     checked_noise,
     codes,
     floats,
-    is_scalar,
     log_prior,
     matrix,
     named,
@@ -284,13 +283,14 @@ class Hypotheses:
         return bool((self.log_prior + log_likelihood).max() == -np.inf)
 
     def _impossible(self, evidence: _Evidence, total: Real, part: slice) -> errors.ImpossibleEvidence:
-        """Names the row after which nothing is possible."""
-        for row in range(part.start, part.stop):
-            possible = int((self.log_prior + total > -np.inf).sum())
-            total = total + evidence.of(slice(row, row + 1), None)
-            if self._rules_out_all(total):
-                break
-        return errors.impossible_evidence(row, len(self), possible, self.likelihood == "noise_free")
+        """Names the row after which nothing is possible: what is ruled out stays so, so that halves are looked at."""
+        first, last = part.start, part.stop - 1
+        while first < last:
+            half = (first + last) // 2 + 1
+            after = total + evidence.of(slice(first, half), None)
+            first, last, total = (first, half - 1, total) if self._rules_out_all(after) else (half, last, after)
+        possible = int((self.log_prior + total > -np.inf).sum())
+        return errors.impossible_evidence(first, len(self), possible, self.likelihood == "noise_free")
 
     def _evidence(self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any) -> _Evidence:
         every = {
@@ -310,7 +310,7 @@ class Hypotheses:
             raise errors.bad_setting("target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Rows(rows, target)
         said = self._said(table, predictions)
-        column = table.column(target) if is_scalar(target) and table is not None else vector(target)
+        column = vector(target) if table is None else table.target(target)
         if len(column) != said.n_rows:
             raise errors.length_mismatch("targets", len(column), said.n_rows)
         truth = self._truth(column)
@@ -321,7 +321,7 @@ class Hypotheses:
                 return self._of_mistakes(wrong, part.stop - part.start)
             return self._log_likelihood_of(self._checked(said, part, chosen), truth[part])
 
-        return _Evidence(said.n_rows, of, said.at_once)
+        return _Evidence(said.n_rows, of, max(said.at_once, said.counted_at_once))
 
     def _outright(self, given: Any, what: str) -> _Evidence:
         """Likelihoods, or their logarithms, as they are given."""

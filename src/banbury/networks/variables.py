@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.digits import told_apart
 from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.description_length import cuts_of
@@ -29,7 +30,6 @@ Bins = int | Literal["mdl"]
 MISSING, UNSEEN = -1, -2  # in place of a value's number
 CATEGORICAL = Categorical()
 LARGEST_INTEGER = 2.0**63  # larger whole numbers are drawn as real ones
-LARGEST_WRITTEN_OUT = 1e15  # larger numbers have an exponent in the names of bins
 BINS = 10  # that numbers are cut into, where nothing else is said and no class says where
 
 
@@ -274,24 +274,9 @@ def intervals(cuts: Sequence[float]) -> Keys:
     """What bins are called."""
     if not cuts:
         return ("any",)
-    shown = _told_apart(cuts)
+    shown = told_apart(cuts)
     between = (f"{a} to {b}" for a, b in pairwise(shown))
     return (f"below {shown[0]}", *between, f"{shown[-1]} and above")
-
-
-def _told_apart(cuts: Sequence[float]) -> list[str]:
-    """The numbers in as few digits as tell them apart; four at least, and all before the point and one after it."""
-    for digits in range(4, 18):
-        shown = [_in_digits(cut, digits) for cut in cuts]
-        if len(set(shown)) == len(shown):
-            break
-    return shown
-
-
-def _in_digits(number: float, digits: int) -> str:
-    """A number rounded to so many digits, or to one after the point; very large and very small ones have an exponent."""
-    before = len(str(int(abs(number)))) if abs(number) < LARGEST_WRITTEN_OUT else 0
-    return f"{number:.{max(digits, before + 1)}g}"
 
 
 def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ...], dict[str, str]]:
