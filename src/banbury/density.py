@@ -27,7 +27,7 @@ from banbury.naive_bayes import Model, estimate, log_sum
 from banbury.readers import Batch, Widened, is_texts, read
 from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
-from banbury.schema import Features
+from banbury.schema import Features, Schema
 from banbury.sums import Keys, in_order
 from banbury.tally import Tally, count, many
 
@@ -136,8 +136,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         columns = {name: self._column(name) for name in (*query, *given)}
         values = {name: column.alternatives({**query, **given}[name]) for name, column in columns.items()}
         for name, column in columns.items():
-            if len(values[name]) == 1 and (new := column.never_counted(values[name])):
-                errors.warn(errors.never_counted(*new, name, column.known))
+            for value in column.never_counted(values[name]):
+                errors.warn(errors.never_counted(value, name, column.known))
         evidence = {name: values[name] for name in given}
         if given and self._log(evidence) == -np.inf:
             raise errors.impossible_condition(given)
@@ -156,10 +156,12 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             for f, feature in enumerate(group.features):
                 if name not in feature.inputs:
                     continue
+                at, kind, known = feature.inputs.index(name), feature.kind, None
                 if isinstance(group, JointTables):
-                    at = feature.inputs.index(name)
-                    return _Column(name, feature, feature.kinds[at], in_order(group.tables[f].values[at]))
-                return _Column(name, feature, feature.kind, group.keys[f] if isinstance(group, Tables) else None)
+                    kind, known = feature.kinds[at], in_order(group.tables[f].values[at])
+                elif isinstance(group, Tables):
+                    known = group.keys[f]
+                return _Column(model.schema, name, feature, kind, known)
         raise errors.unknown_column(name, [name for feature in model.schema.features for name in feature.inputs])
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
@@ -256,6 +258,7 @@ def _value(batch: Batch, name: str) -> Any:
 class _Column:
     """A column that is asked for: its feature, the type of its values, and those that were counted, where these are listed."""
 
+    schema: Schema
     name: str
     feature: Feature
     kind: Kind
@@ -284,21 +287,21 @@ class _Column:
         if not values or not scalars or any(value != value for value in values):
             wanted = "one at least, each a text, a number or yes or no"
             raise errors.bad_setting(f"the values of {self.name!r}", given, wanted)
-        if new := self.never_counted(values):
-            raise errors.value_never_seen(*new, self.name, self.known or ())
+        for value in self.never_counted(values):
+            raise errors.value_never_seen(value, self.name, self.known or ())
         return list(dict(zip(self._meaning(values), values, strict=True)).values())
 
     def never_counted(self, values: Sequence[Any]) -> list[Any]:
-        """The first of these values that no row counted had, if there is one."""
+        """Those of these values that no row counted had."""
         if self.known is None:
             return []
         pairs = zip(values, self._meaning(values), strict=True)
-        return [value for value, means in pairs if means is not None and means not in self.known][:1]
+        return [value for value, means in pairs if means is not None and means not in self.known]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
         """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
         try:
-            [batch] = read({self.name: values}, kinds={self.name: self.kind})
+            [batch] = read({self.name: values}, kinds=self.schema.kinds())
             if self.known is not None:
                 column = values_of(batch, Feature(self.name, self.feature.family, kind=self.kind))
                 numbers = (np.asarray(column.codes).astype(np.int64) - column.low).tolist()

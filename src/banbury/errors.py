@@ -912,7 +912,7 @@ def emptied(numbers: Sequence[int], n_components: int) -> BanburyWarning:
     """Components that no row speaks for any more."""
     what = "component" if len(numbers) == 1 else "components"
     return BanburyWarning(
-        f"{what} {listed(numbers)} of {n_components:,} ended without rows: less than half of one is left, and the others have all. "
+        f"{what} {listed(numbers)} of {n_components:,} ended without rows: less than half of one is left. "
         f"Take fewer (n_components={max(n_components - len(numbers), 1)}), or try more starts= or another seed=."
     )
 
