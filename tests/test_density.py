@@ -909,3 +909,28 @@ def test_what_cannot_occur_is_infinitely_surprising():
     found = density.surprise({"s": "a", "t": "e"})
     assert found.decibans == -np.inf and found.evidence[0].decibans == -np.inf
     assert found.to_dict()["decibans"] == "-inf" and np.isfinite(found.evidence[1].decibans)
+def test_nothing_is_given_where_given_is_none_and_what_names_no_column_is_refused():
+    weather = bb.datasets.play_tennis()
+    assert bb.independence(weather, "outlook", "play", given=None) == bb.independence(weather, "outlook", "play")
+    assert bb.independence(weather, "outlook", "play", given=["wind"]).given == ("wind",)
+    for wrong in (5, [["wind"]], ["wind", 3], 1.5):
+        with pytest.raises(
+            errors.BadSetting, match="given must be the name of a column, a list of such names, or None"
+        ):
+            bb.independence(weather, "outlook", "play", given=wrong)
+    for a, b, which in ((["outlook"], "play", "a"), ("outlook", 7, "b"), (None, "play", "a")):
+        with pytest.raises(errors.BadSetting, match=f"{which} must be the name of a column"):
+            bb.independence(weather, a, b)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, None])
+def test_a_seed_that_cannot_be_is_refused_wherever_densities_are_compared(seed):
+    for held_out in (0.5, [0, 1]):
+        with pytest.raises(errors.BadSetting, match="seed must be a whole number"):
+            bb.compare_densities({"x": np.arange(9.0)}, {"naive": "auto"}, held_out=held_out, seed=seed)
+
+
+def test_densities_may_be_named_by_numbers():
+    table = bb.compare_densities({"x": np.arange(9.0)}, {1: "gaussian", (2, 3): "histogram"})
+    assert table.best in (1, (2, 3)) and set(table.to_dict()) == {1, (2, 3)}
+    assert [line.split("  ")[0] for line in repr(table).splitlines()[2:]] == ["1", "(2, 3)"]

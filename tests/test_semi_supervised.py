@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.exceptions
 from hypothesis import given
@@ -661,3 +662,13 @@ def test_columns_that_were_not_counted_are_warned_of_wherever_rows_are_scored() 
             with pytest.warns(bb.BanburyWarning, match="column 'z' was not counted, and is ignored") as caught:
                 asked(more)
             assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_labels_that_pandas_says_are_missing_are_left_out_of_the_score() -> None:
+    for dtype in ("string", "category", object):
+        y = pd.Series([None, "p", "q", "p"], dtype=dtype)
+        clf = bb.SemiSupervisedClassifier(bb.Gaussian("shared")).fit({"x": [1.0, 1.1, 9.0, 0.9]}, y)
+        assert clf.score({"x": [1.0, 1.1, 9.0, 8.0]}, y) == pytest.approx(2 / 3)
+    numbers = pd.Series([None, 1, 2, 1], dtype="Int64")
+    clf = bb.SemiSupervisedClassifier(bb.Gaussian("shared")).fit({"x": [1.0, 1.1, 9.0, 0.9]}, numbers)
+    assert clf.score({"x": [1.0, 1.1, 9.0, 8.0]}, numbers) == pytest.approx(2 / 3)

@@ -23,7 +23,7 @@ from banbury.distributions.categorical import Tables, values_of
 from banbury.distributions.family import Feature, Kind, Parameters
 from banbury.distributions.joint import JointTables, combinations
 from banbury.explain import DECIBANS, Evidence, Surprise
-from banbury.naive_bayes import Model, estimate, log_sum
+from banbury.naive_bayes import Model, check_seed, estimate, log_sum
 from banbury.readers import Batch, Widened, is_texts, read
 from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
@@ -295,8 +295,8 @@ class _Column:
         """Those of these values that no row counted had."""
         if self.known is None:
             return []
-        pairs = zip(values, self._meaning(values), strict=True)
-        return [value for value, means in pairs if means is not None and means not in self.known]
+        known, pairs = {*self.known, None}, zip(values, self._meaning(values), strict=True)
+        return [value for value, means in pairs if means not in known]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
         """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
@@ -501,7 +501,7 @@ def _one_class(
 class Compared:
     """Of several densities the parameters, and the log-likelihood of the rows learned from and of rows held out."""
 
-    names: tuple[str, ...]
+    names: tuple[Any, ...]
     n_parameters: tuple[int, ...]
     train: Real  # per row
     held_out: Real  # per row
@@ -510,11 +510,11 @@ class Compared:
     n_held_out: int
 
     @property
-    def best(self) -> str:
+    def best(self) -> Any:
         """The one that gives held-out rows the highest likelihood."""
         return self.names[int(np.argmax(self.held_out))]
 
-    def to_dict(self) -> dict[str, dict[str, float]]:
+    def to_dict(self) -> dict[Any, dict[str, float]]:
         return {
             name: {
                 "parameters": self.n_parameters[i],
@@ -526,12 +526,13 @@ class Compared:
 
     def __str__(self) -> str:
         title = "log-likelihood per row"
-        width = max(map(len, (*self.names, title)))
+        names = [str(name) for name in self.names]
+        width = max(map(len, (*names, title)))
         head = f"{title:{width}} {'parameters':>14} {'learned':>10} {'held out':>10}"
         lines = [f"{self.n_rows:,} rows, of which {self.n_held_out:,} held out", head]
-        for i, name in enumerate(self.names):
+        for i, name in enumerate(names):
             note = f"  {self.impossible[i]:,} rows impossible" if self.impossible[i] else ""
-            mark = " <" if name == self.best else ""
+            mark = " <" if i == int(np.argmax(self.held_out)) else ""
             numbers = f"{self.n_parameters[i]:>14,} {self.train[i]:>10.4f} {self.held_out[i]:>10.4f}"
             lines.append(f"{name:{width}} {numbers}{mark}{note}")
         return "\n".join(lines)
@@ -541,7 +542,7 @@ class Compared:
 
 def compare_densities(
     data: Any,
-    densities: Mapping[str, Features | AsDensity],
+    densities: Mapping[Any, Features | AsDensity],
     *,
     held_out: Any = 0.5,
     how: str = "mean",
@@ -560,6 +561,7 @@ def compare_densities(
     >>> table.best, table.n_parameters, table.impossible
     ('naive', (7, 71), (0, 4))
     """
+    check_seed(seed)
     [batch] = _whole(data)
     n = batch.n_rows
     test = _held_out(held_out, n, seed)
@@ -636,7 +638,7 @@ class Independence:
 
 
 def independence(
-    data: Any, a: str, b: str, given: Sequence[str] | str = (), *, bins: int | None = None
+    data: Any, a: str, b: str, given: Sequence[str] | str | None = None, *, bins: int | None = None
 ) -> Independence:
     """Whether two columns are independent (given others): the G-test on their table of counts.
 
@@ -647,7 +649,13 @@ def independence(
     >>> bb.independence(bb.datasets.play_tennis(), "outlook", "play")
     outlook and play: 0.2467 bits, G = 4.789 on 2 degrees of freedom, p = 0.0912 (14 rows)
     """
-    others = (given,) if isinstance(given, str) else tuple(given)
+    for name, column in (("a", a), ("b", b)):
+        if not isinstance(column, str):
+            raise errors.bad_setting(name, column, "the name of a column")
+    several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
+    others = (given,) if isinstance(given, str) else tuple(several)
+    if not all(isinstance(column, str) for column in others):
+        raise errors.bad_setting("given", given, "the name of a column, a list of such names, or None")
     columns = (a, b, *others)
     if len(set(columns)) < len(columns):
         raise errors.bad_setting("given", given, "other columns than the two, each once")

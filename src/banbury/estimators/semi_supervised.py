@@ -203,8 +203,8 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
             raise errors.nothing_to_score(batch.n_rows)
-        right = self.predict(batch).astype(object) == given.astype(object)
-        return float(np.average(right, weights=weights))
+        right = self.predict(batch)[labelled].astype(object) == given[labelled].astype(object)
+        return float(np.average(right, weights=weights[labelled]))
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row), in the order of ``classes_``."""
