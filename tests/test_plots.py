@@ -26,7 +26,9 @@ from banbury.calibration import calibrate, reliability
 from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, MissingLibrary, UnknownClass, UnknownColumn
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, Display
+from banbury.plots.layers import along
 from banbury.plots.sheet import Scale
+from test_networks import alarm
 
 matplotlib = pytest.importorskip("matplotlib")
 pyplot = import_module("matplotlib.pyplot")
@@ -1156,6 +1158,61 @@ def test_children_stand_to_the_right_of_their_parents_and_nobody_on_another() ->
         assert shown.positions[parent][0] < shown.positions[child][0]
     rows = sorted(shown.positions.values())
     assert all(a[0] != b[0] or b[1] - a[1] > 0.3 for a, b in pairwise(rows))
+
+
+def graph(parents: dict[str, list[str]], counted: bool = True) -> bb.BeliefNetwork:
+    """A network of this shape: counted from rows drawn at random, or of tables that are given."""
+    nodes = list(dict.fromkeys([each for above in parents.values() for each in above] + list(parents)))
+    if not counted:
+        tables = {node: np.full([2] * (1 + len(parents.get(node, []))), 0.5) for node in nodes}
+        return bb.BeliefNetwork.from_tables(tables, parents, values={node: [0, 1] for node in nodes})
+    rng = np.random.default_rng(0)
+    return bb.BeliefNetwork.count({node: rng.random(60) < 0.5 for node in nodes}, parents)
+
+
+def all_before(names: list[str]) -> dict[str, list[str]]:
+    """Every node depends on all before it."""
+    return {name: names[:k] for k, name in enumerate(names)}
+
+
+GRAPHS: dict[str, Callable[[], bb.BeliefNetwork]] = {
+    "an edge that skips a node": lambda: graph({"fee": ["party"], "crime": ["fee", "party"]}),
+    "each on all before it": lambda: graph(all_before(list("abcde"))),
+    "long and short names": lambda: graph(all_before(["W" * 24, "i", "M" * 30, "日 1", "a_$b$"])),
+    "a short parent above long ones": lambda: graph({"z": ["i"], "y": ["i"], "x": ["i", "W" * 20], "w": ["W" * 19]}),
+    "thirty-seven": alarm,
+    "eight and some alone": lambda: graph(all_before(list("abcdefgh")) | {"alone": [], "beside": []}, counted=False),
+    "tree": lambda: bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None),
+    "no edge": lambda: graph({"a": [], "b": []}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("made", GRAPHS.values(), ids=list(GRAPHS))
+def test_no_edge_runs_through_a_node_and_no_number_lies_on_another_or_on_a_node(
+    made: Callable[[], bb.BeliefNetwork],
+) -> None:
+    shown = plots.NetworkDisplay.from_network(made())
+    shown.figure_.canvas.draw()
+    drawn = [text.get_bbox_patch().get_window_extent() for text in shown.ax_.texts]
+    for k, one in enumerate(drawn):
+        assert not any(one.overlaps(other) for other in drawn[:k])
+    boxes = dict(zip(shown.positions, drawn, strict=False))
+    assert list(shown.positions) == shown.nodes and len(shown.ax_.patches) == len(shown.edges)
+    for edge in shown.edges:
+        points = shown.ax_.transData.transform(along(shown.curves[edge], 100))
+        assert not any(box.contains(*point) for node, box in boxes.items() if node not in edge for point in points)
+        start, end = points[[0, -1]]
+        parent, child = (boxes[node] for node in edge)
+        assert parent.contains(*start)
+        assert abs(end[0] - child.x0) < 3 and child.y0 < end[1] < child.y1
+
+
+def test_edges_cross_where_they_must_alone() -> None:
+    crossed = graph({"x": ["b"], "y": ["a"], "z": ["x", "y"]}, counted=False)
+    shown = plots.NetworkDisplay(crossed)
+    up = {node: y for node, (_, y) in shown.positions.items()}
+    assert (up["a"] < up["b"]) == (up["y"] < up["x"])
 
 
 def test_the_target_of_a_tree_is_named_and_its_edges_are_not_drawn() -> None:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import COLOURS, FAINT, Display, name
+from banbury.plots.display import COLOURS, FAINT, Display, library, name
+from banbury.plots.layers import Edge, Layers, Layout, Real, along
 
 MOST_NODES = 150
-LETTER, LINE, GAP = 0.085, 0.36, 0.85  # inches: of a letter, from node to node, from the end of a name to the next
-SWEEPS = 8  # in which nodes come nearer to their parents and children
-Edge = tuple[str, str]
+LINE, GAP = 0.36, 0.85  # inches: from row to row, and from column to column
+WIDER = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)  # times the gap, until all numbers at edges have a place
+FONT, SMALL = 9, 7  # points: of nodes, and of the numbers at edges
+PAD, HIGH = 0.3 * FONT / 72, 1.8 * FONT / 72  # inches: between a name and its box, and the box from top to bottom
+CELL = np.array([0.12, 0.06])  # inches: half the size of a number at an edge
+ROUNDED = 1.05  # a text is so much wider at most where its letters are fitted to pixels
+NEAR = 0.62  # of the way: there edges of one parent are apart
 
 
 class NetworkDisplay(Display):
-    """The graph of a network, parents to the left of their children; ``positions`` has the places, in inches.
+    """The graph of a network, parents to the left of their children; an edge is bent around the nodes between its ends.
 
-    The number at an edge, and its width, is I(parent; child | the child's other parents), in bits. Of a network with a target, on
+    ``positions`` has the left ends of the nodes' boxes, ``curves`` the points of the cubic Béziers of each edge, in inches. The
+    number at an edge, and its width, is I(parent; child | the child's other parents), in bits. Of a network with a target, on
     which every other node depends, the target is named and those edges are left out: what remains is the tree of TAN.
 
     >>> import banbury as bb
@@ -44,7 +52,15 @@ class NetworkDisplay(Display):
         self.nodes = [node for node in network.nodes if node != self.target]
         self.edges = [edge for edge in network.edges if edge[0] != self.target]
         self.bits: Mapping[Edge, float] = {} if network.sums is None else network.information
-        self.positions = _laid_out(self.nodes, self.edges)
+        self._widths = {node: ROUNDED * _width(name(node), FONT) + 2 * PAD for node in self.nodes}
+        layers = Layers.of(self.nodes, self.edges)
+        told = {edge: f"{self.bits[edge]:.2f}" for edge in self.edges if self.bits}
+        for wider in WIDER:
+            layout = layers.laid_out(self._widths, LINE, GAP * wider)
+            self._numbers, apart = _numbers(layout, self._widths, told)
+            if apart:
+                break
+        self.positions, self.curves = layout.places, layout.curves
 
     @classmethod
     def from_network(cls, network: BeliefNetwork, *, ax: Any = None) -> Self:
@@ -52,111 +68,100 @@ class NetworkDisplay(Display):
         return cls(network).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        xs, ys = (np.array(each) for each in zip(*self.positions.values(), strict=True))
-        ends = [x + LETTER * len(name(node)) for node, (x, _) in self.positions.items()]
-        width, height = max(ends) + 0.3, ys.max() + LINE
-        ax = self._begin(ax, max(width, 5.0), max(height + 0.9, 2.0))
-        ax.set_xlim(xs.min() - 0.2, max(width, 5.0))
-        ax.set_ylim(max(height, 1.1), -LINE)
+        every = [
+            *self.curves.values(),
+            *(np.array([[x, y], [x + self._widths[n], y]]) for n, (x, y) in self.positions.items()),
+        ]
+        low, high = (
+            np.min([each.min(axis=0) for each in every], axis=0),
+            np.max([each.max(axis=0) for each in every], axis=0),
+        )
+        width, height = max(high[0] + 0.3, 5.0), max(high[1] - low[1] + 2 * LINE, 1.1)
+        ax = self._begin(ax, width, height + 0.55)
+        ax.set_xlim(-0.1, width - 0.2)
+        ax.set_ylim(low[1] - LINE + height, low[1] - LINE)
         ax.set_xticks([])
         ax.set_yticks([])
         ax.spines[:].set_visible(False)
-        boxes = {
-            node: ax.text(
-                x,
-                y,
-                name(node),
-                va="center",
-                fontsize=9,
-                bbox={"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": COLOURS[0], "linewidth": 1.0},
-                zorder=3,
-            )
-            for node, (x, y) in self.positions.items()
-        }
+        box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": COLOURS[0], "linewidth": 1.0}
+        for node, (x, y) in self.positions.items():
+            ax.text(x + PAD, y, name(node), va="center", fontsize=FONT, bbox=box, zorder=3)
         most = max((self.bits.get(edge, 0.0) for edge in self.edges), default=0.0)
         for edge in self.edges:
-            self._edge(ax, edge, boxes, most)
+            self._edge(ax, edge, most)
         unit = ": I(parent; child | the child's other parents) in bits" if self.bits and self.edges else ""
         ax.set_xlabel(f"from parent to child{unit}")
         told = f"; all others depend on {name(self.target)!r} too" if self.target is not None else ""
         self._title(f"Belief network of {len(self.network.nodes)} nodes{told}")
 
-    def _edge(self, ax: Any, edge: Edge, boxes: Mapping[str, Any], most: float) -> None:
-        parent, child = edge
+    def _edge(self, ax: Any, edge: Edge, most: float) -> None:
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.path import Path
+
         bits = self.bits.get(edge)
-        (x, y), (right, lower) = self.positions[parent], self.positions[child]
-        start = (x + LETTER * len(name(parent)), y)
         strength = 0.2 if bits is None or most == 0 else bits / most
-        arrow = {
-            "arrowstyle": "-|>",
-            "color": FAINT if strength < 0.02 else COLOURS[7],
-            "linewidth": 0.8 + 2.0 * strength,
-            "patchA": boxes[parent].get_bbox_patch(),
-            "shrinkA": 0,
-            "patchB": boxes[child].get_bbox_patch(),
-            "shrinkB": 1,
-        }
-        middle = x + LETTER * len(name(parent)) / 2
-        ax.annotate("", xy=(right, lower), xytext=(middle, y), arrowprops=arrow, zorder=1)
+        curve = self.curves[edge]
+        ax.add_patch(
+            FancyArrowPatch(
+                path=Path(curve, [Path.MOVETO, *[Path.CURVE4] * (len(curve) - 1)]),
+                arrowstyle="-|>",
+                mutation_scale=10,
+                color=FAINT if strength < 0.02 else COLOURS[7],
+                linewidth=0.8 + 2.0 * strength,
+                zorder=1,
+            )
+        )
         if bits is not None:
-            near = 0.62  # of the way: there edges of one parent are apart
-            place = start[0] + near * (right - start[0]), y + near * (lower - y)
+            style = {"fontsize": SMALL, "ha": "center", "va": "center", "color": "#444444", "zorder": 2}
             white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-            ax.text(*place, f"{bits:.2f}", fontsize=7, ha="center", va="center", color="#444444", bbox=white, zorder=2)
+            ax.text(*self._numbers[edge], f"{bits:.2f}", bbox=white, **style)
 
 
-def _laid_out(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, tuple[float, float]]:
-    """A place for each node: columns by its depth, and in a column near its parents and children."""
-    parents: dict[str, list[str]] = {node: [a for a, b in edges if b == node] for node in nodes}
-    children: dict[str, list[str]] = {node: [b for a, b in edges if a == node] for node in nodes}
-    depth: dict[str, int] = {}
-    while len(depth) < len(nodes):
-        for node in nodes:
-            if node not in depth and all(parent in depth for parent in parents[node]):
-                depth[node] = max((depth[parent] + 1 for parent in parents[node]), default=0)
-    is_forest = all(len(above) <= 1 for above in parents.values())
-    rows = _forest(nodes, children, depth) if is_forest else _layers(nodes, parents, children, depth)
-    longest = [
-        max((len(name(node)) for node in nodes if depth[node] == d), default=0) for d in range(1 + max(depth.values()))
-    ]
-    left = np.cumsum([0.0, *(LETTER * n + GAP for n in longest[:-1])])
-    return {node: (float(left[depth[node]]), LINE * rows[node]) for node in nodes}
+def _width(text: str, size: float) -> float:
+    """How wide a text is, in inches."""
+    library()
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0] / 72)
 
 
-def _forest(nodes: Sequence[str], children: Mapping[str, Sequence[str]], depth: Mapping[str, int]) -> dict[str, float]:
-    """Leaves one below the other, each other node in the middle of its children; nodes alone come last."""
-    rows: dict[str, float] = {}
-    roots = sorted((node for node in nodes if depth[node] == 0), key=lambda node: not children[node])
-    lines = 0
-    for root in roots:
-        waiting = [(root, False)]
-        while waiting:
-            node, done = waiting.pop()
-            if done:
-                below = [rows[child] for child in children[node]]
-                rows[node] = (min(below) + max(below)) / 2
-            elif children[node]:
-                waiting += [(node, True), *((child, False) for child in reversed(children[node]))]
-            else:
-                rows[node] = float(lines)
-                lines += 1
-    return rows
+def _numbers(layout: Layout, widths: Mapping[str, float], texts: Mapping[Edge, str]) -> tuple[dict[Edge, Real], bool]:
+    """A place for the number of each edge, on its curve and off the others; and whether none lies on a box or another number."""
+    points = {edge: along(layout.curves[edge]) for edge in texts}
+    crossed = _crossed(points)
+    taken = np.array([(x, x + widths[n], y - HIGH / 2, y + HIGH / 2) for n, (x, y) in layout.places.items()])
+    found: dict[Edge, Real] = {}
+    apart = True
+    for edge in sorted(texts, key=lambda edge: np.ptp(points[edge][:, 0])):  # the short have least choice
+        half = np.array([_width(texts[edge], SMALL) / 2 + 0.04, 0.6 * SMALL / 72 + 0.03])
+        own = points[edge]
+        clash = _overlap(own, half, taken)
+        best = int(np.argmin(10.0 * clash + crossed[edge] + np.abs(_way(own) - NEAR)))
+        apart &= not clash[best]
+        found[edge] = own[best]
+        taken = np.vstack([taken, np.stack([own[best] - half, own[best] + half], axis=1).reshape(1, 4)])
+    return found, apart
 
 
-def _layers(
-    nodes: Sequence[str],
-    parents: Mapping[str, Sequence[str]],
-    children: Mapping[str, Sequence[str]],
-    depth: Mapping[str, int],
-) -> dict[str, float]:
-    """In each column the nodes in the order of the mean place of those they are tied to, spread over the height."""
-    columns = [[node for node in nodes if depth[node] == d] for d in range(1 + max(depth.values()))]
-    height = max(map(len, columns))
-    rows: dict[str, float] = {}
-    for sweep in range(SWEEPS):
-        for column in columns if sweep % 2 == 0 else columns[::-1]:
-            tied = {node: [rows[n] for n in (*parents[node], *children[node]) if n in rows] for node in column}
-            column.sort(key=lambda node: np.mean(tied[node]) if tied[node] else 0.0)
-            for at, node in enumerate(column):
-                rows[node] = (at + 0.5) * height / len(column) - 0.5
-    return rows
+def _crossed(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
+    """Whether another edge is near, of each point of each edge: in the same cell of a grid or one beside it."""
+    cells = {edge: np.rint(each / CELL).astype(np.int64) for edge, each in points.items()}
+    beside = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)])
+    n = Counter[tuple[int, int]]()
+    for each in cells.values():
+        n.update({(x, y) for x, y in (each[:, None] + beside).reshape(-1, 2).tolist()})
+    return {edge: np.array([n[x, y] > 1 for x, y in each.tolist()]) for edge, each in cells.items()}
+
+
+def _way(points: Real) -> Real:
+    """How far along the way each point is, from 0 to 1."""
+    done = np.cumsum([0.0, *np.hypot(*np.diff(points, axis=0).T)])
+    return np.asarray(done / done[-1])
+
+
+def _overlap(centres: Real, half: Real, taken: Real) -> NDArray[np.bool_]:
+    """Whether a label of this half size at each centre would lie on one of these (left, right, top, bottom)."""
+    x, y = (centres[:, k, None] for k in (0, 1))
+    beside = (x + half[0] < taken[:, 0]) | (x - half[0] > taken[:, 1])
+    return np.asarray((~beside & (y + half[1] > taken[:, 2]) & (y - half[1] < taken[:, 3])).any(axis=1))

@@ -1,0 +1,206 @@
+"""Places for the nodes of a graph and curves for its edges, by Sugiyama's method.
+
+Nodes stand in columns, parents to the left of their children. An edge that skips a column has a bend there, which takes a place
+among its nodes. Edges rise and fall between the columns alone, so that none runs through a box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real = NDArray[np.float64]
+Edge = tuple[str, str]
+Bend = tuple[Edge, int]  # of an edge, in a column
+Item = str | Bend
+Rows = dict[Item, float]
+
+SWEEPS = 24  # in which nodes and bends come nearer to those they are tied to
+BEND = 0.7  # lines between a bend and what stands above it
+STRAIGHT = 4.0  # how much more a bend is drawn to its neighbours than a node
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The column and the row of each node, and of each bend of an edge; ``chains`` has what each edge passes."""
+
+    columns: dict[str, int]
+    rows: Rows
+    chains: dict[Edge, list[Item]]
+
+    @classmethod
+    def of(cls, nodes: Sequence[str], edges: Sequence[Edge]) -> Layers:
+        columns = _columns(nodes, edges)
+        chains = {edge: _chain(edge, columns) for edge in edges}
+        return cls(columns, _rows(nodes, columns, chains), chains)
+
+    def laid_out(self, widths: Mapping[str, float], line: float, gap: float) -> Layout:
+        """Nodes of these widths, ``line`` from one row to the next and ``gap`` between columns; edges begin behind boxes."""
+        longest = [0.0] * (1 + max(self.columns.values()))
+        for node, column in self.columns.items():
+            longest[column] = max(longest[column], widths[node])
+        left = np.cumsum([0.0, *(width + gap for width in longest[:-1])])
+        right = left + longest
+        places = {node: (float(left[self.columns[node]]), line * self.rows[node]) for node in widths}
+        curves = {}
+        for (parent, child), chain in self.chains.items():
+            x, y = places[parent]
+            points = [(x + widths[parent] / 2, y), (float(right[self.columns[parent]]), y)]
+            for bend in chain[1:-1]:
+                points += [(float(side[bend[1]]), line * self.rows[bend]) for side in (left, right)]  # type: ignore[index]
+            curves[parent, child] = _smooth([*points, places[child]])
+        return Layout(places, curves)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The place of each node's left end, and the curve of each edge: the points of cubic Béziers that follow each other."""
+
+    places: dict[str, tuple[float, float]]
+    curves: dict[Edge, Real]
+
+
+def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
+    """The column of each node: behind all its parents; a node without parents stands just before the first of its children."""
+    parents: dict[str, list[str]] = {node: [] for node in nodes}
+    children: dict[str, list[str]] = {node: [] for node in nodes}
+    for parent, child in edges:
+        parents[child].append(parent)
+        children[parent].append(child)
+    found: dict[str, int] = {}
+    while len(found) < len(nodes):
+        for node in nodes:
+            if node not in found and all(parent in found for parent in parents[node]):
+                found[node] = max((found[parent] + 1 for parent in parents[node]), default=0)
+    near = {node: min(found[child] for child in children[node]) - 1 for node in nodes if children[node]}
+    return {node: column if parents[node] else near.get(node, 0) for node, column in found.items()}
+
+
+def _chain(edge: Edge, columns: Mapping[str, int]) -> list[Item]:
+    """What an edge passes: the parent, a bend in each column that it skips, the child."""
+    first, last = (columns[node] for node in edge)
+    return [edge[0], *((edge, column) for column in range(first + 1, last)), edge[1]]
+
+
+def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> Rows:
+    """The row of each node and bend; nodes alone come last."""
+    tied = {node for edge in chains for node in edge}
+    is_forest = len({child for _, child in chains}) == len(chains)
+    found = _in_forest(nodes, tied, chains) if is_forest else _in_layers(columns, chains)
+    highest, lowest = min(found.values(), default=0.0), max(found.values(), default=-1.0)
+    alone = (node for node in nodes if node not in tied)
+    return {item: row - highest for item, row in found.items()} | {
+        node: lowest - highest + k for k, node in enumerate(alone, 1)
+    }
+
+
+def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> Rows:
+    """Leaves one below the other, each other node in the middle of its children."""
+    children = {node: [b for a, b in edges if a == node] for node in nodes}
+    below = {b for _, b in edges}
+    rows: Rows = {}
+    n_leaves = 0
+    waiting = [(node, False) for node in reversed(nodes) if node in tied and node not in below]
+    while waiting:
+        node, done = waiting.pop()
+        if done:
+            lines = [rows[child] for child in children[node]]
+            rows[node] = (min(lines) + max(lines)) / 2
+        elif children[node]:
+            waiting += [(node, True), *((child, False) for child in reversed(children[node]))]
+        else:
+            rows[node] = float(n_leaves)
+            n_leaves += 1
+    return rows
+
+
+def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> Rows:
+    """Rows of nodes and bends, ordered so that few edges cross, each near the middle of those it is tied to."""
+    layers: list[list[Item]] = [[] for _ in range(1 + max(columns.values()))]
+    before: dict[Item, list[Item]] = {}
+    after: dict[Item, list[Item]] = {}
+    for chain in chains.values():
+        for item in chain:
+            if item not in before:
+                before[item], after[item] = [], []
+                layers[columns[item] if isinstance(item, str) else item[1]].append(item)
+        for a, b in pairwise(chain):
+            after[a].append(b)
+            before[b].append(a)
+    layers = _ordered(layers, before, after)
+    rows: Rows = {item: row for layer in layers for item, row in zip(layer, _steps(layer), strict=True)}
+    for sweep in range(SWEEPS):
+        for layer in layers[:: -1 if sweep % 2 else 1]:
+            ties = [before[item] + after[item] for item in layer]
+            wanted = [float(np.mean([rows[tie] for tie in each])) for each in ties]
+            rows |= zip(layer, _apart(layer, wanted), strict=True)
+    return rows
+
+
+def _ordered(
+    layers: list[list[Item]], before: Mapping[Item, list[Item]], after: Mapping[Item, list[Item]]
+) -> list[list[Item]]:
+    """Each layer by the mean place of those it is tied to on one side, then on the other; the order with fewest crossings."""
+    best, fewest = layers, _crossings(layers, after)
+    for sweep in range(SWEEPS):
+        ties, backward = (after, True) if sweep % 2 else (before, False)
+        layers = [list(layer) for layer in layers]
+        for k in range(len(layers))[:: -1 if backward else 1]:
+            beside = k + 1 if backward else k - 1
+            if 0 <= beside < len(layers):
+                place = {item: at for at, item in enumerate(layers[beside])}
+                own = {item: at for at, item in enumerate(layers[k])}
+                middle = {item: np.mean([place[t] for t in ties[item]] or [own[item]]) for item in layers[k]}
+                layers[k].sort(key=middle.__getitem__)
+        n = _crossings(layers, after)
+        if n < fewest:
+            best, fewest = layers, n
+    return best
+
+
+def _crossings(layers: Sequence[Sequence[Item]], after: Mapping[Item, Sequence[Item]]) -> int:
+    """How many pairs of edges cross."""
+    n = 0
+    for left, right in pairwise(layers):
+        place = {item: at for at, item in enumerate(right)}
+        ends = np.array([(at, place[tie]) for at, item in enumerate(left) for tie in after[item]]).reshape(-1, 2)
+        signs = np.sign(ends[:, None] - ends[None])
+        n += int(np.count_nonzero(signs[..., 0] * signs[..., 1] < 0)) // 2
+    return n
+
+
+def _steps(layer: Sequence[Item]) -> Real:
+    """Rows as close together as they may be."""
+    between = [1.0 if isinstance(a, str) and isinstance(b, str) else BEND for a, b in pairwise(layer)]
+    return np.cumsum([0.0, *between])[: len(layer)]
+
+
+def _apart(layer: Sequence[Item], wanted: Sequence[float]) -> list[float]:
+    """The rows nearest to those wanted, by least squares, that keep the order and the distances."""
+    from sklearn.isotonic import isotonic_regression  # a second to import; few need it
+
+    steps = _steps(layer)
+    weights = np.array([1.0 if isinstance(item, str) else STRAIGHT for item in layer])
+    return list((isotonic_regression(np.array(wanted) - steps, sample_weight=weights) + steps).tolist())
+
+
+def _smooth(points: Sequence[tuple[float, float]]) -> Real:
+    """Béziers from point to point that leave and arrive level: straight where two points have the same height."""
+    found = [points[0]]
+    for (x, y), (right, lower) in pairwise(points):
+        reach = 0.5 * (right - x)
+        found += [(x + reach, y), (right - reach, lower), (right, lower)]
+    return np.array(found)
+
+
+def along(curve: Real, n: int = 24) -> Real:
+    """Points of a curve, ``n`` of each of its Béziers."""
+    t = np.linspace(0.0, 1.0, n)[:, None]
+    pieces = [curve[k : k + 4] for k in range(0, len(curve) - 1, 3)]
+    return np.concatenate(
+        [(1 - t) ** 3 * a + 3 * t * (1 - t) ** 2 * b + 3 * t**2 * (1 - t) * c + t**3 * d for a, b, c, d in pieces]
+    )
