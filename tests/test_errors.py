@@ -854,6 +854,12 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'z' has no value 'tt'", "Values: 's', 't'"],
     ),
     (
+        "values_left_out",
+        lambda _: network().query("x", {"z": {"s": 0.7}}),
+        errors.BadSetting,
+        ["the soft evidence of 'z'", "under 't'", "0 for what is ruled out: 't': 0"],
+    ),
+    (
         "impossible_given",
         lambda _: network().estimate("mle").query("x", {"x": "u", "z": "s", "y": "b"}),
         errors.ImpossibleEvidence,

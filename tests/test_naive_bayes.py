@@ -230,7 +230,7 @@ def test_an_absent_column_is_skipped_with_one_warning(model: bb.Model) -> None:
 def test_an_extra_column_is_ignored_with_one_warning(model: bb.Model) -> None:
     with pytest.warns(bb.BanburyWarning) as caught:
         found = model.posterior(WEATHER | {"moon": ["full"] * 14, "sun": [1] * 14})
-    assert [str(w.message) for w in caught] == ["column 'moon', 'sun' was not counted, and is ignored"]
+    assert [str(w.message) for w in caught] == ["columns 'moon', 'sun' were not counted, and are ignored"]
     assert np.array_equal(found, model.posterior(WEATHER))
 
 

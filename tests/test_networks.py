@@ -6,6 +6,8 @@ import copy
 import math
 import pickle
 import warnings
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -22,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import banbury as bb
 import naive_networks as naive
 from banbury import errors
+from banbury.explain import Evidence
 from banbury.networks import Pairs, scoring
 from banbury.networks.variables import intervals
 
@@ -932,6 +935,89 @@ def test_what_cannot_be_a_node_is_left_out_of_the_tree_and_said():
     assert "same" in bb.BeliefNetwork.tan(rows, "y", features={"same": "categorical"}).nodes
 
 
+NOTHING = {"None": None, "nan": math.nan, "float32": np.float32("nan"), "NA": pd.NA, "NaT": pd.NaT}
+
+
+@pytest.mark.parametrize("nothing", NOTHING.values(), ids=list(NOTHING))
+def test_what_is_missing_is_no_evidence(nothing):
+    network = bb.BeliefNetwork.count(DAYS, {"play": ["outlook", "wind"], "humidity": ["outlook"]})
+    given = {"play": "no", "outlook": nothing}
+    assert network.query("wind", given) == network.query("wind", {"play": "no"})
+    assert network.posteriors(given) == network.posteriors({"play": "no"})
+    assert network.log_evidence(given) == network.log_evidence({"play": "no"})
+    impossible = bb.BeliefNetwork.from_tables({"a": {0: 1.0, 1: 0.0}, "b": {0: 0.5, 1: 0.5}})
+    with pytest.raises(errors.ImpossibleEvidence, match="the evidence a = 1 has"):
+        impossible.query("b", {"a": 1, "b": nothing})
+
+
+@pytest.mark.parametrize("nothing", NOTHING.values(), ids=list(NOTHING))
+def test_where_missing_is_a_category_it_is_one_in_queries_as_in_rows(nothing):
+    table = {"colour": ["red", None, None, "blue"], "ripe": [True, False, False, True]}
+    network = bb.BeliefNetwork.count(table, {"ripe": ["colour"]}, missing="category")
+    answer = network.query("ripe", {"colour": nothing})
+    assert list(answer.values()) == pytest.approx(network.posterior({"colour": [None]}, of="ripe")[0])
+    assert answer == network.query("ripe", {"colour": [None]}) != network.query("ripe")
+
+
+def test_the_row_of_a_frame_is_evidence():
+    frame = pd.DataFrame(DAYS).assign(
+        celsius=np.linspace(10.0, 30.0, 14), one="same", humidity=[None, *DAYS["humidity"][1:]]
+    )
+    network = bb.BeliefNetwork.tan(frame, "play", level=None)
+    assert "one" in network.left_out
+    row = frame.iloc[0]
+    given = {name: row[name] for name in network.nodes if name != "humidity"}
+    assert network.posteriors(row) == network.posteriors(given)
+    assert network.log_evidence(row) == network.log_evidence(given)
+    asked = row.drop("play")
+    assert list(network.query("play", asked).values()) == pytest.approx(
+        network.posterior(frame.drop(columns="play")[:1])[0]
+    )
+    said = told(lambda: network.query("play", pd.Series({**asked, "Wind": "weak", "note": 1})))
+    assert said == ["columns 'Wind', 'note' were not counted, and are ignored"]
+    with pytest.raises(errors.UnknownColumn, match="no column 'outlook'"):
+        network.query("play", pd.Series({"Wind": "weak"}))
+    with pytest.raises(errors.BadSetting, match="a mapping from nodes to what is known of them, or a row"):
+        network.query("play", ["weak"])
+
+
+def test_soft_evidence_names_every_value():
+    network = bb.BeliefNetwork.count(DAYS | {"celsius": list(range(14))}, {"play": ["outlook", "celsius"]}, bins=2)
+    for known, lacking in (
+        ({"outlook": {"rain": 0.7}}, "under 'overcast', 'sunny'"),
+        ({"play": {}}, "under 'no', 'yes'"),
+        ({"celsius": {3.0: 0.5}}, "under '6.5 and above'"),
+    ):
+        for ask in (network.posteriors, network.log_evidence, partial(network.query, "play")):
+            with pytest.raises(errors.BadSetting, match=lacking):
+                ask(known)
+    ruled_out = {"outlook": {"rain": 0.7, "overcast": 0, "sunny": 0}}
+    assert list(network.query("play", ruled_out).values()) == pytest.approx(
+        list(network.query("play", {"outlook": "rain"}).values())
+    )
+    assert network.query("play", {"celsius": {3.0: 1, 9.0: 0}}) == network.query("play", {"celsius": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("parents", "n_rows", "expected"),
+    [
+        ({"play": []}, 1, "BeliefNetwork: 1 node, 0 edges, 1 row\n"),
+        ({"play": ["wind"]}, 14, "BeliefNetwork: 2 nodes, 1 edge, 14 rows\n"),
+    ],
+)
+def test_one_of_a_thing_is_one_when_a_network_is_printed(parents, n_rows, expected):
+    table = {name: column[:n_rows] for name, column in DAYS.items()}
+    network = bb.BeliefNetwork.count(table, parents, features=dict.fromkeys(DAYS, "categorical"))
+    assert repr(network).startswith(expected)
+
+
+def test_the_class_of_a_tree_has_its_frequencies_and_other_roots_are_smoothed():
+    tree = bb.BeliefNetwork.tan(DAYS, "play", alpha=5.0)
+    assert tree.tables["play"].tolist() == pytest.approx([5 / 14, 9 / 14])
+    network = bb.BeliefNetwork.count(DAYS, {"wind": ["play"]}, alpha=5.0)
+    assert network.tables["play"].tolist() == pytest.approx([10 / 24, 14 / 24])
+
+
 # Columns that were not counted, or are not there ----------------------------------------------------------------------
 
 ASKING = {
@@ -983,6 +1069,14 @@ def test_a_classifier_that_is_given_a_column_too_many_says_so():
 
 
 # Explanations --------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_that_rounds_to_nothing_has_no_minus():
+    table = {"x": ["a"] * 500 + ["b"] * 1500, "z": [True, False] * 1000, "y": ["u", "v"] * 1000}
+    found = bb.BeliefNetwork.tan(table, "y").explain({"x": "a", "z": True})
+    little = replace(found, prior=-0.002, evidence=(*found.evidence, Evidence("w", 1, -0.001)))
+    assert found.decibans > 20 and str(little).count("+0.00") == 3
+    assert "-0.00" not in str(little) and "−0.00" not in little._repr_html_()
 
 
 def test_a_columns_evidence_is_that_of_its_own_table_given_its_parents():
@@ -1086,7 +1180,7 @@ def test_a_column_that_widens_and_is_no_node_is_read_again(tmp_path):
     n = 650_000
     path = tmp_path / "wide.csv"
     path.write_text("outlook,note\n" + "sunny,1\n" * n + "rain,word\n" * 2)
-    with pytest.warns(bb.BanburyWarning, match="column 'note' was not counted|no column 'temperature'"):
+    with pytest.warns(bb.BanburyWarning, match="column 'note' was not counted|no columns 'temperature'"):
         found = network.posterior(path)
     assert found.shape == (n + 2, 2)
     rows = {"outlook": ["sunny", "rain"], **{name: [None, None] for name in ("temperature", "humidity", "wind")}}

@@ -841,10 +841,14 @@ def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> Ban
 
 
 def other_columns_than_counted(what: str, names: Sequence[str]) -> BanburyWarning:
-    shown = listed(map(repr, names))
+    shown, several = listed(map(repr, names)), len(names) > 1
     if what == "absent":
-        return BanburyWarning(f"no column {shown} in these rows: skipped")
-    return BanburyWarning(f"column {shown} was not counted, and is ignored")
+        return BanburyWarning(f"no column{'s' * several} {shown} in these rows: skipped")
+    return BanburyWarning(
+        f"columns {shown} were not counted, and are ignored"
+        if several
+        else f"column {shown} was not counted, and is ignored"
+    )
 
 
 def nothing_chosen(left_out: dict[str, str]) -> BanburyWarning:
@@ -1206,6 +1210,15 @@ def never_counted(value: Any, column: str, known: Sequence[Any] | None) -> Banbu
     return BanburyWarning(
         f"column {column!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's alone, or 0 "
         f"without any.{did_you_mean(value, known or ())}"
+    )
+
+
+def values_left_out(node: str, lacking: Sequence[Any]) -> BadSetting:
+    return BadSetting(
+        f"the soft evidence of {node!r} does not say how likely what was observed is under {listed(map(repr, lacking))}. Name "
+        f"every value, with 0 for what is ruled out: {lacking[0]!r}: 0",
+        name="given",
+        value=node,
     )
 
 

@@ -131,13 +131,13 @@ def lines_of(
     values = max((len(value) for _, value, _ in rows), default=0)
     digits = _digits([weight for _, _, weight in rows])
     lines = [
-        f"  {name:{names}}  {value:{values}}  {weight:+8.{digits}f}  {_bar(weight)}".rstrip()
+        f"  {name:{names}}  {value:{values}}  {page.signed(weight, digits):>8}  {_bar(weight)}".rstrip()
         for name, value, weight in rows
     ]
     if len(evidence) > MOST:
         rest = sum(e.decibans for e in evidence[MOST:])
-        lines.append(f"  {f'and {len(evidence) - MOST:,} more':{names + 2 + values}}  {rest:+8.{digits}f}")
-    return [*lines, f"  {called:{names}}  {'':{values}}  {total:+8.{digits}f}"]
+        lines.append(f"  {f'and {len(evidence) - MOST:,} more':{names + 2 + values}}  {page.signed(rest, digits):>8}")
+    return [*lines, f"  {called:{names}}  {'':{values}}  {page.signed(total, digits):>8}"]
 
 
 def _shown(evidence: Evidence) -> str:

@@ -184,7 +184,12 @@ def _bar(weight: float, longest: float) -> str:
 
 
 def _decibans(weight: float) -> str:
-    return f"{weight:+.2f}".replace("-", "−").replace("inf", "∞")
+    return signed(weight).replace("-", "−").replace("inf", "∞")
+
+
+def signed(weight: float, digits: int = 2) -> str:
+    """A weight with its sign; one that rounds to nothing is +0.00."""
+    return f"{round(weight, digits) + 0.0:+.{digits}f}"
 
 
 def safe(value: Any) -> str:

@@ -26,9 +26,10 @@ from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import BINS, MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, n_threads, read, read_row
+from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
 from banbury.sums import Key, Keys
-from banbury.tally import Labels
+from banbury.tally import Labels, many
 from banbury.tally.tally import LARGEST_TALLY
 
 Real = NDArray[np.float64]
@@ -389,7 +390,8 @@ class BeliefNetwork:
         """P(of | given): the probability of each value of a node, or of each tuple of values of several nodes.
 
         ``given`` says what is known of nodes: a value; a list or set of values, one of which it is; a mapping from values to
-        how likely what was observed is under each (soft evidence); None for nothing. Evidence of probability zero raises.
+        how likely what was observed is under each (soft evidence, which names every value); None or NaN for nothing. A pandas
+        Series is such a mapping. Evidence of probability zero raises.
 
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
@@ -450,27 +452,32 @@ class BeliefNetwork:
 
     def _evidence(self, given: Mapping[str, Any] | None) -> dict[int, Real]:
         """How likely what was observed is under each value, by node."""
+        numbered = ((self._node(name), known) for name, known in self._known(given).items())
+        return {v: self.variables[v].likelihood(known) for v, known in numbered}
+
+    def _known(self, given: Any) -> dict[str, Any]:
+        """What is given of nodes, without those of which nothing is; of a pandas Series those that are nodes."""
+        if hasattr(given, "to_dict") and hasattr(given, "index"):
+            given = self._of_row(given.to_dict())
         if given is not None and not isinstance(given, Mapping):
-            raise errors.bad_setting("given", given, "a mapping from nodes to what is known of them")
-        found: dict[int, Real] = {}
-        for name, known in (given or {}).items():
-            v = self._node(name)
-            variable = self.variables[v]
-            if known is None and None not in variable.index:
-                continue
-            weights = np.zeros(variable.size)
-            if isinstance(known, Mapping):
-                for value, weight in known.items():
-                    check_positive(f"the evidence of {name} = {value!r}", weight, zero=True)
-                    weights[variable.place(value)] = weight
-            else:
-                several = known if isinstance(known, (list, tuple, set, frozenset, np.ndarray)) else (known,)
-                weights[[variable.place(value) for value in several]] = 1.0
-            found[v] = weights
+            raise errors.bad_setting("given", given, "a mapping from nodes to what is known of them, or a row")
+        plain = {name: None if missing(known) else known for name, known in (given or {}).items()}
+        return {
+            name: known
+            for name, known in plain.items()
+            if known is not None or None in self.variables[self._node(name)].index
+        }
+
+    def _of_row(self, row: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The row's nodes; what else it has was left out, or is named in a warning as ``explain`` does."""
+        found = {name: known for name, known in row.items() if name in self.nodes}
+        if row and not found:
+            raise errors.unknown_column(next(name for name in self.nodes if name != self.target), list(row))
+        tell_other_columns([], [name for name in row if name not in {*self.columns, *found}], set(), stacklevel=6)
         return found
 
     def _told(self, given: Mapping[str, Any] | None) -> list[str]:
-        return [f"{name} = {known!r}" for name, known in (given or {}).items()]
+        return [f"{name} = {known!r}" for name, known in self._known(given).items()]
 
     # Rows
 
@@ -688,8 +695,8 @@ class BeliefNetwork:
         return {variable.name: variable.drawn(places[variable.name], rng) for variable in self.variables}
 
     def __repr__(self) -> str:
-        rows = "tables given" if self.sums is None else f"{self.n_rows:,} rows"
-        lines = [f"BeliefNetwork: {len(self.nodes):,} nodes, {len(self.edges):,} edges, {rows}"]
+        rows = "tables given" if self.sums is None else many(self.n_rows, "row")
+        lines = [f"BeliefNetwork: {many(len(self.nodes), 'node')}, {many(len(self.edges), 'edge')}, {rows}"]
         for variable, above in list(zip(self.variables, self.parents.values(), strict=True))[:SHOWN]:
             depends = f" given {errors.listed(above)}" if above else ""
             lines.append(f"  {variable.name}{depends}: {errors.listed(variable.values, 6)}")

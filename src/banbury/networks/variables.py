@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +16,7 @@ from banbury.digits import told_apart
 from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.description_length import cuts_of
-from banbury.distributions.family import MOST_BINS, Family, Feature, Kind
+from banbury.distributions.family import MOST_BINS, Family, Feature, Kind, check_positive
 from banbury.readers import Batch
 from banbury.readers.columns import kind_of
 from banbury.schema import Schema
@@ -142,6 +142,21 @@ class Variable:
         if isinstance(value, (bool, int, float, str, type(None))) and value in self.index:
             return self.index[value]
         raise errors.value_never_seen(value, self.name, self.values)
+
+    def likelihood(self, known: Any) -> Real:
+        """How likely what was observed is under each value: 1 or 0 of a value or several; soft evidence names every value."""
+        weights = np.zeros(self.size)
+        if not isinstance(known, Mapping):
+            several = known if isinstance(known, (list, tuple, set, frozenset, np.ndarray)) else (known,)
+            weights[[self.place(value) for value in several]] = 1.0
+            return weights
+        places = [self.place(value) for value in known]
+        for place, (value, weight) in zip(places, known.items(), strict=True):
+            check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
+            weights[place] = weight
+        if lacking := [value for place, value in enumerate(self.values) if place not in places]:
+            raise errors.values_left_out(self.name, lacking)
+        return weights
 
     def drawn(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
         """Values with these numbers: of bins any number within, each as likely as another."""

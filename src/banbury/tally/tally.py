@@ -379,7 +379,7 @@ class Tally:
         return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
 
 
-def many(n: int, what: str) -> str:
+def many(n: float, what: str) -> str:
     """So many of something, in words."""
     return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
 
