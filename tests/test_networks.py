@@ -1018,6 +1018,18 @@ def test_the_class_of_a_tree_has_its_frequencies_and_other_roots_are_smoothed():
     assert network.tables["play"].tolist() == pytest.approx([10 / 24, 14 / 24])
 
 
+def test_a_network_with_a_target_is_evaluated_as_a_model_is():
+    train, test = ({name: column[rows] for name, column in DAYS.items()} for rows in (slice(10), slice(10, 14)))
+    tree = bb.BeliefNetwork.tan(train, "play")
+    found = bb.evaluate(tree, test)
+    assert found.posteriors.tolist() == tree.posterior(test).tolist() and found.classes == tree.classes
+    assert found.accuracy.value == (tree.predict(test) == np.array(test["play"])).mean()
+    with pytest.raises(errors.BadSetting, match="its model_ or network_"):
+        bb.evaluate(bb.TANClassifier().fit([[0], [1]], ["a", "b"]), test)
+    with pytest.raises(errors.BadSetting, match="made without a target"):
+        bb.evaluate(bb.BeliefNetwork.count(DAYS, {"play": ["wind"]}), test, "play")
+
+
 # Columns that were not counted, or are not there ----------------------------------------------------------------------
 
 ASKING = {

@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import HOWS, Choice, Feature, How, Parameters, check_positive
+from banbury.distributions.family import HOWS, Choice, Feature, How, Kind, Parameters, check_positive
 from banbury.distributions.histogram import Histograms
 from banbury.distributions.histogram_block import HistogramBlocks
 from banbury.distributions.kernel_block import KernelBlocks
@@ -105,6 +105,21 @@ class Calibrates(Protocol):
     def log_apply(self, log_posteriors: Any) -> Real: ...
 
 
+class Answering(Protocol):
+    """What predicts classes and says why: a model, or a belief network with a target."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]: ...
+    @property
+    def target(self) -> str | None: ...
+    @property
+    def target_kind(self) -> Kind | None: ...
+
+    def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]: ...
+    def explain(self, row: Any, against: Any = None) -> Explanation: ...
+    def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source: ...
+
+
 class LinearForm(NamedTuple):
     """A text model's weights: a text scores ``intercepts + counts @ weights`` in each class."""
 
@@ -139,6 +154,16 @@ class Model:
     @property
     def schema(self) -> Schema:
         return self.tally.schema
+
+    @property
+    def target(self) -> str | None:
+        """The column of the classes; None where labels were given apart."""
+        return self.schema.target
+
+    @property
+    def target_kind(self) -> Kind | None:
+        """What the classes are, where they are a column."""
+        return self.schema.target_kind
 
     @cached_property
     def labels(self) -> NDArray[Any]:

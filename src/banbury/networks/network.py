@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.dependence.information import entropy, shares
 from banbury.distributions import dirichlet
-from banbury.distributions.family import HOWS, Choice, How, check_positive
+from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import check_seed, class_number, tell_other_columns
 from banbury.networks.counting import Sums, counted
@@ -312,6 +312,11 @@ class BeliefNetwork:
         return self.variables[self._asked(None)].values
 
     @property
+    def target_kind(self) -> Kind:
+        """What the values of the target are."""
+        return self.variables[self._asked(None)].kind
+
+    @property
     def n_rows(self) -> float:
         """Rows counted, or their weight when weights are fractional."""
         rows = self._sums("it has no rows").rows
@@ -472,7 +477,7 @@ class BeliefNetwork:
         """The row's nodes; what else it has was left out, or is named in a warning as ``explain`` does."""
         found = {name: known for name, known in row.items() if name in self.nodes}
         if row and not found:
-            raise errors.unknown_column(next(name for name in self.nodes if name != self.target), list(row))
+            raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
         tell_other_columns([], [name for name in row if name not in {*self.columns, *found}], set(), stacklevel=6)
         return found
 

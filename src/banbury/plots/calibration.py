@@ -10,9 +10,10 @@ import numpy as np
 from banbury import errors
 from banbury.calibration import Reliability, reliability
 from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
 from banbury.plots.display import FAINT, Display, colour, line, mark, name
-from banbury.plots.features import Rows, check_model
-from banbury.selection import CrossValidation
+from banbury.plots.features import Rows, answering
+from banbury.selection import CrossValidation, evaluate
 
 SMALLEST, LARGEST = 12.0, 150.0  # areas of marks, in square points
 
@@ -54,10 +55,23 @@ class CalibrationDisplay(Display):
 
     @classmethod
     def from_model(
-        cls, model: Model, data: Any, target: Any = None, *, bins: int = 15, ax: Any = None, **reading: Any
+        cls,
+        model: Model | BeliefNetwork,
+        data: Any,
+        target: Any = None,
+        *,
+        bins: int = 15,
+        ax: Any = None,
+        **reading: Any,
     ) -> Self:
-        """Draws a model's posteriors of rows it has not learned from; of a calibrated model before and after calibration."""
-        check_model(model, classes=2)
+        """Draws posteriors of rows that were not learned from, by a model, a network with a target, or a TANClassifier.
+
+        Of a calibrated model they are drawn before and after calibration.
+        """
+        model = answering(model)
+        if isinstance(model, BeliefNetwork):
+            found = evaluate(model, data, target, **reading)
+            return cls({"posteriors": reliability(found.posteriors, found.truth, bins)}).plot(ax)
         rows = Rows(model, data, target, reading)
         truth = rows.classes
         used = truth >= 0

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.explain import Evidence, Explanation
 from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, name, percent, signed
-from banbury.plots.features import check_model, check_whole
+from banbury.plots.features import answering, check_whole
 
 
 class EvidenceDisplay(Display):
@@ -52,10 +53,11 @@ class EvidenceDisplay(Display):
         return cls(explanation, most=most).plot(ax)
 
     @classmethod
-    def from_model(cls, model: Model, row: Any, against: Any = None, *, most: int = 15, ax: Any = None) -> Self:
-        """Draws what ``model.explain(row, against)`` says."""
-        check_model(model, classes=2)
-        return cls(model.explain(row, against), most=most).plot(ax)
+    def from_model(
+        cls, model: Model | BeliefNetwork, row: Any, against: Any = None, *, most: int = 15, ax: Any = None
+    ) -> Self:
+        """Draws what ``model.explain(row, against)`` says: of a model, a network with a target, or a TANClassifier."""
+        return cls(answering(model).explain(row, against), most=most).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))

@@ -12,6 +12,7 @@ from banbury import errors
 from banbury.distributions import Bernoulli
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
 from banbury.readers import read
 from banbury.selection import held
 from banbury.tally import aligned
@@ -23,14 +24,37 @@ MOST_POINTS = 2_000
 
 
 def check_model(model: Any, classes: int = 1) -> None:
+    """Raises unless it is a model of so many classes at least."""
     if not isinstance(model, Model):
+        tree = isinstance(getattr(model, "network_", model), BeliefNetwork)
+        wanted = "that of a classifier is its model_"
+        if tree:
+            wanted = "a network, as network_ of a TANClassifier, is drawn by NetworkDisplay and EvidenceDisplay"
+        raise errors.bad_setting("the model", type(model).__name__, f"a Model, as bb.estimate makes it; {wanted}")
+    _check_classes(model.classes, classes)
+
+
+def _check_classes(found: Sequence[Any], least: int) -> None:
+    if len(found) < least:
         raise errors.bad_setting(
-            "the model", type(model).__name__, "a Model, as bb.estimate makes it; that of a classifier is its model_"
+            "the model", f"one class, {found[0]!r}", "one of two classes at least for this picture"
         )
-    if len(model.classes) < classes:
+
+
+def answering(model: Any) -> Model | BeliefNetwork:
+    """What predicts and explains: a model, a network with a target, or that of a TANClassifier."""
+    found = getattr(model, "network_", model)
+    if not isinstance(found, BeliefNetwork):
+        check_model(found, classes=2)
+        return found  # type: ignore[no-any-return]
+    if found.target is None:
         raise errors.bad_setting(
-            "the model", f"one class, {model.classes[0]!r}", "one of two classes at least for this picture"
+            "the network",
+            "one that was made without a target",
+            "one with a target, or network.explain(row, of=...) drawn",
         )
+    _check_classes(found.classes, 2)
+    return found
 
 
 def check_whole(setting: str, value: Any, low: int, high: int = 10**6) -> None:

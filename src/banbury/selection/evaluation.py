@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.naive_bayes import Model
+from banbury.naive_bayes import Answering
 from banbury.selection.dataset import renumbered, used_names
 from banbury.selection.results import CrossValidation
 from banbury.sums import in_order
 from banbury.tally import Label, dense_numbers
 
 
-def evaluate(model: Model, data: Any, target: str | None = None, **reading: Any) -> CrossValidation:
-    """The measures of ``bb.cross_validate``, of a model that is there already, on other rows.
+def evaluate(model: Answering, data: Any, target: str | None = None, **reading: Any) -> CrossValidation:
+    """The measures of ``bb.cross_validate``, of a model or of a belief network with a target, on other rows.
 
     ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
     left aside. A class that the model does not know is never answered, so its rows are wrong.
@@ -27,19 +27,20 @@ def evaluate(model: Model, data: Any, target: str | None = None, **reading: Any)
     >>> found.confusion.tolist(), found.accuracy.value
     ([[1, 0], [1, 2]], 0.75)
     """
-    if not isinstance(model, Model):
-        raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate makes it")
+    if not hasattr(type(model), "stream"):
+        wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"
+        raise errors.bad_setting("the model", type(model).__name__, wanted)
     if target is not None and not isinstance(target, str):
         raise errors.bad_setting("target", type(target).__name__, "the name of the column that has the true classes")
     source = model._read(data, reading)
-    target = next((name for name in (target, model.schema.target, source.target) if name is not None), None)
+    target = next((name for name in (target, model.target, source.target) if name is not None), None)
     if target is None:
         raise errors.bad_setting("target", target, "the name of the column that has the true classes")
     parts: list[tuple[Any, Any]] = []
     posteriors = []
     n_rows = 0
     for batch, found in model.stream(source):
-        numbers, names = dense_numbers(batch.codes(target, model.schema.target_kind), batch.threads or 1)
+        numbers, names = dense_numbers(batch.codes(target, model.target_kind), batch.threads or 1)
         parts.append((names, numbers))
         posteriors.append(found[numbers >= 0])
         n_rows += batch.n_rows
