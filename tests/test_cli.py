@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 import banbury as bb
@@ -58,8 +59,8 @@ MAIL = {
 
 
 def write_csv(path, table):
-    rows = zip(*table.values(), strict=True)
-    Path(path).write_text("\n".join([",".join(table), *(",".join(map(str, row)) for row in rows)]) + "\n")
+    rows = (["" if cell is None else str(cell) for cell in row] for row in zip(*table.values(), strict=True))
+    Path(path).write_text("\n".join([",".join(table), *map(",".join, rows)]) + "\n")
 
 
 def said(capsys, *arguments, code=0):
@@ -787,22 +788,158 @@ def test_explain_by_a_network(here, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "code", "expected"),
     [
-        ["evaluate", "tree.banbury", "weather.csv"],
-        ["show", "tree.banbury", "--informative", "2"],
-        ["report", "tree.banbury", "weather.csv", "-o", "page.html"],
-        ["estimate", "tree.banbury", "-o", "new.banbury"],
-        ["subtract", "tally.banbury", "tree.banbury", "-o", "new.banbury"],
-        ["count", "weather.csv", "--like", "tree.banbury", "-o", "new.banbury"],
+        (["show", "tree.banbury", "--informative", "2"], 1, "`banbury show --informative` wants a model"),
+        (["report", "tree.banbury", "weather.csv", "-o", "page.html"], 1, "`banbury report` wants a model"),
+        (["subtract", "tally.banbury", "tree.banbury", "-o", "new.banbury"], 1, "--like tally.banbury"),
+        (["merge", "tree.banbury", "tree.banbury", "play.banbury", "-o", "new.banbury"], 1, "--like tree.banbury"),
+        (["merge", "lawn.banbury", "lawn.banbury", "-o", "new.banbury"], 2, "tables were given, not counted"),
+        (["predict", "lawn.banbury", "weather.csv"], 1, "lawn.banbury rows.csv --of rain"),
+        (["evaluate", "lawn.banbury", "weather.csv"], 1, "made without a target"),
+        (["predict", "tree.banbury", "weather.csv", "--of", "wnd"], 1, "Did you mean 'wind'?"),
+        (["predict", "play.banbury", "weather.csv", "--of", "wind"], 2, "--of must be left out: play.banbury holds"),
+        (["estimate", "tree.banbury", "--class-prior", "uniform", "-o", "new.banbury"], 2, "--class-prior must be"),
+        (["estimate", "tree.banbury", "--alpha", "1,2", "-o", "new.banbury"], 2, "--alpha must be one number"),
+        (["estimate", "tree.banbury", "--features", "wind=bernoulli", "-o", "new.banbury"], 2, "--features must be"),
     ],
-    ids=lambda arguments: arguments[0],
+    ids=lambda each: " ".join(each[:2]) if isinstance(each, list) else "",
 )
-def test_what_a_network_is_not_for_is_said(arguments, here, capsys):
+def test_what_a_network_is_not_for_is_said(arguments, code, expected, here, capsys):
     bb.save(bb.BeliefNetwork.tan("weather.csv", target="play"), "tree.banbury")
-    code, message = refused(capsys, *arguments)
-    assert code == 1 and "tree.banbury holds a belief network" in message and "bb.load('tree.banbury')" in message
+    bb.save(bb.BeliefNetwork.from_tables({"rain": {True: 0.2, False: 0.8}}), "lawn.banbury")
+    found, message = refused(capsys, *arguments)
+    assert found == code and expected in message
     assert not Path("new.banbury").exists() and not Path("page.html").exists()
+
+
+def test_another_node_of_a_network_is_predicted_and_explained(here, capsys):
+    days = bb.datasets.play_tennis() | {"celsius": [10, 30] * 7}
+    write_csv("days.csv", days)
+    network = bb.BeliefNetwork.count("days.csv", {"play": ["wind"], "wind": ["celsius"]}, bins=2)
+    bb.save(network, "days.banbury")
+    rows = [json.loads(line) for line in lines_of(capsys, "predict", "days.banbury", "days.csv", "--of", "wind")]
+    assert [row["class"] for row in rows] == network.predict(days, of="wind").tolist()
+    found = said(capsys, "explain", "days.banbury", "days.csv", "--row", "2", "--of", "celsius")
+    expected = network.explain({name: column[1] for name, column in days.items()}, of="celsius")
+    assert (found["winner"], found["decibans"]) == (expected.winner, expected.decibans)
+    assert found["truth"] == network.values["celsius"][1]
+    assert main(["explain", "days.banbury", "days.csv", "--row", "2", "--of", "celsius", "--table"]) == 0
+    right = expected.winner == network.values["celsius"][1]
+    assert capsys.readouterr().out.endswith(
+        f"In the file: {found['truth']!r}{'' if right else ', so the answer is wrong'}.\n"
+    )
+
+
+# Trees ---------------------------------------------------------------------------------------------------------------
+
+
+def patients(n=400, seed=0):
+    """Columns that repeat each other, and numbers that do not."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.4
+    fever = np.where(rng.random(n) < np.where(ill, 0.8, 0.2), "yes", "no")
+    age = np.where(ill, rng.normal(60, 9, n), rng.normal(40, 9, n)).round(1)
+    return {
+        "fever": fever.tolist(),
+        "shivers": np.where(rng.random(n) < 0.9, fever, "no").tolist(),
+        "age": [None if k % 11 == 3 else a for k, a in enumerate(age.tolist())],
+        "ill": np.where(ill, "ill", "well").tolist(),
+    }
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--bins", "4", "--how", "mle"], ["--alpha", "0.5", "--folds", "5"]], ids=" ".join
+)
+def test_fit_a_tree(options, here, capsys):
+    table = patients()
+    write_csv("ill.csv", table)
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    how, alpha, folds = given.get("--how", "mean"), float(given.get("--alpha", 1)), int(given.get("--folds", 10))
+    bins = int(given["--bins"]) if "--bins" in given else "mdl"
+    found = said(capsys, "fit", "ill.csv", "--target", "ill", "--tan", "-o", "ill.banbury", *options)
+    network = bb.load("ill.banbury")
+    assert network == bb.BeliefNetwork.tan("ill.csv", "ill", bins=bins)
+    assert (network.choice.how, network.choice.alpha) == (how, alpha)
+    assert ("fever", "shivers") in network.edges
+    assert {node["name"]: tuple(node["parents"]) for node in found["nodes"]} == network.parents
+    assert (found["rows"], found["target"], found["how"], found["folds"]) == (400, "ill", how, folds)
+    frame = pandas.DataFrame(table)
+    X, y = frame.drop(columns="ill"), frame["ill"].to_numpy()
+    naive = bb.cross_validate("ill.csv", "ill", folds=folds)
+    answers = np.empty((400, 2))
+    for k in range(folds):
+        test = naive.rows[naive.folds == k]
+        clf = bb.TANClassifier(bins=bins, how=how, alpha=alpha).fit(X.drop(index=test), np.delete(y, test))
+        answers[test] = clf.predict_proba(X.loc[test])
+    by_fold = [
+        np.mean(naive.labels[answers[t].argmax(1)] == y[t])
+        for t in (naive.rows[naive.folds == k] for k in range(folds))
+    ]
+    assert found["accuracy"] == pytest.approx(np.mean(by_fold), abs=1e-12)
+    assert found["majority"] == naive.majority
+    log_loss = -np.log(answers[np.arange(400), [("ill", "well").index(label) for label in y]]).mean()
+    assert found["log_loss"] == pytest.approx(log_loss, rel=1e-9)
+
+
+def test_a_tree_says_what_depends_on_what_and_how_good_it_is(here, capsys):
+    table = patients() | {"one": ["same"] * 400}
+    table["ill"][7] = None
+    write_csv("ill.csv", table)
+    assert main(["fit", "ill.csv", "--target", "ill", "--tan", "--table"]) == 0
+    text = capsys.readouterr().out
+    assert "column    values   given" in text and "shivers        2   ill, fever" in text
+    assert "by 10-fold cross-validation" in text and "majority" in text
+    assert "one        one value only" in text and "1 more row without a class" in text
+    found = said(capsys, "fit", "ill.csv", "--target", "ill", "--tan", "--no-cross-validate")
+    assert "accuracy" not in found and found["rows"] == 399
+    found = said(capsys, "fit", "ill.csv", "--target", "ill", "--tan", "--hold", "0")
+    assert "accuracy" not in found and found["notes"] == ["larger than --hold 0 MB, so it was not cross-validated"]
+    Path("one.csv").write_text("x,y\nu,a\n")
+    found = said(capsys, "fit", "one.csv", "--target", "y", "--tan")
+    assert found["notes"] == ["one row only, so there is nothing to validate it on"]
+    found = said(capsys, "fit", "weather.csv", "--target", "play", "--tan", "--folds", "100")
+    assert found["folds"] == 14 and found["notes"] == ["14 folds: one for each row"]
+
+
+def test_a_tree_is_evaluated_merged_subtracted_and_estimated_as_in_python(here, capsys):
+    table = patients()
+    for name, part in (("a", slice(0, 250)), ("b", slice(250, 400))):
+        write_csv(f"{name}.csv", {column: values[part] for column, values in table.items()})
+    said(capsys, "fit", "a.csv", "--target", "ill", "--tan", "-o", "a.banbury")
+    tree = bb.load("a.banbury")
+    found = said(capsys, "evaluate", "a.banbury", "b.csv")
+    assert found == json.loads(json.dumps(bb.evaluate(tree, "b.csv").to_dict()))
+    found = said(capsys, "count", "b.csv", "--like", "a.banbury", "-o", "b.banbury")
+    assert (found["kind"], found["rows"]) == ("network", 150) and bb.load("b.banbury") == tree.count_more("b.csv")
+    found = said(capsys, "merge", "a.banbury", "b.banbury", "-o", "both.banbury")
+    assert found["rows"] == 400 and bb.load("both.banbury") == tree + tree.count_more("b.csv")
+    said(capsys, "subtract", "both.banbury", "b.banbury", "-o", "rest.banbury")
+    assert bb.load("rest.banbury") == tree
+    found = said(capsys, "estimate", "both.banbury", "--how", "map", "--alpha", "2", "-o", "map.banbury")
+    assert (found["how"], found["alpha"]) == ("map", 2.0)
+    assert bb.load("map.banbury").query("ill") == (tree + tree.count_more("b.csv")).estimate("map", 2.0).query("ill")
+    said(capsys, "fit", "b.csv", "--target", "ill", "--tan", "--bins", "3", "-o", "other.banbury")
+    code, message = refused(capsys, "merge", "a.banbury", "other.banbury", "-o", "new.banbury")
+    assert code == 1 and "count_more" not in message and "banbury count rows.csv --like a.banbury" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--tan", "--calibrate", "platt"], "--calibrate must be left out with --tan"),
+        (["--tan", "--features", "choose"], "--features must be left out with --tan"),
+        (["--tan", "--alpha", "auto"], "--alpha must be one number"),
+        (["--tan", "--class-prior", "uniform"], "--class-prior must be left out"),
+        (["--tan", "--text", "ngrams=2"], "--text must be left out"),
+        (["--tan", "--bins", "many"], "--bins must be a whole number from 2 up"),
+        (["--bins", "4"], "--bins must be given with --tan"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_what_a_tree_does_without_is_said(options, expected, here, capsys):
+    code, message = refused(capsys, "fit", "weather.csv", "--target", "play", *options)
+    assert code == 2 and expected in message
 
 
 def test_show_what_tells_classes_apart(here, capsys):

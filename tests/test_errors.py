@@ -693,21 +693,21 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "only_a_network",
-        lambda d: banbury("evaluate", kept(tree(), d), file(d, "x,z,y\nu,s,a\n")),
+        lambda d: banbury("report", kept(tree(), d), file(d, "x,z,y\nu,s,a\n"), "-o", d / "page.html"),
         errors.BadFile,
-        ["kept.banbury holds a belief network", "banbury predict", "bb.load('", "kept.banbury')"],
+        ["kept.banbury holds a belief network", "`banbury report` wants a model", "without --tan"],
     ),
     (
-        "only_a_network",
-        lambda d: banbury("merge", kept(tree(), d), kept(tree(), d), "-o", d / "both.banbury"),
-        errors.BadFile,
-        ["kept.banbury holds a belief network", "a model or a tally is wanted"],
+        "tally_beside_network",
+        lambda d: banbury("merge", kept(tree(), d), kept(counted(), d, "other"), "-o", d / "both.banbury"),
+        errors.SchemaMismatch,
+        ["other.banbury holds a tally", "kept.banbury a network", "banbury count rows.csv --like", "kept.banbury -o"],
     ),
     (
         "network_without_target",
         lambda d: banbury("predict", kept(bb.BeliefNetwork.count(TWO_WORDS, {"z": ["x"]}), d), file(d, "x\nu\n")),
         errors.BadFile,
-        ["without a target", "no class to predict", "predict(rows, of='z')", "Nodes: x, z"],
+        ["without a target", "no class to predict", "rows.csv --of z", "Nodes: x, z"],
     ),
     (
         "target_needed",

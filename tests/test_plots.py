@@ -934,7 +934,8 @@ def test_a_network_with_a_target_is_drawn_as_a_model_is() -> None:
     classifier = bb.TANClassifier().fit(pandas.DataFrame(frame), days["play"])
     again = plots.EvidenceDisplay.from_model(classifier, ROW)  # type: ignore[arg-type]
     assert again.explanation == classifier.explain(ROW)
-    drawn = plots.CalibrationDisplay.from_model(classifier, days, "play", bins=5)  # type: ignore[arg-type]
+    with pytest.warns(bb.BanburyWarning, match="column 'play' was not counted"):
+        drawn = plots.CalibrationDisplay.from_model(classifier, days, "play", bins=5)  # type: ignore[arg-type]
     assert drawn.curves["posteriors"].rows.sum() == 14
 
 

@@ -971,18 +971,25 @@ def only_a_tally(path: Any) -> BadFile:
     )
 
 
-def only_a_network(path: Any) -> BadFile:
+def only_a_network(path: Any, verb: str) -> BadFile:
     return BadFile(
-        f"{path} holds a belief network, and a model or a tally is wanted. `banbury show`, `banbury predict` and "
-        f"`banbury explain` take a network; all else it does in Python: bb.load({str(path)!r})",
+        f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the network "
+        "predict, explain, evaluate and show.",
         path=str(path),
+    )
+
+
+def tally_beside_network(path: Any, kind: str, first: Any, first_kind: str) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"{path} holds a {kind} and {first} a {first_kind}, which do not add up. "
+        f"Count all parts as the first was counted: banbury count rows.csv --like {first} -o part.banbury"
     )
 
 
 def network_without_target(path: Any, nodes: Sequence[str]) -> BadFile:
     return BadFile(
         f"{path} holds a belief network that was made without a target, so there is no class to predict. "
-        f"Ask for a node in Python: bb.load({str(path)!r}).predict(rows, of={nodes[-1]!r})\n  Nodes: {listed(nodes)}",
+        f"Ask for a node: banbury predict {path} rows.csv --of {shlex.quote(nodes[-1])}\n  Nodes: {listed(nodes)}",
         path=str(path),
     )
 

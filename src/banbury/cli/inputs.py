@@ -28,6 +28,7 @@ from banbury.tally import Tally
 
 if TYPE_CHECKING:
     from banbury.networks import BeliefNetwork
+    from banbury.networks.asked import Asked
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet"}
 CHUNK = 1 << 16
@@ -104,30 +105,31 @@ def _bytes(path: str) -> int:
         return 0
 
 
-def model(path: str) -> Model:
-    """A model from its file."""
-    found = counted(path)
-    if isinstance(found, Tally):
-        raise errors.only_a_tally(path)
-    return found
-
-
-def counted(path: str) -> Model | Tally:
-    """A tally or a model from its file."""
-    found = kept(path)
-    if not isinstance(found, (Model, Tally)):
-        raise errors.only_a_network(path)
-    return found
-
-
-def answering(path: str) -> Model | BeliefNetwork:
-    """What predicts classes, from its file: a model, or a network with a target."""
+def model(path: str, verb: str) -> Model:
+    """A model from its file, for a verb that takes no network."""
     found = kept(path)
     if isinstance(found, Tally):
         raise errors.only_a_tally(path)
-    if not isinstance(found, Model) and found.target is None:
+    if not isinstance(found, Model):
+        raise errors.only_a_network(path, verb)
+    return found
+
+
+def answering(path: str, of: str | None = None) -> Model | Asked:
+    """What predicts classes, from its file: a model, or a network with a target or with the node that is asked for."""
+    found = kept(path)
+    if isinstance(found, Tally):
+        raise errors.only_a_tally(path)
+    if isinstance(found, Model):
+        if of is not None:
+            raise errors.bad_setting("--of", of, f"left out: {path} holds a model, which predicts its target alone")
+        return found
+    node = found.target if of is None else of
+    if node is None:
         raise errors.network_without_target(path, found.nodes)
-    return found
+    from banbury.networks.asked import Asked
+
+    return Asked(found, found.nodes[found._asked(node)])
 
 
 def kept(path: str) -> Model | Tally | BeliefNetwork:
@@ -159,7 +161,7 @@ def check_output(given: Namespace) -> None:
 # Lines ---------------------------------------------------------------------------------------------------------------
 
 
-def are_lines(given: Namespace, to: Model | BeliefNetwork) -> bool:
+def are_lines(given: Namespace, to: Model | Asked) -> bool:
     """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other.
 
     A first line that is a JSON object with that column says that it is JSON.

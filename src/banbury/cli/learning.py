@@ -7,18 +7,18 @@ from argparse import Namespace
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, sub
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from banbury import errors
 from banbury import naive_bayes as models
 from banbury.calibration import calibrate
-from banbury.cli import inputs, output, settings
+from banbury.cli import about, inputs, output, settings
+from banbury.cli.about import Kept
 from banbury.cli.inputs import labelled
 from banbury.files import save
 from banbury.naive_bayes import Model
-from banbury.schema import Schema
 from banbury.selection import (
     CrossValidation,
     Streamed,
@@ -31,22 +31,24 @@ from banbury.selection import (
 from banbury.tally import Tally, many
 from banbury.tally import count as counted
 
-SHOWN = 40  # columns
-CLASSES_SHOWN = 6
+if TYPE_CHECKING:
+    from banbury.networks import BeliefNetwork
+
 MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
+ONE_ROW = "one row only, so there is nothing to validate it on"
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, how good it is, and what is to be said of both."""
+    """A model or a tree, how good it is, and what is to be said of both."""
 
-    model: Model
+    model: Model | BeliefNetwork
     validation: CrossValidation | Streamed | None
     notes: tuple[str, ...] = ()
 
     def to_dict(self, path: str | None) -> dict[str, Any]:
         """What was learned, as JSON can hold it; every measure that takes no other library."""
-        found: dict[str, Any] = {"model": path, **summary(self.model.tally), **choices(self.model)}
+        found: dict[str, Any] = {"model": path, **about.summary(self.model)}
         if self.validation is not None:
             each = self.validation
             found |= {
@@ -65,13 +67,17 @@ def fit(given: Namespace) -> None:
     given.folds = settings.folds(given.folds, "; `banbury cross-validate` takes loo too")
     with labelled(given) as data:
         found = _fitted(given, data)
-    found = replace(found, notes=(*found.notes, *_doubts(found.model.tally)))
+    found = replace(found, notes=(*found.notes, *_doubts(found.model)))
     if given.output is not None:
         save(found.model, given.output)
     output.result(given, found.to_dict(given.output), _fit_text(given, found))
 
 
 def _fitted(given: Namespace, data: Any) -> Fitted:
+    if given.tan:
+        return _fitted_tree(given, data)
+    if given.bins is not None:
+        raise errors.bad_setting("--bins", given.bins, "given with --tan; of a model say --features histogram,bins=20")
     counting, estimating = settings.counting(given, data), settings.estimating(given, data)
     tuned = settings.tunes({**counting, **estimating})
     if tuned or given.calibrate is not None:
@@ -88,15 +94,11 @@ def _fitted(given: Namespace, data: Any) -> Fitted:
 def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any]) -> Fitted:
     rows = held(data, given.target, **counting)
     n_rows = int(np.count_nonzero(rows.labels >= 0))
-    notes: list[str] = []
     if n_rows < 2:
         tally = counted(data, given.target, **counting)
-        return Fitted(
-            models.estimate(tally, **estimating), None, ("one row only, so there is nothing to validate it on",)
-        )
+        return Fitted(models.estimate(tally, **estimating), None, (ONE_ROW,))
     folds = min(given.folds, n_rows)
-    if folds < given.folds:
-        notes.append(f"{folds} folds: one for each row")
+    notes = [*_notes(given, folds)]
     if settings.tunes({**counting, **estimating}):
         tuning = tune(rows, features=_choose(counting), folds=folds, **estimating)
         rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
@@ -110,18 +112,43 @@ def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], est
     return Fitted(model, found if given.cross_validate else None, tuple(notes))
 
 
+def _fitted_tree(given: Namespace, data: Any) -> Fitted:
+    """A tree beside the class, and how good trees are over the same folds."""
+    from banbury.networks import BeliefNetwork, checked_choice
+    from banbury.networks.validation import cross_validated
+
+    counting, estimating, bins = settings.tree(given), settings.estimating_network(given), settings.bins(given.bins)
+    network = BeliefNetwork.tan(data, given.target, bins=bins, **counting, **estimating)
+    if not given.cross_validate:
+        return Fitted(network, None)
+    if inputs.size(given) > given.hold:
+        return Fitted(network, None, (f"larger than --hold {given.hold:g} MB, so it was not cross-validated",))
+    rows = held(data, given.target, **counting)
+    n_rows = int(np.count_nonzero(rows.labels >= 0))
+    if n_rows < 2:
+        return Fitted(network, None, (ONE_ROW,))
+    folds = min(given.folds, n_rows)
+    found = cross_validated(rows, folds, checked_choice(**estimating), bins)
+    skipped = rows.n_rows - n_rows
+    return Fitted(
+        network, found, (*_notes(given, folds), *[f"{many(skipped, 'more row')} without a class"] * (skipped > 0))
+    )
+
+
+def _notes(given: Namespace, folds: int) -> tuple[str, ...]:
+    return (f"{folds} folds: one for each row",) if folds < given.folds else ()
+
+
 def _gained(before: CrossValidation, after: CrossValidation) -> str:
     """What a calibration does to the log loss."""
     return f"log loss {before.log_loss:.4f} before calibration, {after.log_loss:.4f} after it, on the rows it was learned from"
 
 
-def _doubts(tally: Tally) -> tuple[str, ...]:
+def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
     """What is odd about the classes."""
-    if len(tally.classes) <= MOST_NUMBERS or tally.schema.target_kind not in ("integer", "float"):
+    if len(model.classes) <= MOST_NUMBERS or model.target_kind not in ("integer", "float"):
         return ()
-    return (
-        f"{tally.schema.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",
-    )
+    return (f"{model.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",)
 
 
 def _choose(counting: dict[str, Any]) -> str:
@@ -143,54 +170,25 @@ def _chosen(tuning: Tuning) -> list[str]:
 
 
 def _fit_text(given: Namespace, found: Fitted) -> str:
-    tally = found.model.tally
+    told = about.summary(found.model)
     name = "standard input" if given.input == ["-"] else " ".join(given.input[:3]) + " …" * (len(given.input) > 3)
-    target = "" if tally.schema.target is None else f" of {tally.schema.target!r}"
-    lines = [f"{name}: {_rows(given, tally)}, {many(len(tally.classes), 'class')}{target}: {_classes(tally)}", ""]
-    lines += [_families(tally), *_left_out(tally.schema), ""]
-    good = _accuracy(found.validation) if found.validation is not None else []
+    target = "" if told["target"] is None else f" of {told['target']!r}"
+    lines = [f"{name}: {about.rows(given, told)}, {about.classes(told, target)}", ""]
+    lines += [about.columns(told), *about.left_out(told), ""]
+    exactly = "exact " if isinstance(found.model, Model) else ""
+    good = _accuracy(found.validation, exactly) if found.validation is not None else []
     good += [f"  {note}" for note in found.notes]
-    if found.model.calibration is not None:
-        good.append(f"  calibrated: {found.model.calibration}")
+    if told.get("calibration") is not None:
+        good.append(f"  calibrated: {told['calibration']}")
     return "\n".join([*lines, *good, *([""] if good else []), _keeping(given)])
 
 
-def _rows(given: Namespace, tally: Tally) -> str:
-    weighted = getattr(given, "weights", None) is not None or tally.rows.weights is not None
-    skipped = f" ({tally.skipped:,} more without a class)" if tally.skipped else ""
-    return f"{tally.n_rows:,.15g} row{'s' * (tally.n_rows != 1)}{' by weight' * weighted}{skipped}"
-
-
-def _classes(tally: Tally) -> str:
-    shares = tally.rows.value / tally.rows.value.sum()
-    order = np.argsort(-shares, kind="stable")
-    return errors.listed((f"{errors.shortened(tally.classes[c])} {shares[c]:.1%}" for c in order), CLASSES_SHOWN)
-
-
-def _families(tally: Tally) -> str:
-    """A line for each column; how many of its values are missing, if any column's are."""
-    missing = tally.missing
-    shown = {name: f"{n:,.6g}" if n else "" for name, n in missing.items()}
-    rows = [(f.name, str(f.family), f.why, shown[f.name]) for f in tally.schema.features[:SHOWN]]
-    more = len(tally.schema.features) - SHOWN
-    rows += [("…", f"{more:,} more", "", "")] if more > 0 else []
-    header = ["column", "family", "why", "missing"]
-    n = 4 if any(missing.values()) else 3
-    return output.table(header[:n], [row[:n] for row in rows], right=[3])
-
-
-def _left_out(schema: Schema) -> list[str]:
-    if not schema.left_out:
-        return []
-    return ["", output.table(["left out", "why"], list(schema.left_out.items())[:SHOWN])]
-
-
-def _accuracy(found: CrossValidation | Streamed) -> list[str]:
+def _accuracy(found: CrossValidation | Streamed, exactly: str) -> list[str]:
     passes = "in two passes over the file, " if isinstance(found, Streamed) else ""
     n = len(found.fold_accuracies)
     gain = found.accuracy.value - found.majority
     lines = [
-        f"  accuracy  {found.accuracy}  {passes}by exact {n}-fold cross-validation",
+        f"  accuracy  {found.accuracy}  {passes}by {exactly}{n}-fold cross-validation",
         f"  majority  {found.majority:.4f}           answering with the most frequent class",
     ]
     if len(found.classes) == 1:
@@ -216,42 +214,22 @@ def _bytes(n: int) -> str:
     return f"{size:.3g} {unit}"
 
 
-def summary(tally: Tally) -> dict[str, Any]:
-    """What a tally has counted, as JSON can hold it."""
-    rows = tally.rows.rows if tally.rows.weights is None else tally.rows.value
-    return {
-        "rows": tally.n_rows,
-        "skipped": tally.skipped,
-        "target": tally.schema.target,
-        "classes": [{"class": name, "rows": n} for name, n in zip(tally.classes, rows.tolist(), strict=True)],
-        "features": [
-            {"name": f.name, "family": str(f.family), "why": f.why, "missing": tally.missing[f.name]}
-            for f in tally.schema.features
-        ],
-        "left_out": dict(tally.schema.left_out),
-    }
-
-
-def choices(model: Model) -> dict[str, Any]:
-    """How a model was estimated."""
-    calibration = None if model.calibration is None else str(model.calibration)
-    return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed, "calibration": calibration}
-
-
-# Tallies -------------------------------------------------------------------------------------------------------------
+# Tallies and networks ------------------------------------------------------------------------------------------------
 
 
 def count(given: Namespace) -> None:
-    """Counts rows into a tally file, under the schema of another file where one is named."""
+    """Counts rows into a tally file, or under what another file counted where one is named."""
     inputs.check_output(given)
     with labelled(given, needs_target=given.like is None) as data:
         if given.like is None:
-            tally = counted(data, given.target, **settings.counting(given, data))
+            _keep(given, counted(data, given.target, **settings.counting(given, data)))
+            return
+        reading = {"weights": given.weights, **_only_reading(given)}
+        like = _sums(inputs.kept(given.like))
+        if isinstance(like, Tally):
+            _keep(given, like.count(data, given.target, **reading))
         else:
-            tally = _tally(inputs.counted(given.like)).count(
-                data, given.target, weights=given.weights, **_only_reading(given)
-            )
-    _keep(given, tally)
+            _keep(given, like.count_more(data, **reading))
 
 
 def _only_reading(given: Namespace) -> dict[str, Any]:
@@ -263,58 +241,63 @@ def _only_reading(given: Namespace) -> dict[str, Any]:
 
 
 def merge(given: Namespace) -> None:
-    """Adds up tallies."""
+    """Adds up tallies, or networks."""
     _keep(given, _combined(given, add))
 
 
 def subtract(given: Namespace) -> None:
-    """Takes tallies out of the first one."""
+    """Takes tallies out of the first one, or networks."""
     _keep(given, _combined(given, sub))
 
 
-def _combined(given: Namespace, operation: Any) -> Model | Tally:
-    """The first file's tally with all the others; a model if the first file has one."""
+def _combined(given: Namespace, operation: Any) -> Kept:
+    """The first file's sums with all the others; a model if the first file has one."""
     inputs.check_output(given)
     if len(given.files) < 2:
         raise errors.bad_setting("FILE", given.files[0], "two files at least")
-    first, *others = map(inputs.counted, given.files)
+    things = [inputs.kept(path) for path in given.files]
+    for path, thing in zip(given.files, things, strict=True):
+        if isinstance(_sums(thing), Tally) != isinstance(_sums(things[0]), Tally):
+            raise errors.tally_beside_network(path, about.kind(thing), given.files[0], about.kind(things[0]))
     try:
-        tally = reduce(operation, map(_tally, others), _tally(first))
+        sums = reduce(operation, map(_sums, things))
     except errors.SchemaMismatch as problem:
         raise errors.counted_unlike(given.files[0], problem) from None
-    return _as_first(first, tally, given.verb)
+    return _as_first(things[0], sums, given.verb)
 
 
-def _as_first(first: Model | Tally, tally: Tally, what: str) -> Model | Tally:
-    if isinstance(first, Tally):
-        return tally
+def _as_first(first: Kept, sums: Tally | BeliefNetwork, what: str) -> Kept:
+    if not isinstance(first, Model):
+        return sums
     if first.calibration is not None:
         errors.warn(errors.not_calibrated(what))
-    chosen = first.choice
-    return models.estimate(tally, how=chosen.how, alpha=chosen.alpha, class_prior=first.class_prior, seed=chosen.seed)
+    chosen = {"how": first.choice.how, "alpha": first.choice.alpha, "seed": first.choice.seed}
+    return models.estimate(sums, class_prior=first.class_prior, **chosen)  # type: ignore[arg-type]
 
 
-def _tally(thing: Model | Tally) -> Tally:
+def _sums(thing: Kept) -> Tally | BeliefNetwork:
+    """What adds and subtracts: of a model its tally."""
     return thing.tally if isinstance(thing, Model) else thing
 
 
 def estimate(given: Namespace) -> None:
-    """Makes a model from a tally, or another one from a model's tally."""
+    """Makes a model from a tally, or another one from a model's tally; of a network other tables."""
     inputs.check_output(given)
-    tally = _tally(inputs.counted(given.tally))
-    chosen = settings.estimating_from(given, tally.classes)
-    _keep(given, models.estimate(tally, features=settings.estimated_features(given, tally.schema), **chosen))
+    sums = _sums(inputs.kept(given.tally))
+    if isinstance(sums, Tally):
+        chosen = settings.estimating_from(given, sums.classes)
+        _keep(given, models.estimate(sums, features=settings.estimated_features(given, sums.schema), **chosen))
+    elif given.features:
+        raise errors.bad_setting(
+            "--features", given.features, "left out for a network, whose nodes have values already"
+        )
+    else:
+        _keep(given, sums.estimate(**settings.estimating_network(given)))
 
 
-def _keep(given: Namespace, thing: Model | Tally) -> None:
+def _keep(given: Namespace, thing: Kept) -> None:
     save(thing, given.output)
-    tally, size = _tally(thing), _bytes(os.path.getsize(given.output))
-    what = "model" if isinstance(thing, Model) else "tally"
-    found = {
-        "file": given.output,
-        "kind": what,
-        **summary(tally),
-        **(choices(thing) if isinstance(thing, Model) else {}),
-    }
-    classes = f"{many(len(tally.classes), 'class')}: {_classes(tally)}" if tally.classes else "no class"
-    output.result(given, found, f"{_rows(given, tally)}, {classes}\nKept as a {what} in {given.output} ({size}).")
+    found = {"file": given.output, "kind": about.kind(thing), **about.summary(thing)}
+    size = _bytes(os.path.getsize(given.output))
+    text = f"{about.rows(given, found)}, {about.classes(found)}\nKept as a {found['kind']} in {given.output} ({size})."
+    output.result(given, found, text)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from banbury import errors, selection
-from banbury.cli import inputs, output, settings
-from banbury.cli.learning import choices, summary
+from banbury.cli import about, inputs, output, settings
 from banbury.naive_bayes import Model
 from banbury.tally import Tally
-
-if TYPE_CHECKING:
-    from banbury.networks import BeliefNetwork
 
 
 def cross_validate(given: Namespace) -> None:
@@ -74,50 +70,23 @@ def _at(found: dict[str, Any], number: int, prefix: str) -> dict[str, Any]:
 def show(given: Namespace) -> None:
     """What a file holds; of a model also what tells its classes apart, if asked."""
     if given.informative is not None:
-        found = inputs.model(given.file).informative(given.informative)
-        as_dict = found.to_dict()
+        told = inputs.model(given.file, "show --informative").informative(given.informative)
+        as_dict = told.to_dict()
         rows = [{"class": each["class"], **ratio} for each in as_dict["classes"] for ratio in each["ratios"]]
-        output.result(given, as_dict, str(found), rows)
+        output.result(given, as_dict, str(told), rows)
         return
     thing = inputs.kept(given.file)
+    found = {"file": given.file, "kind": about.kind(thing), **about.summary(thing)}
     if not isinstance(thing, (Model, Tally)):
-        _show_network(given, thing)
+        target = "" if thing.target is None else f"\ntarget: {thing.target}"
+        rows = [
+            {**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in found["nodes"]
+        ]
+        output.result(given, found, f"{thing}{target}", rows)
         return
     tally = thing.tally if isinstance(thing, Model) else thing
-    about = {"file": given.file, "kind": "model" if isinstance(thing, Model) else "tally", **summary(tally)}
-    about |= {**(choices(thing) if isinstance(thing, Model) else {}), "schema": tally.schema.to_dict()}
     text = f"{thing}\n\n{tally}" if isinstance(thing, Model) else str(tally)
-    output.result(given, about, f"{text}\n\n{tally.schema}", about["features"])
-
-
-def _show_network(given: Namespace, network: BeliefNetwork) -> None:
-    """The nodes of a network, what each depends on, and how many rows were counted."""
-    counted = network.sums is not None
-    chosen = network.choice
-    nodes: list[dict[str, Any]] = [
-        {"name": v.name, "parents": list(network.parents[v.name]), "kind": v.kind, "values": list(v.values)}
-        for v in network.variables
-    ]
-    about = {
-        "file": given.file,
-        "kind": "network",
-        "rows": network.n_rows if counted else None,
-        "target": network.target,
-        "nodes": nodes,
-        "left_out": dict(network.left_out),
-        **({"how": chosen.how, "alpha": chosen.alpha, "seed": chosen.seed} if counted else {}),
-    }
-    target = "" if network.target is None else f"\ntarget: {network.target}"
-    rows = [
-        {
-            "name": node["name"],
-            "parents": " ".join(node["parents"]),
-            "kind": node["kind"],
-            "values": len(node["values"]),
-        }
-        for node in nodes
-    ]
-    output.result(given, about, f"{network}{target}", rows)
+    output.result(given, {**found, "schema": tally.schema.to_dict()}, f"{text}\n\n{tally.schema}", found["features"])
 
 
 def report(given: Namespace) -> None:
@@ -125,7 +94,7 @@ def report(given: Namespace) -> None:
     from banbury.reports import report as written
 
     inputs.check_output(given)
-    model = inputs.model(given.model)
+    model = inputs.model(given.model, "report")
     titled = {} if given.title is None else {"title": given.title}
     numbers = {name: getattr(given, name) for name in ("folds", "mistakes", "telling", "seed")}
     with inputs.labelled(given, needs_target=model.schema.target is None) as data:

@@ -186,7 +186,7 @@ def _counting(made: argparse.ArgumentParser, like: bool = False, choose: bool = 
     )
     if like:
         group.add_argument(
-            "--like", metavar="FILE", help="count what this tally or model counted, so that the two can be merged"
+            "--like", metavar="FILE", help="count what this tally, model or network counted, to merge the two"
         )
     _reading(made)
 
@@ -228,6 +228,14 @@ def _fit(made: argparse.ArgumentParser) -> None:
     _output(made, required=False)
     _counting(made, choose=True)
     _estimating(made, tuned=True)
+    group = made.add_argument_group("a tree in place of naive Bayes")
+    group.add_argument(
+        "--tan",
+        action="store_true",
+        help="let each column depend on one other beside the class, where that is beyond chance",
+    )
+    bins = "cut numbers into so many bins of about equal shares; or mdl, where the classes change (the default)"
+    group.add_argument("--bins", metavar="N", help=bins)
     group = made.add_argument_group("how good it is")
     group.add_argument("--folds", metavar="K", default="10", help="cross-validate with so many folds (10)")
     group.add_argument("--no-cross-validate", dest="cross_validate", action="store_false", help="do without")
@@ -245,13 +253,13 @@ def _count(made: argparse.ArgumentParser) -> None:
 
 def _merge(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "files", nargs="+", metavar="FILE", help="tallies or models; what comes out is what the first one is"
+        "files", nargs="+", metavar="FILE", help="tallies, models or networks; what comes out is what the first is"
     )
     _output(made)
 
 
 def _subtract(made: argparse.ArgumentParser) -> None:
-    made.add_argument("files", nargs="+", metavar="FILE", help="a tally or model, and the tallies to take out of it")
+    made.add_argument("files", nargs="+", metavar="FILE", help="a tally, model or network, and what to take out of it")
     _output(made)
 
 
@@ -267,9 +275,14 @@ def _estimate(made: argparse.ArgumentParser) -> None:
     made.add_argument("--text", metavar="KEY=VALUE", action="append", default=[], help=text)
 
 
+def _of(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--of", metavar="NODE", help="of a network: the node that is asked for (its target)")
+
+
 def _predict(made: argparse.ArgumentParser) -> None:
     _file(made)
     _input(made)
+    _of(made)
     made.add_argument(
         "--posteriors", action="store_true", help="the probability of every class, not of the answer alone"
     )
@@ -295,6 +308,7 @@ def _explain(made: argparse.ArgumentParser) -> None:
     made.add_argument("--text", metavar="TEXT", help="explain this text instead of a row of INPUT")
     made.add_argument("--row", metavar="N", type=int, help="the row to explain; the first is 1, the default")
     made.add_argument("--against", metavar="CLASS", help="the class to weigh the answer against (the runner-up)")
+    _of(made)
     _reading(made, again=True)
 
 
@@ -362,7 +376,11 @@ VERBS = (
         LEARN,
         "Learn a model from labelled data, and say how good it is.",
         "INPUT... [--target COLUMN] [-o FILE] [OPTIONS]",
-        ["banbury fit mail/ -o mail.banbury", "banbury fit adult.csv --target income -o adult.banbury"],
+        [
+            "banbury fit mail/ -o mail.banbury",
+            "banbury fit adult.csv --target income -o adult.banbury",
+            "banbury fit adult.csv --target income --tan -o tree.banbury",
+        ],
         _fit,
         "learning",
     ),

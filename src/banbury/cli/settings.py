@@ -86,6 +86,35 @@ def estimating_from(given: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
     return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": prior, "seed": given.seed}
 
 
+def tree(given: Namespace) -> dict[str, Any]:
+    """What a tree counts, and how it is read."""
+    families = features(given.features)
+    if isinstance(families, str) and families == "choose":
+        raise errors.bad_setting("--features", families, "left out with --tan, or COLUMN=FAMILY")
+    if given.calibrate is not None:
+        raise errors.bad_setting("--calibrate", given.calibrate, "left out with --tan: a tree is not calibrated")
+    return {"features": families, "weights": given.weights, "missing": given.missing, **reading(given)}
+
+
+def estimating_network(given: Namespace) -> dict[str, Any]:
+    """How the tables of a network are estimated; raises where something is said that only a model has."""
+    alpha = _alpha(given.alpha)
+    if not isinstance(alpha, float):
+        raise errors.bad_setting("--alpha", given.alpha, "one number for a network")
+    if given.class_prior is not None:
+        raise errors.bad_setting(
+            "--class-prior", given.class_prior, "left out for a network: classes have their shares"
+        )
+    if given.text:
+        raise errors.bad_setting("--text", given.text, "left out for a network: its nodes are no texts")
+    return {"how": given.how, "alpha": alpha, "seed": given.seed}
+
+
+def bins(text: str | None) -> Any:
+    """How a tree cuts numbers: into so many bins, or where the classes change."""
+    return "mdl" if text is None else int(text) if text.isdecimal() else text
+
+
 def estimated_features(given: Namespace, schema: Schema) -> dict[str, Any]:
     """The families of a tally's columns with other settings of how they are estimated."""
     found = features(given.features, lambda: schema.columns)

@@ -21,16 +21,16 @@ from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch, Source, Widened
 
 if TYPE_CHECKING:
-    from banbury.networks import BeliefNetwork
+    from banbury.networks.asked import Asked
 
+Answering: TypeAlias = "Model | Asked"
 Real = NDArray[np.float64]
-Answering: TypeAlias = "Model | BeliefNetwork"
 Write = Callable[[Batch, Real], None]
 
 
 def predict(given: Namespace) -> None:
     """Classifies rows batch by batch, and says each answer as soon as it is known."""
-    model = inputs.answering(given.model)
+    model = inputs.answering(given.model, given.of)
     if given.unsure is not None and not 0 <= given.unsure <= 1:
         raise errors.bad_setting("--unsure", given.unsure, "a probability from 0 to 1")
     costs = settings.costs(given.costs, model.classes)
@@ -143,7 +143,7 @@ WRITERS = {"json": _as_json, "csv": _as_csv, "table": _as_table}
 
 def explain(given: Namespace) -> None:
     """Says why a text, or a row of the input, gets its class."""
-    model = inputs.answering(given.model)
+    model = inputs.answering(given.model, given.of)
     against = None if given.against is None else settings.as_label(given.against, model.classes)
     truth = None
     if given.text is not None and (given.input or given.row is not None):
@@ -164,7 +164,7 @@ def explain(given: Namespace) -> None:
 def _one_text(model: Answering) -> str:
     """The one column there is, which is text; raises where there are others, as a network's are."""
     if not isinstance(model, Model):
-        raise errors.not_one_text([name for name in model.nodes if name != model.target])
+        raise errors.not_one_text([name for name in model.network.nodes if name != model.target])
     if not len(model.schema.features) == len(model.schema.texts) == 1:
         raise errors.not_one_text([feature.name for feature in model.schema.features])
     return model.schema.features[0].name
@@ -192,15 +192,15 @@ def _row(given: Namespace, model: Answering) -> Batch:
 
 def _truth(row: Batch, model: Answering) -> Any:
     """The class that the data give the row, if they have one."""
-    target = model.schema.target if isinstance(model, Model) else model.target
-    if target is None or target not in row.names:
+    if model.target is None or model.target not in row.names:
         return None
-    return next(iter(row.head(target, 1)), None)
+    value = next(iter(row.head(model.target, 1)), None)
+    return value if isinstance(model, Model) else model.label(value)
 
 
 def evaluate(given: Namespace) -> None:
     """Scores a model on labelled rows."""
-    model = inputs.model(given.model)
-    with inputs.labelled(given, needs_target=model.schema.target is None) as data:
+    model = inputs.answering(given.model)
+    with inputs.labelled(given, needs_target=model.target is None) as data:
         found = selection.evaluate(model, data, given.target, **settings.reading(given))
     output.result(given, found.to_dict(), str(found))

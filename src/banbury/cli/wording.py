@@ -7,7 +7,7 @@ import shlex
 from argparse import Namespace
 
 OPTIONS = (
-    "against alpha beside class_prior costs delimiter features folds format groups headers how missing missing_values names "
+    "against alpha beside bins class_prior costs delimiter features folds format groups headers how missing missing_values names "
     "repeats seed sizes target threads weights"
 )
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
@@ -20,6 +20,7 @@ PHRASES = {
     "bb.Bernoulli(yes=...)": "--features COLUMN=bernoulli,yes=...",
     "bb.Histogram() or bb.KernelDensity()": "histogram or kernel_density",
     "bb.Histogram(start=..., width=...)": "--features COLUMN=histogram,start=...,width=...",
+    " Count the other rows with network.count_more(rows), which keeps this network's structure and bins.": "",
     ", for instance with pandas.cut(...).astype(str)": "",
 }
 # What only a verb that counts can do about a value.

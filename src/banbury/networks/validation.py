@@ -1,0 +1,62 @@
+"""Cross-validation of trees: of each fold a tree, cut, drawn and counted from the rows of all others."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury.distributions.family import Choice
+from banbury.networks.network import BeliefNetwork
+from banbury.networks.pairs import Pairs
+from banbury.networks.variables import Bins
+from banbury.readers import Batch, Codes
+from banbury.selection import CrossValidation
+from banbury.selection.dataset import Dataset
+from banbury.selection.folds import rounds
+from banbury.tally import Labels
+
+Int = NDArray[np.int64]
+
+
+def cross_validated(
+    rows: Dataset, folds: int, choice: Choice, bins: Bins, level: float | None = 0.05
+) -> CrossValidation:
+    """What trees say of rows they have not seen, over the folds that ``bb.cross_validate`` has; a class they lack has 0."""
+    (each,) = rounds(folds, rows.labels, choice.seed, None)
+    posteriors = np.zeros((rows.n_rows, len(rows.classes)))
+    for k, split in enumerate(each.splits):
+        tree = _tree(rows, np.flatnonzero((each.groups >= 0) & (each.groups != k)), choice, bins, level)
+        known = np.array([rows.classes.index(name) for name in tree.classes])
+        answers = np.concatenate([tree.posterior(part) for part in _parts(rows, split.test)])
+        posteriors[split.test[:, None], known] = answers
+    tested = np.flatnonzero(each.groups >= 0)
+    weights = None if rows.weights is None else rows.weights[tested]
+    what = f"{len(each.splits)}-fold cross-validation"
+    return CrossValidation(
+        rows.classes, tested, each.groups[tested], rows.labels[tested], posteriors[tested], weights, what
+    )
+
+
+def _tree(rows: Dataset, chosen: Int, choice: Choice, bins: Bins, level: float | None) -> BeliefNetwork:
+    """The tree of some rows; the first batch of them settles where numbers are cut."""
+    codes = Codes(rows.labels[chosen], 0, list(rows.classes))
+    weights = None if rows.weights is None else rows.weights[chosen]
+    labels = Labels(None, None, codes, None, weights, None, rows.threads)
+    batches = _parts(rows, chosen)
+    count = Pairs.beginning(batches[0], rows.schema, labels, bins)
+    return BeliefNetwork.from_pairs(reduce(add, map(count, batches)).checked(), choice, level, None, rows.threads)
+
+
+def _parts(rows: Dataset, chosen: Int) -> list[Batch]:
+    """Rows by their numbers, which ascend: what each batch has of them, whole, and numbered anew."""
+    found, first = [], 0
+    for batch, start, end in zip(rows.batches, rows.starts, rows.starts[1:], strict=False):
+        own = chosen[(chosen >= start) & (chosen < end)] - start
+        if len(own):
+            part = batch.take(own)
+            part.first_row, part.threads, first = first, rows.threads, first + len(own)
+            found.append(part)
+    return found
