@@ -909,6 +909,8 @@ def test_what_cannot_occur_is_infinitely_surprising():
     found = density.surprise({"s": "a", "t": "e"})
     assert found.decibans == -np.inf and found.evidence[0].decibans == -np.inf
     assert found.to_dict()["decibans"] == "-inf" and np.isfinite(found.evidence[1].decibans)
+
+
 def test_nothing_is_given_where_given_is_none_and_what_names_no_column_is_refused():
     weather = bb.datasets.play_tennis()
     assert bb.independence(weather, "outlook", "play", given=None) == bb.independence(weather, "outlook", "play")

@@ -1279,6 +1279,8 @@ def test_the_steps_of_a_histogram_are_shaded(tmp_path):
     assert not bb.plots.DensityDisplay.from_density(bb.Density().fit(table), ("a", "b"), table).stepped
     joined = bb.Density({("a", "b"): bb.Histogram()}).fit(table)
     assert bb.plots.DensityDisplay.from_density(joined, ("a", "b"), table).stepped
+
+
 def test_a_column_of_values_has_no_axis_in_a_density() -> None:
     cars = {"mpg": np.arange(20.0), "origin": ["usa", "japan"] * 10, "weight": np.arange(20.0) ** 2}
     for density in (bb.Mixture(2, starts=1).fit(cars), bb.Density().fit(cars)):

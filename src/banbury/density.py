@@ -85,7 +85,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
           row               -16.45
         """
         model = self._model()
-        batch, parameters = model._fitting(model._one_row(row), {"extra"}, stacklevel=4)
+        batch, parameters = model._fitting(model._one_row(row), {"extra"})
         lacking = {name for name in batch.names if next(iter(batch.head(name, 1)), None) is None}
         chosen = [[i for i, f in enumerate(g.features) if not lacking.issuperset(f.inputs)] for g in parameters]
         parameters = [group.select(index) for group, index in zip(parameters, chosen, strict=True) if index]

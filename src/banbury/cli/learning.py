@@ -117,7 +117,11 @@ def _fitted_tree(given: Namespace, data: Any) -> Fitted:
     from banbury.networks import BeliefNetwork, checked_choice
     from banbury.networks.validation import cross_validated
 
-    counting, estimating, bins = settings.tree(given), settings.estimating_network(given), settings.bins(given.bins)
+    counting, estimating, bins = (
+        settings.tree(given, data),
+        settings.estimating_network(given),
+        settings.bins(given.bins),
+    )
     network = BeliefNetwork.tan(data, given.target, bins=bins, **counting, **estimating)
     if not given.cross_validate:
         return Fitted(network, None)

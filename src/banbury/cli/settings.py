@@ -86,9 +86,9 @@ def estimating_from(given: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
     return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": prior, "seed": given.seed}
 
 
-def tree(given: Namespace) -> dict[str, Any]:
+def tree(given: Namespace, data: Any) -> dict[str, Any]:
     """What a tree counts, and how it is read."""
-    families = features(given.features)
+    families = features(given.features, lambda: _columns(data, given))
     if isinstance(families, str) and families == "choose":
         raise errors.bad_setting("--features", families, "left out with --tan, or COLUMN=FAMILY")
     if given.calibrate is not None:

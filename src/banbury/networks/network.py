@@ -478,7 +478,7 @@ class BeliefNetwork:
         found = {name: known for name, known in row.items() if name in self.nodes}
         if row and not found:
             raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
-        tell_other_columns([], [name for name in row if name not in {*self.columns, *found}], set(), stacklevel=6)
+        tell_other_columns([], [name for name in row if name not in {*self.columns, *found}], set())
         return found
 
     def _told(self, given: Mapping[str, Any] | None) -> list[str]:
