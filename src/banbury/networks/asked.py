@@ -21,10 +21,10 @@ class Asked:
     """The classes are the values of the node, be it the network's target or another.
 
     >>> import banbury as bb
-    >>> days = bb.datasets.play_tennis()
-    >>> asked = Asked(bb.BeliefNetwork.tan(days, target="play"), "wind")
-    >>> asked.classes, asked.explain({"outlook": "sunny", "play": "no"}).winner
-    (('strong', 'weak'), 'strong')
+    >>> network = bb.BeliefNetwork.count(bb.datasets.play_tennis(), parents={"play": ["wind"]})
+    >>> asked = Asked(network, "wind")
+    >>> asked.classes, asked.explain({"play": "yes"}).winner
+    (('strong', 'weak'), 'weak')
     """
 
     network: BeliefNetwork
