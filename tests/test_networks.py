@@ -1208,3 +1208,57 @@ def test_tables_say_what_is_wrong_with_their_shares():
     for asked in (None, 5):
         with pytest.raises(errors.BadSetting, match="a node, or several nodes"):
             sprinkler().query(asked)
+
+
+# What tables and evidence may be --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({5: {1: 0.5, 2: 0.5}}, "the name of a node must be a text. Got 5"),
+        ({None: {1: 0.5, 2: 0.5}}, "the name of a node must be a text. Got None"),
+        ({"a": {(1, 2): 0.5, 3: 0.5}}, r"the table of 'a' must have texts, finite numbers .* and has \(1, 2\)"),
+        ({"a": {float("nan"): 0.5, 1: 0.5}}, "the table of 'a' must have texts, finite numbers .* and has nan"),
+        ({"a": {float("inf"): 0.5, 1: 0.5}}, "the table of 'a' must have texts, finite numbers .* and has inf"),
+        ({"a": {b"x": 0.5, 1: 0.5}}, "the table of 'a' must have texts, finite numbers .* and has b'x'"),
+        ({"a": {1: 1e308, 2: 1e308}}, "sum to 1; these sum to inf"),
+    ],
+)
+def test_nodes_have_names_and_values_that_a_file_can_hold(tables, said):
+    with pytest.raises(errors.BanburyError, match=said):
+        bb.BeliefNetwork.from_tables(tables)
+
+
+def test_what_is_said_of_a_network_does_not_change_it():
+    network = bb.BeliefNetwork.count(bb.datasets.play_tennis(), parents={"play": ["wind"]})
+    network.parents["play"] = ()
+    assert network.edges == [("wind", "play")]
+
+
+def test_evidence_is_read_as_rows_are():
+    from datetime import date
+    from decimal import Decimal
+
+    days = [date(2024, 1, 1), date(2024, 1, 2)] * 10
+    for column in (days, [Decimal("1.5"), Decimal("2.5")] * 10, [1, "x"] * 10):
+        table = {"a": column, "b": ["u", "v"] * 10}
+        network = bb.BeliefNetwork.count(table, parents={"b": ["a"]}, features={"a": "categorical"})
+        for value in column[:2]:
+            rows = network.posterior({"a": [value], "b": [None]}, of="b")[0]
+            assert list(network.query("b", {"a": value}).values()) == pytest.approx(rows.tolist())
+            assert network.query("b", {"a": np.array(str(value))}) == network.query("b", {"a": value})
+        with pytest.raises(errors.UnknownValue, match="'a' has no value"):
+            network.query("b", {"a": object()})
+
+
+def test_evidence_names_a_bin_once_and_no_number_beyond_all():
+    table = {"a": [1.0, 1.1, 3.0, 3.1] * 10, "b": ["u", "u", "v", "v"] * 10}
+    network = bb.BeliefNetwork.tan(table, target="b")
+    first = network.values["a"][0]
+    with pytest.raises(errors.BadSetting, match="one number for each value, and each value once"):
+        network.query("b", {"a": {first: 0.1, 1.0: 0.9, 3.0: 0.5}})
+    with pytest.raises(errors.UnknownValue, match="'a' has no value inf"):
+        network.query("b", {"a": np.inf})
+    with pytest.raises(errors.BadSetting, match="10,000,000,000 at most"):
+        network.sample(2**63)

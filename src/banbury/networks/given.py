@@ -34,7 +34,11 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
         raise errors.bad_table(
             name, "must map the values of its parents to mappings from its own values to probabilities"
         )
-    return in_order({_plain(value) for row in rows for value in row})
+    plain = dict.fromkeys(_plain(value) for row in rows for value in row)
+    for value in plain:
+        if not isinstance(value, (bool, int, float, str)) or value != value or value in (np.inf, -np.inf):
+            raise errors.bad_table(name, f"must have texts, finite numbers or yes and no for values, and has {value!r}")
+    return in_order(plain)
 
 
 def _plain(value: Any) -> Any:
@@ -61,7 +65,8 @@ def given_table(variable: Variable, parents: Sequence[Variable], table: Any) -> 
 
 def check_shares(name: str, table: Real) -> None:
     """Raises unless the shares of a node's values sum to 1, whatever its parents' are."""
-    sums = table.sum(axis=0).reshape(-1)
+    with np.errstate(over="ignore"):  # infinity is not 1 either
+        sums = table.sum(axis=0).reshape(-1)
     if not np.all(table >= 0):
         wrong = float(table[~(table >= 0)].flat[0])
         raise errors.bad_table(name, f"must have shares from 0 up; {wrong:g} is one of them")

@@ -17,7 +17,7 @@ from banbury.dependence.information import entropy, shares
 from banbury.distributions import dirichlet
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
 from banbury.explain import Explanation, Term, explained
-from banbury.naive_bayes import check_seed, class_number, tell_other_columns
+from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
 from banbury.networks.counting import Sums, counted
 from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
@@ -205,6 +205,9 @@ class BeliefNetwork:
         """
         if not isinstance(tables, Mapping) or not tables:
             raise errors.bad_setting("tables", tables, "a mapping from each node to its table")
+        for name in tables:
+            if not isinstance(name, str):
+                raise errors.bad_setting("the name of a node", name, "a text")
         structure = dict[str, tuple[str, ...]].fromkeys(tables, ()) | (checked_parents(parents) if parents else {})
         for name in structure:
             if name not in tables:
@@ -289,7 +292,7 @@ class BeliefNetwork:
     def nodes(self) -> tuple[str, ...]:
         return tuple(variable.name for variable in self.variables)
 
-    @cached_property
+    @property
     def parents(self) -> dict[str, tuple[str, ...]]:
         """The parents of each node."""
         return {
@@ -684,8 +687,8 @@ class BeliefNetwork:
         >>> network.sample(4, seed=1)["coin"].tolist()
         ['tails', 'tails', 'heads', 'tails']
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise errors.bad_setting("n", n, "a whole number from 0 up")
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MOST_SAMPLED:
+            raise errors.bad_setting("n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
         check_seed(seed)
         rng = np.random.default_rng(seed)
         scorer = self._scorer

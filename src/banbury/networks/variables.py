@@ -17,7 +17,7 @@ from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import MOST_BINS, Family, Feature, Kind, check_positive
-from banbury.readers import Batch
+from banbury.readers import Batch, Widened, read
 from banbury.readers.columns import kind_of
 from banbury.schema import Schema
 from banbury.sums import Key, Keys, in_order
@@ -136,21 +136,38 @@ class Variable:
         """The number of one value; raises where it was never counted."""
         value = value.item() if isinstance(value, np.generic) else value
         if self.cuts is not None and not isinstance(value, str):
-            if isinstance(value, (int, float)) and value == value:
+            if isinstance(value, (int, float)) and abs(value) < np.inf:
                 return int(np.searchsorted(self.cuts, value, side="right"))
             raise errors.value_never_seen(value, self.name, self.values)
         if isinstance(value, (bool, int, float, str, type(None))) and value in self.index:
             return self.index[value]
-        raise errors.value_never_seen(value, self.name, self.values)
+        place = self._as_in_a_row(value)
+        if place < 0:
+            raise errors.value_never_seen(value, self.name, self.values)
+        return place
+
+    def _as_in_a_row(self, value: Any) -> int:
+        """The number of a value that a column may have counted as another: of a date or a decimal its text."""
+        try:
+            [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
+            return int(self.places(batch, 1)[0])
+        except (errors.BanburyError, Widened, ValueError, TypeError):  # no column could hold it
+            return UNSEEN
 
     def likelihood(self, known: Any) -> Real:
         """How likely what was observed is under each value: 1 or 0 of a value or several; soft evidence names every value."""
         weights = np.zeros(self.size)
+        if isinstance(known, np.ndarray) and known.ndim == 0:
+            known = known.item()
         if not isinstance(known, Mapping):
             several = known if isinstance(known, (list, tuple, set, frozenset, np.ndarray)) else (known,)
             weights[[self.place(value) for value in several]] = 1.0
             return weights
         places = [self.place(value) for value in known]
+        if len(set(places)) < len(places):
+            raise errors.bad_setting(
+                f"the evidence of {self.name!r}", known, "one number for each value, and each value once"
+            )
         for place, (value, weight) in zip(places, known.items(), strict=True):
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
             weights[place] = weight
