@@ -248,13 +248,8 @@ def test_classes_of_every_type_come_back(name: str, path: Path) -> None:
     assert again.predict(rows).tolist() == network.predict(rows).tolist()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [(1, 2), datetime.date(2020, 1, 1), b"bytes", float("nan"), 10**5000],
-    ids=["pair", "date", "bytes", "nan", "endless"],
-)
-def test_a_value_that_no_file_can_hold_is_refused_before_anything_is_written(value: Any, path: Path) -> None:
-    network = bb.BeliefNetwork.from_tables({"x": {value: 1.0}})
+def test_a_value_that_no_file_can_hold_is_refused_before_anything_is_written(path: Path) -> None:
+    network = bb.BeliefNetwork.from_tables({"x": {10**5000: 1.0}})
     with pytest.raises(BadFile, match="cannot stand in a file"):
         bb.save(network, path)
     assert not path.exists()

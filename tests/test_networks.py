@@ -1218,10 +1218,9 @@ def test_tables_say_what_is_wrong_with_their_shares():
     [
         ({5: {1: 0.5, 2: 0.5}}, "the name of a node must be a text. Got 5"),
         ({None: {1: 0.5, 2: 0.5}}, "the name of a node must be a text. Got None"),
-        ({"a": {(1, 2): 0.5, 3: 0.5}}, r"the table of 'a' must have texts, finite numbers .* and has \(1, 2\)"),
-        ({"a": {float("nan"): 0.5, 1: 0.5}}, "the table of 'a' must have texts, finite numbers .* and has nan"),
-        ({"a": {float("inf"): 0.5, 1: 0.5}}, "the table of 'a' must have texts, finite numbers .* and has inf"),
-        ({"a": {b"x": 0.5, 1: 0.5}}, "the table of 'a' must have texts, finite numbers .* and has b'x'"),
+        ({"a": {(1, 2): 0.5, 3: 0.5}}, r"the table of 'a' must have texts, numbers, .* and has \(1, 2\)"),
+        ({"a": {float("nan"): 0.5, 1: 0.5}}, "the table of 'a' must have texts, numbers, .* and has nan"),
+        ({"a": {b"x": 0.5, 1: 0.5}}, "the table of 'a' must have texts, numbers, .* and has b'x'"),
         ({"a": {1: 1e308, 2: 1e308}}, "sum to 1; these sum to inf"),
     ],
 )

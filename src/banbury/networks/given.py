@@ -36,8 +36,10 @@ def given_values(name: str, table: Any, n_parents: int, values: Mapping[str, Seq
         )
     plain = dict.fromkeys(_plain(value) for row in rows for value in row)
     for value in plain:
-        if not isinstance(value, (bool, int, float, str)) or value != value or value in (np.inf, -np.inf):
-            raise errors.bad_table(name, f"must have texts, finite numbers or yes and no for values, and has {value!r}")
+        if not isinstance(value, (bool, int, float, str, type(None))) or value != value:
+            raise errors.bad_table(
+                name, f"must have texts, numbers, True and False or None for values, and has {value!r}"
+            )
     return in_order(plain)
 
 
