@@ -1107,6 +1107,31 @@ def test_warnings_point_at_the_line_that_led_to_them(
     assert {each.filename for each in caught} == {__file__}
 
 
+FLAT = {"a": [1.0, 2.0, 4.0, 8.0], "b": [2.0, 4.0, 8.0, 16.0]}
+FLAT_BLOCK = {("a", "b"): bb.Gaussian(covariance="full")}
+LABELS = ["p", "q", "p", "p"]
+LED_TO: dict[str, Callable[[], Any]] = {
+    "estimate": lambda: bb.estimate(bb.count(FLAT, LABELS, features=FLAT_BLOCK)),
+    "density": lambda: bb.Density(features=FLAT_BLOCK).fit(FLAT),
+    "density of fewer columns": lambda: bb.Density().fit(FLAT).score_samples({"a": [1.0]}),
+    "mixture": lambda: bb.Mixture(1, features=FLAT_BLOCK).fit(FLAT),
+    "classifier": lambda: bb.NaiveBayesClassifier(features=FLAT_BLOCK).fit(FLAT, LABELS).predict(FLAT),
+    "semi-supervised": lambda: bb.SemiSupervisedClassifier(features=FLAT_BLOCK).fit(FLAT, LABELS),
+    "tree": lambda: (
+        bb.TANClassifier(how="mle")
+        .fit({"x": ["u", "v"], "z": ["s", "t"]}, ["a", "b"])
+        .predict({"x": ["u"], "z": ["t"]})
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LED_TO)
+def test_warnings_point_at_no_line_of_the_package(name: str) -> None:
+    with pytest.warns(bb.BanburyWarning) as caught:
+        LED_TO[name]()
+    assert {each.filename for each in caught} == {__file__}
+
+
 def test_every_function_of_errors_is_met_by_a_public_call() -> None:
     makers = {
         name
