@@ -1117,6 +1117,8 @@ LED_TO: dict[str, Callable[[], Any]] = {
     "mixture": lambda: bb.Mixture(1, features=FLAT_BLOCK).fit(FLAT),
     "classifier": lambda: bb.NaiveBayesClassifier(features=FLAT_BLOCK).fit(FLAT, LABELS).predict(FLAT),
     "semi-supervised": lambda: bb.SemiSupervisedClassifier(features=FLAT_BLOCK).fit(FLAT, LABELS),
+    "cross-validation on threads": lambda: bb.cross_validate(FLAT, LABELS, folds=2, features=FLAT_BLOCK),
+    "tuning": lambda: bb.tune(FLAT, ["p", "q"] * 2, folds=2, features=FLAT_BLOCK),
     "tree": lambda: (
         bb.TANClassifier(how="mle")
         .fit({"x": ["u", "v"], "z": ["s", "t"]}, ["a", "b"])
@@ -1138,7 +1140,7 @@ def test_every_function_of_errors_is_met_by_a_public_call() -> None:
         for name, function in inspect.getmembers(errors, inspect.isfunction)
         if "->" in str(inspect.signature(function))
         and function.__module__ == errors.__name__
-        and name not in ("listed", "did_you_mean", "shortened", "where", "warn")
+        and name not in ("listed", "did_you_mean", "shortened", "where", "warn", "led_from_here")
         and not name.startswith("_")
     }
     assert makers == {entry[0] for entry in EVERY} | {entry[0] for entry in WARNED}

@@ -10,8 +10,9 @@ import difflib
 import os
 import shlex
 import sys
+import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 HERE = os.path.dirname(__file__) + os.sep
@@ -105,12 +106,34 @@ class NegativeCount(BanburyError):
     """More was subtracted than had been added."""
 
 
+_led_here = threading.local()
+
+
+def _line() -> tuple[str, int, str, dict[Any, Any]]:
+    """The line outside of the package that led here: its file, number and module, and what was said there before."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
+        frame = frame.f_back
+    said = frame.f_globals.setdefault("__warningregistry__", {})
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<string>"), said
+
+
 def warn(warning: Warning | str) -> None:
     """Gives a warning, at the line outside of the package that led to it."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(warning, stacklevel=level)
+    file, line, module, said = getattr(_led_here, "line", None) or _line()
+    kind = type(warning) if isinstance(warning, Warning) else UserWarning
+    warnings.warn_explicit(warning, kind, file, line, module, said)
+
+
+def led_from_here(work: Callable[[int], Any]) -> Callable[[int], Any]:
+    """The same work for other threads, whose warnings point at the line that led here."""
+    line = _line()
+
+    def done(number: int) -> Any:
+        _led_here.line = line
+        return work(number)
+
+    return done
 
 
 SHORT = 40  # characters of a name, of the data's, that is shown

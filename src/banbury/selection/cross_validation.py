@@ -306,7 +306,7 @@ def _score_all(
         return answer(rows, each.splits[number].test, model, want, out, places[number])
 
     with ThreadPoolExecutor(workers) as pool:
-        told.impossible += sum(pool.map(whole, numbers))
+        told.impossible += sum(pool.map(errors.led_from_here(whole), numbers))
 
 
 def _score_each(

@@ -303,7 +303,7 @@ class _Comparison:
                 self._note(i, start + number, found, truth, weights)
 
         with ThreadPoolExecutor(workers) as pool:
-            for _ in pool.map(one, range(len(each.splits))):
+            for _ in pool.map(errors.led_from_here(one), range(len(each.splits))):
                 pass
         return groups
 
