@@ -294,6 +294,68 @@ def test_numbers_counted_class_by_class_are_those_of_rows_repeated(monkeypatch: 
         assert all(each == observed.named(tuple("abcde"), soft) for each in found)
 
 
+KEYED = {
+    "auto": "auto",
+    "a category of what is missing": {
+        "by": bb.Categorical(missing="category"),
+        "n": "categorical",
+        "yes": "categorical",
+    },
+    "declared": {"by": bb.Categorical(values=[*"abcz"]), "n": bb.Categorical(values=range(9)), "size": "histogram"},
+    "bins": {"size": "histogram", "n": "histogram", "far": bb.KernelDensity()},
+    "own bins": {"size": bb.Histogram(start=0, width=0.25), "far": bb.Histogram(bins="mdl")},
+    "flags": {
+        "yes": bb.Bernoulli(),
+        "n": bb.Bernoulli(threshold=2),
+        "by": bb.Bernoulli(yes="a"),
+        "flag": bb.Bernoulli(),
+    },
+    "joint": {("by", "n"): bb.Joint(), "size": "histogram"},
+    "a block of bins": {("size", "far"): bb.Histogram(), "by": "categorical"},
+    "a block of numbers": {("size", "far"): bb.Gaussian(covariance="full"), "by": "categorical", "n": "poisson"},
+}
+
+
+@pytest.mark.parametrize("features", KEYED.values(), ids=KEYED)
+@pytest.mark.parametrize("labels", ["soft", "hard", "of few rows"])
+def test_keys_looked_up_once_count_as_rows_repeated(features: Any, labels: str) -> None:
+    rng = np.random.default_rng(0)
+    n = 300
+    table = {
+        "by": rng.choice([*"abc", None], n),
+        "n": rng.integers(0, 6, n),
+        "yes": rng.random(n) < 0.3,
+        "flag": rng.choice([0.0, 1.0, np.nan], n),
+        "size": np.where(rng.random(n) < 0.1, np.nan, rng.normal(5, 2, n).clip(0)),
+        "far": rng.normal(1e6, 1e3, n),
+    }
+    soft = rng.dirichlet([0.1] * 4, n) * rng.choice([0.0, 1.0, 2.5], n)[:, None]
+    if labels == "hard":
+        soft = np.eye(4)[rng.integers(0, 4, n)]
+    if labels == "of few rows":
+        soft[20:] = 0.0
+    batch = one_batch(table)
+    observed = Observed.of(batch, infer(batch, [], None, features, "skip"), np.ones(n), 1)
+    assert (observed.cells is None) == (features is KEYED["a block of bins"])
+    found, named = (count(tuple("abcd"), soft) for count in (observed.tally, observed.named))
+    assert found == named and found.schema == named.schema and found.classes == named.classes
+    assert found.counts.keys == named.counts.keys
+    model, other = bb.estimate(found), bb.estimate(named)
+    np.testing.assert_allclose(observed.log_joint(model), observed.log_joint(other), rtol=1e-12)
+
+
+def test_bins_that_the_rows_widen_are_counted_as_ever() -> None:
+    batch = one_batch({"x": np.arange(9_000.0), "by": ["foot", "bus", "car"] * 3_000})
+    schema = infer(batch, [], None, {"x": bb.Histogram(start=0, width=1)}, "skip")
+    observed = Observed.of(batch, schema, np.ones(9_000), 1)
+    soft = np.random.default_rng(0).dirichlet([1, 1], 9_000)
+    assert observed.cells is None
+    found, named = observed.tally((0, 1), soft), observed.named((0, 1), soft)
+    assert found == named and found.schema["x"].unit > 1
+    mixture = bb.Mixture(2, {"x": bb.Histogram(start=0, width=1)}, starts=1, max_iter=3).fit({"x": np.arange(9_000.0)})
+    assert mixture.log_likelihoods_[-1] == pytest.approx(9_000 * mixture.score({"x": np.arange(9_000.0)}), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "family",
     [bb.Text(), bb.Text(model="presence"), bb.Text(model="bernoulli"), bb.Text(model="complement"), bb.Text(idf=True),

@@ -18,7 +18,8 @@ from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.selection.dataset import Encoded
-from banbury.sums import Counts, Moments, Rows, Words
+from banbury.semi_supervised.cells import Cells
+from banbury.sums import Counts, Moments, Rows, Words, expansion
 from banbury.tally import Growing, Label, Tally, count_rows
 
 Real = NDArray[np.float64]
@@ -109,6 +110,7 @@ class Observed:
     schema: Schema
     batch: Batch
     bags: tuple[Bags, ...]
+    cells: Cells | None  # of columns that are counted by key, where no column is text
     threads: int
     _repeats: dict[int, Batch] = field(default_factory=dict, repr=False, compare=False)
 
@@ -119,7 +121,9 @@ class Observed:
         strings = [name for name in keyed if batch.kind(name) == "string"]
         batch = batch.coded(strings) if strings else batch
         texts = [feature for feature in schema.texts if isinstance(feature.family, Text)]
-        return cls(schema, batch, tuple(Bags.of(each, batch, weights, threads) for each in texts), threads)
+        bags = tuple(Bags.of(each, batch, weights, threads) for each in texts)
+        cells = None if schema.texts else Cells.of(batch, _only_keyed(schema), weights, threads)
+        return cls(schema, batch, bags, cells, threads)
 
     @property
     def n_rows(self) -> int:
@@ -149,10 +153,11 @@ class Observed:
 
     def tally(self, classes: tuple[Label, ...], soft: Real) -> Tally:
         """The rows counted with soft labels, rows × classes; words of texts have numbers for names."""
+        if self.cells is not None:
+            shares = _shares(soft)
+            return replace(self._count_numbers(classes, shares), schema=self.schema, counts=self.cells.count(shares))
         names = {bags.feature.name for bags in self.bags}
         rest = tuple(feature for feature in self.schema.features if feature.name not in names)
-        if not names and all(feature.family.shape in ("moments", "products") for feature in rest):
-            return self._count_numbers(classes, _shares(soft))
         rows, numbers, weights = _repeated(soft)
         if rest:
             found = self._count(replace(self.schema, features=rest), classes, rows, numbers, weights)
@@ -166,7 +171,8 @@ class Observed:
             each.feature.name: (each.feature, each.count(rows, numbers, weights, len(classes), self.threads))
             for each in self.bags
         }
-        features = tuple(bags[f.name][0] if f.name in bags else f for f in self.schema.features)
+        counted = {feature.name: feature for feature in found.schema.features}  # bins may have become wider
+        features = tuple(bags[f.name][0] if f.name in bags else counted[f.name] for f in self.schema.features)
         words = tuple(bags[f.name][1] if f.name in bags else next(others) for f in self.schema.texts)
         return replace(found, schema=replace(self.schema, features=features), words=words)
 
@@ -176,14 +182,18 @@ class Observed:
 
     def _count_numbers(self, classes: tuple[Label, ...], shares: Real) -> Tally:
         """Columns of numbers: all rows once for every class, so that none has to be looked for."""
+        schema = _without_keyed(self.schema)
+        if not schema.features:
+            rows = Rows(np.count_nonzero(shares, axis=0).astype(np.int64), expansion(shares.sum(axis=0)))
+            return Tally(schema, classes, rows, Counts.join([], len(classes)), Moments.zeros(0, len(classes)))
         together = max(PIECE // max(self.n_rows, 1), 1)
-        growing = Growing(self.schema, classes)
+        growing = Growing(schema, classes)
         for first in range(0, len(classes), together):
             some = classes[first : first + together]
             weights = np.ascontiguousarray(shares.T[first : first + together]).reshape(-1)
             numbers = np.repeat(np.arange(len(some), dtype=np.int32), self.n_rows)
             part = self._times(len(some))
-            growing.add(count_rows(part, self.schema, Codes(numbers, 0, list(some)), weights, self.threads))
+            growing.add(count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads))
         return growing.frozen()
 
     def _times(self, n: int) -> Batch:
@@ -212,6 +222,14 @@ class Observed:
             labels = Codes(numbers[some], 0, list(classes))
             growing.add(count_rows(part, schema, labels, weights[some], self.threads))
         return growing.frozen()
+
+
+def _only_keyed(schema: Schema) -> Schema:
+    return replace(schema, features=schema.keyed)
+
+
+def _without_keyed(schema: Schema) -> Schema:
+    return replace(schema, features=tuple(f for f in schema.features if f not in schema.keyed))
 
 
 def _repeated(soft: Real) -> tuple[Int, NDArray[np.int32], Real]:

@@ -1,0 +1,79 @@
+"""Cells: columns of values and of bins, the key of each row looked up once, so that soft labels are counted by adding them up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.distributions import Bernoulli, Categorical
+from banbury.distributions.family import Feature
+from banbury.distributions.joint import combinations
+from banbury.readers import Batch, Codes
+from banbury.schema import Schema
+from banbury.sums import Counts, Keys, Rows, expansion
+from banbury.tally import count_rows, dense_numbers
+
+Real = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Of every keyed feature its keys, and which of them each row has: 0 is none, 1 the first."""
+
+    schema: Schema
+    keys: tuple[Keys, ...]
+    places: tuple[Places, ...]
+
+    @classmethod
+    def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Cells | None:
+        """None where a block has bins, or bins are so many that how wide they are depends on the rows that are counted."""
+        if any(feature.columns and feature.family.shape == "bins" for feature in schema.keyed):
+            return None
+        one = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [0])
+        counted = count_rows(batch, schema, one, np.ascontiguousarray(weights), threads).tally
+        if counted.schema != schema:
+            return None
+        each = zip(schema.keyed, counted.counts.keys, strict=True)
+        places = tuple(_places(batch, feature, keys, threads) for feature, keys in each)
+        return cls(schema, counted.counts.keys, places)
+
+    def count(self, shares: Real) -> Counts:
+        """The rows of each key and class, of which each class has these shares, rows × classes."""
+        by_class = np.ascontiguousarray(shares.T)
+        parts = []
+        for keys, place in zip(self.keys, self.places, strict=True):
+            sums = [np.bincount(place, share, len(keys) + 1)[1:] for share in by_class]
+            cells = np.stack(sums, axis=1)
+            parts.append((keys, Rows((cells > 0).astype(np.int64), expansion(cells))))
+        return Counts.join(parts, len(by_class)).without_empty(self.schema.declared)
+
+
+def _places(batch: Batch, feature: Feature, keys: Keys, threads: int) -> Places:
+    """Which of the keys each row has."""
+    family: Any = feature.family
+    place: dict[Any, int] = {key: k for k, key in enumerate(keys, 1)}
+    numbers: NDArray[Any]
+    found: list[Any]
+    if feature.columns:
+        numbers, found = combinations(batch, feature, threads, counting=True)
+    elif family.shape == "bins" or (isinstance(family, Bernoulli) and family.threshold is not None):
+        column = batch.numbers([feature.name])[0].reshape(-1)
+        if isinstance(family, Bernoulli):
+            return np.where(np.isnan(column), 0, 1 + (column > family.threshold)).astype(np.intp)
+        codes = _core.bins(column, feature.origin, feature.unit, threads)
+        known = np.array(keys, dtype=np.int64)
+        at = np.minimum(np.searchsorted(known, codes), max(len(known) - 1, 0))
+        return np.where(known[at] == codes, at + 1, 0).astype(np.intp) if len(known) else np.zeros(len(codes), np.intp)
+    else:
+        numbers, names = dense_numbers(batch.codes(feature.name, _kind(feature)), threads)
+        found = [*(family.means_yes(names, feature.name) if isinstance(family, Bernoulli) else names), None]
+    return np.array([place.get(value, 0) for value in found], dtype=np.intp)[numbers]
+
+
+def _kind(feature: Feature) -> Any:
+    return feature.kind if isinstance(feature.family, Categorical) else None
