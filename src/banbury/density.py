@@ -108,7 +108,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
     def log_probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
         """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
 
-        A list or set of values means one of them, whichever it is.
+        A list or set of values means one of them, whichever it is; all of them must have been counted.
         """
         return self._answer(query, given)
 

@@ -55,7 +55,8 @@ def conjunctions(
 ) -> Hypotheses:
     """Every conjunction of conditions "feature=value", one at most for each feature, and the hypothesis that nothing fulfils.
 
-    A row that fulfils a hypothesis has the second of two ``labels``: those of the target in order, or else False and True.
+    A row that fulfils a hypothesis has the second of two ``labels``: those of the target (a column's name, or an array) in order,
+    or else False and True.
     ``features`` are all columns but the target, unless named. Their values are those in the table, or those that ``values``
     declares. ``conditions`` is the most in one hypothesis. A missing value fulfils no condition.
     ``prior="description_length"`` tells how many conditions, which features, which values.
@@ -96,7 +97,8 @@ def thresholds(
 ) -> Hypotheses:
     """Every hypothesis "feature>cut" and "feature<=cut", and those that anything and nothing fulfils.
 
-    A row that fulfils a hypothesis has the second of two ``labels``: those of the target in order, or else False and True.
+    A row that fulfils a hypothesis has the second of two ``labels``: those of the target (a column's name, or an array) in order,
+    or else False and True.
     Cuts lie midway between neighbouring values of the table; ``cuts`` is the most for each feature, spread evenly over its
     values, or names the cuts themselves. A missing value is on neither side. ``prior="description_length"`` tells the feature,
     the side, and which cut.
