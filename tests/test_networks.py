@@ -24,9 +24,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import banbury as bb
 import naive_networks as naive
 from banbury import errors
+from banbury.distributions.family import Choice
 from banbury.explain import Evidence
 from banbury.networks import Pairs, scoring
+from banbury.networks.validation import cross_validated
 from banbury.networks.variables import intervals
+from banbury.selection import held
 
 SPRINKLER = {
     "cloudy": {True: 0.5, False: 0.5},
@@ -1028,6 +1031,33 @@ def test_a_network_with_a_target_is_evaluated_as_a_model_is():
         bb.evaluate(bb.TANClassifier().fit([[0], [1]], ["a", "b"]), test)
     with pytest.raises(errors.BadSetting, match="made without a target"):
         bb.evaluate(bb.BeliefNetwork.count(DAYS, {"play": ["wind"]}), test, "play")
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weights"])
+def test_trees_are_cross_validated_alike_however_the_rows_are_cut(weighted):
+    """Over the folds that naive Bayes has, by the trees of the others' rows; a class that they lack has no share."""
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(90) < 0.5, "a", "b").astype(object)
+    y[[5, 50]] = None, "c"
+    x = np.where(rng.random(90) < 0.8, y == "a", rng.random(90) < 0.5)
+    table = {"x": x, "z": np.where(rng.random(90) < 0.9, x, ~x), "y": y, "w": rng.integers(1, 4, 90)}
+    weights = {"weights": "w"} if weighted else {"features": {"w": None}}
+    parts = [{name: column[rows] for name, column in table.items()} for rows in (slice(7), slice(7, 55), slice(55, 90))]
+    whole, cut = (
+        cross_validated(held(data, "y", **weights), 4, Choice("mean"), "mdl") for data in (table, iter(parts))
+    )
+    naive_bayes = bb.cross_validate(table, "y", folds=4, **weights)
+    assert whole.classes == cut.classes == ("a", "b", "c") and whole.rows.tolist() == naive_bayes.rows.tolist()
+    assert whole.folds.tolist() == naive_bayes.folds.tolist() and 5 not in whole.rows
+    np.testing.assert_array_equal(whole.posteriors, cut.posteriors)
+    np.testing.assert_allclose(whole.posteriors.sum(axis=1), 1.0)
+    fold = whole.folds[whole.rows == 50]
+    tested = whole.rows[whole.folds == fold]
+    learned = np.setdiff1d(whole.rows, tested)
+    only = {name: column[learned] for name, column in table.items() if weighted or name != "w"}
+    tree = bb.BeliefNetwork.tan(only, "y", **({"weights": "w"} if weighted else {}))
+    answers = tree.posterior({name: table[name][tested] for name in ("x", "z")})
+    np.testing.assert_allclose(whole.posteriors[whole.folds == fold], np.column_stack([answers, np.zeros(len(tested))]))
 
 
 # Columns that were not counted, or are not there ----------------------------------------------------------------------

@@ -13,6 +13,7 @@ from banbury import errors
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import COLOURS, FAINT, Display, library, name
 from banbury.plots.layers import Edge, Layers, Layout, Real, along
+from banbury.tally import many
 
 MOST_NODES = 150
 LINE, GAP = 0.36, 0.85  # inches: from row to row, and from column to column
@@ -68,18 +69,12 @@ class NetworkDisplay(Display):
         return cls(network).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        every = [
-            *self.curves.values(),
-            *(np.array([[x, y], [x + self._widths[n], y]]) for n, (x, y) in self.positions.items()),
-        ]
-        low, high = (
-            np.min([each.min(axis=0) for each in every], axis=0),
-            np.max([each.max(axis=0) for each in every], axis=0),
-        )
-        width, height = max(high[0] + 0.3, 5.0), max(high[1] - low[1] + 2 * LINE, 1.1)
+        ends = [(x + self._widths[node], y) for node, (x, y) in self.positions.items()]
+        right, bottom = np.concatenate([ends, *self.curves.values()]).max(axis=0)
+        width, height = max(right + 0.3, 5.0), max(bottom + 2 * LINE, 1.1)
         ax = self._begin(ax, width, height + 0.55)
         ax.set_xlim(-0.1, width - 0.2)
-        ax.set_ylim(low[1] - LINE + height, low[1] - LINE)
+        ax.set_ylim(height - LINE, -LINE)
         ax.set_xticks([])
         ax.set_yticks([])
         ax.spines[:].set_visible(False)
@@ -92,7 +87,7 @@ class NetworkDisplay(Display):
         unit = ": I(parent; child | the child's other parents) in bits" if self.bits and self.edges else ""
         ax.set_xlabel(f"from parent to child{unit}")
         told = f"; all others depend on {name(self.target)!r} too" if self.target is not None else ""
-        self._title(f"Belief network of {len(self.network.nodes)} nodes{told}")
+        self._title(f"Belief network of {many(len(self.network.nodes), 'node')}{told}")
 
     def _edge(self, ax: Any, edge: Edge, most: float) -> None:
         from matplotlib.patches import FancyArrowPatch
