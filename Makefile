@@ -30,7 +30,7 @@ demo: .venv/core.stamp ## See it work on docstrings of Python's own library, in 
 test: .venv/core.stamp test-rust ## Run every test: the Rust kernels, the package, and the examples in README and docs
 	$(bin)/python -m pytest $(PYTEST_FLAGS)
 
-test-rust:
+test-rust: ## Run the tests of the Rust kernels alone
 	$(need_cargo)
 	cargo test --manifest-path $(crate) $(locked) --quiet
 
@@ -43,7 +43,7 @@ lint: .venv/core.stamp lint-rust ## Check style, types and the order of imports,
 	$(bin)/mypy
 	$(bin)/lint-imports
 
-lint-rust: .venv/tools.stamp
+lint-rust: .venv/tools.stamp ## Check the Rust code alone
 	cargo fmt --manifest-path $(crate) --check
 	cargo clippy --manifest-path $(crate) $(locked) --quiet --all-targets -- -D warnings
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --manifest-path $(crate) $(locked) --quiet --features python -- -D warnings
