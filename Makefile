@@ -22,7 +22,7 @@ need_cargo = @command -v cargo >/dev/null || { \
 .PHONY: help demo test test-rust test-all lint lint-rust bench wheel clean FORCE
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F '|' '{ printf "%-11s %s\n", $$1, $$2 }'
 
 demo: .venv/core.stamp ## See it work on docstrings of Python's own library, in ten seconds; leaves a model and a report in banbury-demo/
 	@$(bin)/python -m banbury.demo
