@@ -1151,6 +1151,7 @@ def test_the_evidence_and_the_prior_add_up_to_the_odds(data):
         posterior = dict(zip(network.values[of], network.posterior([row], of=of)[0], strict=True))
         against = data.draw(st.sampled_from([None, *network.values[of]]))
         assume(against != max(posterior, key=posterior.get))
+        assume(np.diff(sorted(posterior.values()))[-1] > 1e-9)  # of equals, rounding chooses
         found = network.explain(row, against, of=of)
     assert found.winner == max(posterior, key=posterior.get) and against in (None, found.against)
     assert found.probability == pytest.approx(posterior[found.winner], abs=1e-12)
