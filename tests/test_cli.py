@@ -1433,3 +1433,36 @@ def test_a_terminal_that_hangs_up_leaves_nothing_half_written(here):
         run.send_signal(signal.SIGHUP)
         assert run.wait(timeout=60) == 129
     assert not list(here.glob("banbury-*"))
+
+
+# Densities -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def density(here):
+    found = bb.Density().fit({"x": [1.0, 2.0, 3.0, 2.0], "s": ["a", "a", "b", "a"]})
+    bb.save(found.model_, "rows.banbury")
+    write_csv("new.csv", {"x": [2.0, 9.0], "s": ["a", "c"]})
+    return found
+
+
+def test_of_a_density_the_probability_of_every_row_is_said(density, capsys):
+    logs = density.score_samples({"x": [2.0, 9.0], "s": ["a", "c"]}).tolist()
+    assert main(["predict", "rows.banbury", "new.csv"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [{"row": 1, "log_probability": logs[0]}, {"row": 2, "log_probability": logs[1]}]
+    assert main(["predict", "rows.banbury", "new.csv", "--csv"]) == 0
+    assert capsys.readouterr().out == f"row,log_probability\n1,{logs[0]}\n2,{logs[1]}\n"
+
+
+def test_of_a_density_a_row_is_explained_by_what_is_unusual(density, capsys):
+    shown = said(capsys, "explain", "rows.banbury", "new.csv", "--row", "2")
+    assert shown == density.surprise({"x": [9.0], "s": ["c"]}).to_dict()
+    _, message = refused(capsys, "explain", "rows.banbury", "new.csv", "--against", "a")
+    assert "--against must be left out for a density" in message
+
+
+def test_on_a_terminal_a_density_is_a_table(density, here):
+    shown, _ = shell.on_a_terminal("banbury predict rows.banbury new.csv", here)
+    first = density.score_samples({"x": [2.0], "s": ["a"]})[0]
+    assert shown.splitlines()[:2] == ["    row  log P(row)", f"      1  {first:10.4f}"]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from banbury import errors, selection
 from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
+from banbury.explain.explanation import strict
 from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch, Source, Widened
 
@@ -29,13 +30,14 @@ Write = Callable[[Batch, Real], None]
 
 
 def predict(given: Namespace) -> None:
-    """Classifies rows batch by batch, and says each answer as soon as it is known."""
+    """Classifies rows batch by batch, and says each answer as soon as it is known; of one class, how probable each row is."""
     model = inputs.answering(given.model, given.of)
     if given.unsure is not None and not 0 <= given.unsure <= 1:
         raise errors.bad_setting("--unsure", given.unsure, "a probability from 0 to 1")
     costs = settings.costs(given.costs, model.classes)
     given.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
-    write = WRITERS[output.kind(given)](given, model)
+    writers = PROBABLE if _is_density(model) else WRITERS
+    write = writers[output.kind(given)](given, model)
     if sys.stdout.isatty():  # the answers themselves show how far it has come
         os.environ["BANBURY_PROGRESS"] = "0"
     with _rows(given, model) as data:
@@ -141,24 +143,90 @@ def _beginnings(given: Namespace, batch: Batch, model: Answering) -> Iterator[st
 WRITERS = {"json": _as_json, "csv": _as_csv, "table": _as_table}
 
 
+def _is_density(model: Answering) -> bool:
+    """Whether it was counted without a target, as one class."""
+    return model.target is None and len(model.classes) == 1
+
+
+def _probable(
+    given: Namespace, model: Answering, begin: Callable[[list[str]], None], each: Callable[..., None]
+) -> Write:
+    """log P(row) of each row, which says how unusual it is; the class, of which there is one, says nothing."""
+    from banbury.density import Density
+
+    density = Density.from_model(model)  # type: ignore[arg-type]
+    begun = False
+
+    def write(batch: Batch, _: Real) -> None:
+        nonlocal begun
+        files = _files(given, batch)
+        if not begun:
+            begun = True
+            begin(["row", *(["file"] if files else []), "log_probability"])
+        for row, log in enumerate(density.score_samples(batch).tolist()):
+            each(batch.first_row + row + 1, *([files[row]] if files else []), strict(log))
+
+    return write
+
+
+def _probable_as_json(given: Namespace, model: Answering) -> Write:
+    encoded, names = output.encoder(), list[str]()
+
+    def each(*values: Any) -> None:
+        sys.stdout.write(encoded(dict(zip(names, values, strict=True))) + "\n")
+
+    return _probable(given, model, names.extend, each)
+
+
+def _probable_as_csv(given: Namespace, model: Answering) -> Write:
+    writer = csv.writer(output.Shown(), lineterminator="\n")
+    return _probable(given, model, writer.writerow, lambda *values: writer.writerow(values))
+
+
+def _probable_as_table(given: Namespace, model: Answering) -> Write:
+    def each(row: int, *values: Any) -> None:
+        print(f"{row:7,}  {float(values[-1]):10.4f}  {' '.join(map(printable, values[:-1]))}".rstrip())
+
+    return _probable(given, model, lambda _: print(f"{'row':>7}  log P(row)"), each)
+
+
+PROBABLE = {"json": _probable_as_json, "csv": _probable_as_csv, "table": _probable_as_table}
+
+
 def explain(given: Namespace) -> None:
-    """Says why a text, or a row of the input, gets its class."""
+    """Says why a text, or a row of the input, gets its class; of one class, what is unusual about it."""
     model = inputs.answering(given.model, given.of)
+    if isinstance(model, Model) and _is_density(model):
+        _explain_surprise(given, model)
+        return
     against = None if given.against is None else settings.as_label(given.against, model.classes)
-    truth = None
-    if given.text is not None and (given.input or given.row is not None):
-        raise errors.bad_setting("--text", given.text, "given without INPUT and --row: it is what is explained")
-    if given.text is not None:
-        found = model.explain({_one_text(model): [given.text]}, against)
-    else:
-        row = _row(given, model)
-        found, truth = model.explain(row, against), _truth(row, model)
+    row = _explained(given, model)
+    found, truth = model.explain(row, against), _truth(row, model) if isinstance(row, Batch) else None
     of_truth = {} if truth is None else {"truth": truth}
     right = truth == found.winner or str(truth) == str(found.winner)  # a column of words may hold the class 0 as "0"
     wrong = "" if right else ", so the answer is wrong"
     text = str(found) if truth is None else f"{found}\nIn the file: {truth!r}{wrong}."
     as_dict = found.to_dict()
     output.result(given, {**as_dict, **of_truth}, text, as_dict["evidence"])
+
+
+def _explain_surprise(given: Namespace, model: Model) -> None:
+    from banbury.density import Density
+
+    if given.against is not None:
+        raise errors.bad_setting("--against", given.against, "left out for a density: it has no classes")
+    found = Density.from_model(model).surprise(_explained(given, model))
+    as_dict = found.to_dict()
+    output.result(given, as_dict, str(found), as_dict["evidence"])
+
+
+def _explained(given: Namespace, model: Answering) -> Any:
+    """The text, or the row of the input, that is asked for."""
+    if given.text is None:
+        return _row(given, model)
+    if given.input or given.row is not None:
+        raise errors.bad_setting("--text", given.text, "given without INPUT and --row: it is what is explained")
+    return {_one_text(model): [given.text]}
 
 
 def _one_text(model: Answering) -> str:
