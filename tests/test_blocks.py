@@ -961,7 +961,10 @@ def test_a_bin_that_was_never_counted_is_named_by_where_it_lies():
 
 @pytest.mark.parametrize(
     ("family", "said", "unsaid"),
-    [(FULL, "a class of 1 row, whose", "1 rows"), (TIED, "has 3 rows, whose tied covariance", "covariance='tied'")],
+    [
+        (FULL, "a class of 1 row, whose", "1 rows"),
+        (TIED, "2 columns has 3 rows, whose covariance", "covariance='tied'"),
+    ],
 )
 def test_a_covariance_without_an_inverse_is_said_in_numbers_that_are_true(family, said, unsaid):
     tally = bb.count({"a": [1.0, 2, 3], "b": [1.0, 2, 3]}, ["p", "q", "q"], features={("a", "b"): family})

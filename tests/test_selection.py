@@ -147,7 +147,7 @@ class Data:
             feature.columns and any(x and x != int(x) for x in self.columns[feature.name]) for feature in schema.texts
         )
         inexact = parts or any(map(damped, schema.texts))
-        return all(w == int(w) for w in weights) and not schema.measured and not inexact
+        return all(w == int(w) for w in weights) and not (schema.measured or schema.blocks or inexact)
 
 
 Splits = list[tuple[list[int], list[int]]]

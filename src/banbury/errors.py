@@ -902,9 +902,9 @@ def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
 def loose_covariance(block: str, n_columns: int, n_rows: int, tied: bool) -> BanburyWarning:
     """``n_rows``: of the smallest class whose covariance it is; of all classes together where one is ``tied`` to all."""
     rows, advice = _many(n_rows, "row"), "" if tied else "covariance='tied', "
-    whose = f"has {rows}, whose tied covariance" if tied else f"has a class of {rows}, whose covariance"
+    few = f"has {rows}" if tied else f"has a class of {rows}"
     return BanburyWarning(
-        f"block {block!r} of {_many(n_columns, 'column')} {whose} has no inverse; a little of "
+        f"block {block!r} of {_many(n_columns, 'column')} {few}, whose covariance has no inverse; a little of "
         f"each column's own variance is mixed into it. Take fewer columns, {advice}or a prior."
     )
 
