@@ -389,7 +389,8 @@ def twin(x: np.ndarray, y: np.ndarray, family: Any, folds: np.ndarray, cells: bo
         for i in test:
             c = model.classes.index(y[i])
             if cells and family.name != "poisson":
-                points = x[i] - 0.5 + (np.arange(400) + 0.5) / 400
+                first = x[i] if family.name == "histogram" else x[i] - 0.5  # whole numbers are where bins begin
+                points = first + (np.arange(400) + 0.5) / 400
                 total.append(np.log(np.exp(model.log_joint({"x": points})[:, c] + shift).mean()))
             else:
                 total.append(model.log_joint({"x": [x[i]]})[0, c] + shift)

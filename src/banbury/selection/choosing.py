@@ -143,7 +143,7 @@ def _is_count(batch: Batch, name: str) -> bool:
 
 
 def _cells(group: object, f: int, x: Real, labels: NDArray[np.int64]) -> Real:
-    """log P(x − ½ < X < x + ½ | class) of each value in its class."""
+    """log P of the unit cell of each value in its class."""
     values, inverse = np.unique(x, return_inverse=True)
     if isinstance(group, Rates):
         table = group.log_probability(f, values)
@@ -154,7 +154,7 @@ def _cells(group: object, f: int, x: Real, labels: NDArray[np.int64]) -> Real:
 
 
 def _cell_table(group: object, f: int, values: Real) -> Real:
-    """P(x − ½ < X < x + ½ | class), (values, classes)."""
+    """P(x − ½ < X < x + ½ | class), of a histogram P(x ≤ X < x + 1 | class), (values, classes)."""
     from scipy.special import ndtr
 
     edges = np.stack([values - 0.5, values + 0.5])
