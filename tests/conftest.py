@@ -25,7 +25,9 @@ import lectures
 # `HYPOTHESIS_PROFILE=thorough make test` looks twenty times harder. Let the profile say how many examples a law is
 # tried on: a number given to one test's @settings would not grow with it.
 settings.register_profile("quick", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("quick"), derandomize=True, database=None, print_blob=True)
+settings.register_profile(
+    "ci", settings.get_profile("quick"), max_examples=60, derandomize=True, database=None, print_blob=True
+)
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick"))
 

@@ -7,6 +7,7 @@ and none underflows however many are multiplied.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int], sizes: Mapping[in
         scaled, log = _scaled(factor)
         operands.append(scaled)
         log_scale = log_scale + log
-    for step in _path([each.scope for each in operands], keep, sizes):
+    for step in _path(*_shapes(operands, sizes), keep):
         taken = [operands[at] for at in step]
         for at in sorted(step, reverse=True):
             del operands[at]
@@ -62,32 +63,41 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
 
     It is the derivative of the sum of products, found by going back along the path that leads to it.
     """
-    tape = [_scaled(factor)[0] for factor in factors]
+    tape = [_brought_back(factor) for factor in factors]
     alive, steps = list(range(len(tape))), []
-    for step in _path([each.scope for each in tape], (), sizes):
+    for step in _path(*_shapes(tape, sizes), ()):
         taken = [alive[at] for at in step]
         alive = [each for each in alive if each not in taken]
         needed = {name for each in alive for name in tape[each].scope}
         steps.append((len(tape), taken))
         alive.append(len(tape))
-        tape.append(_scaled(_product([tape[each] for each in taken], needed))[0])
+        tape.append(_brought_back(_product([tape[each] for each in taken], needed)))
     rest = {each: Factor(tape[each].scope, np.ones_like(tape[each].table)) for each in alive}
     for made, taken in reversed(steps):
         above = rest.pop(made)
         for one in taken:
             others = [above, *(tape[each] for each in taken if each != one)]
             scope = tape[one].scope
-            rest[one] = _scaled(_product(others, set(scope), scope, sizes))[0]
+            rest[one] = _brought_back(_product(others, set(scope), scope, sizes))
     return [rest[each].table for each in range(len(factors))]
 
 
-def _path(scopes: Sequence[tuple[int, ...]], keep: tuple[int, ...], sizes: Mapping[int, int]) -> list[tuple[int, ...]]:
+Shapes = tuple[tuple[int, ...], ...]
+
+
+def _shapes(factors: Sequence[Factor], sizes: Mapping[int, int]) -> tuple[Shapes, Shapes]:
+    """The variables of each table, and how many values these have."""
+    scopes = tuple(factor.scope for factor in factors)
+    return scopes, tuple(tuple(sizes[name] for name in scope) for scope in scopes)
+
+
+@lru_cache(256)  # the same is asked of many rows
+def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Which tables are multiplied, step by step; raises where one of the products would be too large."""
     if len(scopes) < 2:
         return []
     import opt_einsum  # only here is it needed
 
-    shapes = [tuple(sizes[name] for name in scope) for scope in scopes]
     symbols = {name: opt_einsum.get_symbol(k) for k, name in enumerate(dict.fromkeys(n for s in scopes for n in s))}
     kept = [name for name in keep if name in symbols]
     formula = ",".join("".join(symbols[name] for name in scope) for scope in scopes)
@@ -117,8 +127,16 @@ def _product(
     if keep is None or sizes is None:
         return Factor(tuple(out), np.asarray(table))
     absent = [axis for axis, name in enumerate(keep) if name not in number]
+    if not absent:
+        return Factor(keep, np.asarray(table))
     wide = np.broadcast_to(np.expand_dims(table, absent), tuple(sizes[name] for name in keep))
     return Factor(keep, wide)
+
+
+def _brought_back(factor: Factor) -> Factor:
+    """The table, of no rows, with a largest entry of 1."""
+    largest = factor.table.max(initial=0.0)
+    return Factor(factor.scope, factor.table / largest) if largest > 0 else factor
 
 
 def _scaled(factor: Factor) -> tuple[Factor, Real]:
