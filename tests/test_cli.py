@@ -1425,7 +1425,8 @@ def test_the_output_is_a_file_or_becomes_one(kind, here, capsys):
 
 def test_a_terminal_that_hangs_up_leaves_nothing_half_written(here):
     command = [sys.executable, "-m", "banbury", "predict", "play.banbury", "-", "--format", "csv"]
-    with subprocess.Popen(command, env=environment(TMPDIR=str(here)), stdin=subprocess.PIPE) as run:
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)}  # though the tests run under nohup
+    with subprocess.Popen(command, env=environment(TMPDIR=str(here)), stdin=subprocess.PIPE, **heard) as run:
         until = time.monotonic() + 60
         while not list(here.glob("banbury-*/stdin*")) and time.monotonic() < until:
             time.sleep(0.02)
