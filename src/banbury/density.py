@@ -48,13 +48,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Real:
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        return self._scores(X)
-
-    def anomaly_scores(self, X: Any) -> Real:
-        """−log P(row): the higher, the more unusual a row is."""
-        return -self._scores(X)
-
-    def _scores(self, X: Any) -> Real:
         model, source = self._model(), self._batches(X)
         while True:
             found, told = list[Real](), set[str]()
@@ -65,6 +58,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             except Widened as wider:  # of a column that is not a feature
                 if not getattr(source, "again", False):
                     raise errors.cannot_restart(wider.column, wider.kind) from None
+
+    def anomaly_scores(self, X: Any) -> Real:
+        """−log P(row): the higher, the more unusual a row is."""
+        return -self.score_samples(X)
 
     def sample(self, n_samples: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
         """Rows drawn from the distribution, as a mapping of columns; ``model_.sample`` has the class of each too."""
@@ -110,21 +107,6 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
         A list or set of values means one of them, whichever it is; all of them must have been counted.
         """
-        return self._answer(query, given)
-
-    def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(query | given), or a density; of a list or set of values the probability that it is one of them.
-
-        >>> import banbury as bb
-        >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
-        >>> density.probability({"rain": True})
-        0.75
-        >>> bb.Density(how="mle").fit(bb.datasets.play_tennis()).probability({"outlook": ["rain", "overcast"]})
-        0.6428571428571429
-        """
-        return float(np.exp(self._answer(query, given)))
-
-    def _answer(self, query: Mapping[str, Any], given: Mapping[str, Any] | None) -> float:
         given = {} if given is None else given
         for what, asked in (("query", query), ("given", given)):
             if not isinstance(asked, Mapping):
@@ -148,6 +130,18 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         asked = {name: values[name] for name in query}
         found = self._log({**asked, **evidence}) - (self._log(evidence) if evidence else 0.0)
         return found if any(columns[name].has_density for name in query) else min(found, 0.0)
+
+    def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """P(query | given), or a density; of a list or set of values the probability that it is one of them.
+
+        >>> import banbury as bb
+        >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
+        >>> density.probability({"rain": True})
+        0.75
+        >>> bb.Density(how="mle").fit(bb.datasets.play_tennis()).probability({"outlook": ["rain", "overcast"]})
+        0.6428571428571429
+        """
+        return float(np.exp(self.log_probability(query, given)))
 
     def _column(self, name: str) -> _Column:
         """A column that is asked for, with the values that were counted."""
@@ -396,7 +390,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None) -> float:
         """The log-likelihood of all rows together."""
-        return float(self._scores(X).sum())
+        return float(self.score_samples(X).sum())
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__

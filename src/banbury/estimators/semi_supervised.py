@@ -308,16 +308,16 @@ class Mixture(AsDensity, _Learner):
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of log P(row)."""
-        return float(self._scores(X).mean())
+        return float(self.score_samples(X).mean())
 
     def bic(self, X: Any) -> float:
         """The Bayesian information criterion: parameters × log(rows) − 2 log P(rows). Less is better."""
-        found = self._scores(X)
+        found = self.score_samples(X)
         return _bic(self.model_, float(found.sum()), np.ones(len(found)))
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: 2 × parameters − 2 log P(rows). Less is better."""
-        found = self._scores(X)
+        found = self.score_samples(X)
         return 2.0 * n_parameters(self.model_) - 2.0 * float(found.sum())
 
     def _batches(self, X: Any) -> list[Batch]:

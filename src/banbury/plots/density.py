@@ -161,18 +161,21 @@ def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     """The density at points as contours have it: between those of the four places of the grid around each, in proportion."""
     finite = log_density[np.isfinite(log_density)]
     heights = np.maximum(log_density, float(finite.min(initial=0.0)) - 1.0)
-    i = np.clip(np.searchsorted(xx0, x) - 1, 0, len(xx0) - 2)
-    j = np.clip(np.searchsorted(xx1, y) - 1, 0, len(xx1) - 2)
+    i, j = _before(xx0, x), _before(xx1, y)
     right, up = (x - xx0[i]) / (xx0[i + 1] - xx0[i]), (y - xx1[j]) / (xx1[j + 1] - xx1[j])
     below = heights[j, i] * (1.0 - right) + heights[j, i + 1] * right
     above = heights[j + 1, i] * (1.0 - right) + heights[j + 1, i + 1] * right
     return np.asarray(below * (1.0 - up) + above * up)
 
 
+def _before(grid: Real, values: Real) -> NDArray[np.intp]:
+    """The places of the grid before the values, each with one behind it."""
+    return np.clip(np.searchsorted(grid, values) - 1, 0, len(grid) - 2)
+
+
 def _beside(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     """The highest density at the four places of the grid around each point: one of them is on its step, unless that is narrow."""
-    i = np.clip(np.searchsorted(xx0, x) - 1, 0, len(xx0) - 2)
-    j = np.clip(np.searchsorted(xx1, y) - 1, 0, len(xx1) - 2)
+    i, j = _before(xx0, x), _before(xx1, y)
     around = [log_density[j + up, i + right] for up in (0, 1) for right in (0, 1)]
     return np.asarray(np.max(around, axis=0))
 
