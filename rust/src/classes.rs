@@ -1,7 +1,7 @@
 //! Which class a row belongs to and what it weighs; the count of rows per class.
 
 use crate::error::{Error, demand};
-use crate::expansion::Expansion;
+use crate::integers::{DIGITS, Int, Integers, PARTS};
 use crate::threads;
 
 /// What a row weighs.
@@ -9,9 +9,9 @@ use crate::threads;
 pub enum Weights<'a> {
     Ones,
     /// Whole numbers: a row counts that many times.
-    Whole(&'a [f64]),
-    /// A row counts once, and its weight is summed beside it.
-    Real(&'a [f64]),
+    Whole(&'a [i64]),
+    /// Numbers of parts of a row, 10^-18 each; the lower limb, then the upper one.
+    Parts(&'a [[u64; 2]]),
 }
 
 /// The class (or -1) and weight of each row, checked.
@@ -22,9 +22,8 @@ pub struct Rows<'a> {
     pub weights: Weights<'a>,
 }
 
-/// Sums of weights beyond this are refused, so that no sum of them overflows.
-const HEAVIEST: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
-const MOST_ROWS: f64 = 9.007199254740992e15; // 2^53
+/// All rows together weigh less than this, so that sums of them fit 64 bits.
+const HEAVIEST: u128 = 1 << 63;
 
 /// Rows are summed in pieces of this size, combined in order.
 const PIECE: usize = 1 << 16;
@@ -58,37 +57,56 @@ impl<'a> Rows<'a> {
     }
 
     fn check_weights(&self) -> Result<(), Error> {
-        let (Weights::Whole(weights) | Weights::Real(weights)) = self.weights else {
-            return Ok(());
+        let n = match self.weights {
+            Weights::Ones => return Ok(()),
+            Weights::Whole(weights) => weights.len(),
+            Weights::Parts(weights) => weights.len(),
         };
-        if weights.len() != self.classes.len() {
+        if n != self.len() {
             return Err(Error::malformed(format!(
-                "there are {} weights for {} rows",
-                weights.len(),
-                self.classes.len()
+                "there are {n} weights for {} rows",
+                self.len()
             )));
         }
-        let whole = matches!(self.weights, Weights::Whole(_));
-        let mut total = 0.0;
-        for (&w, &c) in weights.iter().zip(self.classes) {
-            if c >= 0 {
-                if !(w > 0.0 && w < HEAVIEST) {
-                    return Err(Error::malformed(format!(
-                        "weights must be positive and below 2**500, got {w}"
-                    )));
-                }
-                if whole && w != w.trunc() {
-                    return Err(Error::malformed(format!(
-                        "weights must be whole numbers, got {w}"
-                    )));
-                }
-                total += w;
+        let heaviest = HEAVIEST * self.unit();
+        let mut total = 0_u128;
+        for (row, &class) in self.classes.iter().enumerate() {
+            if class >= 0 {
+                let weight = self.weight(row);
+                demand(
+                    weight > 0 && weight < heaviest,
+                    "weights must be positive and below 2**63",
+                )?;
+                total = total.saturating_add(weight);
             }
         }
-        demand(
-            !whole || total <= MOST_ROWS,
-            "whole weights must add up to 2**53 at most",
-        )
+        demand(total < heaviest, "weights must add up to less than 2**63")
+    }
+
+    /// What a row of weight 1 counts.
+    pub fn unit(&self) -> u128 {
+        match self.weights {
+            Weights::Parts(_) => u128::from(PARTS),
+            _ => 1,
+        }
+    }
+
+    /// What a row counts: in rows, or in parts of a row where weights are.
+    #[inline(always)]
+    pub fn weight(&self, row: usize) -> u128 {
+        match self.weights {
+            Weights::Ones => 1,
+            Weights::Whole(weights) => weights[row] as u128,
+            Weights::Parts(weights) => u128::from(weights[row][1]) << 64 | u128::from(weights[row][0]),
+        }
+    }
+
+    /// The digits of what rows count.
+    pub fn digits(&self) -> u32 {
+        match self.weights {
+            Weights::Parts(_) => DIGITS,
+            _ => 0,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -100,42 +118,36 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Rows per class, and with real weights their sum per class.
-#[derive(Debug)]
-pub struct ClassCounts {
-    pub rows: Vec<i64>,
-    pub weights: Vec<Expansion>,
-}
-
-/// Counts the rows of each class.
-pub fn count_classes(rows: &Rows, threads: usize) -> ClassCounts {
+/// Counts the rows of each class, in the units of their weights.
+pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
     let pieces = rows.len().div_ceil(PIECE);
     let threads = threads::worth(threads, rows.len());
     let counts = threads::map(threads, pieces, |i| {
         count_piece(rows, i * PIECE, rows.len().min((i + 1) * PIECE))
     });
-    let mut total = count_piece(rows, 0, 0);
+    let mut total = vec![0; rows.n_classes];
     for piece in counts {
-        total
-            .rows
-            .iter_mut()
-            .zip(&piece.rows)
-            .for_each(|(a, b)| *a += b);
-        total
-            .weights
-            .iter_mut()
-            .zip(&piece.weights)
-            .for_each(|(a, b)| a.merge(b));
+        total.iter_mut().zip(&piece).for_each(|(a, b)| *a += b);
     }
     total
 }
 
+/// Numbers of rows, or of parts of rows, as an array.
+pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
+    if digits == 0 {
+        let whole: Vec<i64> = counts.iter().map(|&n| n as i64).collect();
+        return Ok(Integers::whole(shape, &whole));
+    }
+    let ints: Vec<Int<2>> = counts.iter().map(|&n| Int::from(n as u128)).collect();
+    Integers::of(shape, digits, &ints)
+}
+
 /// The rows of each class, class after class and within each in order; and where each class begins, then their number.
 pub fn by_class(rows: &Rows) -> (Vec<i64>, Vec<i64>) {
-    let counts = count_classes(rows, 1).rows;
+    let counts = count_classes(rows, 1);
     let mut starts = vec![0_i64];
     for count in counts {
-        starts.push(starts[starts.len() - 1] + count);
+        starts.push(starts[starts.len() - 1] + count as i64);
     }
     let mut next = starts.clone();
     let mut order = vec![0; starts[rows.n_classes] as usize];
@@ -149,36 +161,22 @@ pub fn by_class(rows: &Rows) -> (Vec<i64>, Vec<i64>) {
     (order, starts)
 }
 
-fn count_piece(rows: &Rows, from: usize, to: usize) -> ClassCounts {
-    let classes = &rows.classes[from..to];
-    let mut found = ClassCounts {
-        rows: vec![0; rows.n_classes],
-        weights: vec![],
-    };
-    match rows.weights {
-        Weights::Ones => count_ones(classes, &mut found.rows),
-        Weights::Whole(weights) => {
-            for (&c, &w) in classes.iter().zip(&weights[from..to]) {
-                if c >= 0 {
-                    found.rows[c as usize] += w as i64;
-                }
-            }
-        }
-        Weights::Real(weights) => {
-            count_ones(classes, &mut found.rows);
-            found.weights = vec![Expansion::default(); rows.n_classes];
-            for (&c, &w) in classes.iter().zip(&weights[from..to]) {
-                if c >= 0 {
-                    found.weights[c as usize].add(w);
-                }
-            }
+fn count_piece(rows: &Rows, from: usize, to: usize) -> Vec<i128> {
+    let mut found = vec![0; rows.n_classes];
+    if let Weights::Ones = rows.weights {
+        count_ones(&rows.classes[from..to], &mut found);
+        return found;
+    }
+    for row in from..to {
+        if rows.classes[row] >= 0 {
+            found[rows.classes[row] as usize] += rows.weight(row) as i128;
         }
     }
     found
 }
 
 /// A histogram in two alternating tables, so that equal neighbours do not wait for each other.
-fn count_ones(classes: &[i32], counts: &mut [i64]) {
+fn count_ones(classes: &[i32], counts: &mut [i128]) {
     let n = counts.len() + 1;
     let mut tables = vec![0_i64; 2 * n];
     let (even, odd) = tables.split_at_mut(n);
@@ -191,7 +189,7 @@ fn count_ones(classes: &[i32], counts: &mut [i64]) {
         odd[(pair[1] + 1) as usize] += 1;
     }
     for (c, count) in counts.iter_mut().enumerate() {
-        *count += even[c + 1] + odd[c + 1];
+        *count += i128::from(even[c + 1] + odd[c + 1]);
     }
 }
 
@@ -203,14 +201,14 @@ mod tests {
     fn rows_and_weights_per_class() {
         let classes = [0, 2, -1, 2, 2];
         let ones = Rows::new(&classes, 3, Weights::Ones).unwrap();
-        assert_eq!(count_classes(&ones, 1).rows, [1, 0, 3]);
-        let weights = [1.0, 2.0, 9.0, 3.0, 4.0];
-        let whole = Rows::new(&classes, 3, Weights::Whole(&weights)).unwrap();
-        assert_eq!(count_classes(&whole, 1).rows, [1, 0, 9]);
-        let real = Rows::new(&classes, 3, Weights::Real(&weights)).unwrap();
-        let found = count_classes(&real, 1);
-        assert_eq!(found.rows, [1, 0, 3]);
-        assert_eq!(found.weights[2].parts(), [9.0, 0.0, 0.0]);
+        assert_eq!(count_classes(&ones, 1), [1, 0, 3]);
+        let whole = Rows::new(&classes, 3, Weights::Whole(&[1, 2, 9, 3, 4])).unwrap();
+        assert_eq!(count_classes(&whole, 1), [1, 0, 9]);
+        let halves = [[PARTS / 2, 0]; 5];
+        let parts = Rows::new(&classes, 3, Weights::Parts(&halves)).unwrap();
+        let found = count_classes(&parts, 1);
+        assert_eq!(found[2], i128::from(PARTS) * 3 / 2);
+        assert_eq!(counted(&found, vec![3], DIGITS).unwrap().values(0), [0.5, 0.0, 1.5]);
     }
 
     #[test]
@@ -225,11 +223,13 @@ mod tests {
         assert!(Rows::new(&[3], 3, Weights::Ones).is_err());
         assert!(Rows::new(&[-2], 3, Weights::Ones).is_err());
         assert!(Rows::new(&[0], 0, Weights::Ones).is_err());
-        assert!(Rows::new(&[0], 1, Weights::Real(&[])).is_err());
-        for w in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(Rows::new(&[0], 1, Weights::Real(&[w])).is_err());
-            assert!(Rows::new(&[-1], 1, Weights::Real(&[w])).is_ok());
+        assert!(Rows::new(&[0], 1, Weights::Whole(&[])).is_err());
+        for weight in [0, -1] {
+            assert!(Rows::new(&[0], 1, Weights::Whole(&[weight])).is_err());
+            assert!(Rows::new(&[-1], 1, Weights::Whole(&[weight])).is_ok());
         }
-        assert!(Rows::new(&[0], 1, Weights::Whole(&[1.5])).is_err());
+        let most = [i64::MAX, 1];
+        assert!(Rows::new(&[0, 0], 1, Weights::Whole(&most)).is_err());
+        assert!(Rows::new(&[0], 1, Weights::Parts(&[[0, 1 << 60]])).is_err());
     }
 }

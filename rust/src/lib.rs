@@ -13,6 +13,7 @@ pub mod error;
 pub mod expansion;
 mod exponential;
 pub mod flags;
+pub mod integers;
 pub mod moments;
 pub mod one_less;
 pub mod products;

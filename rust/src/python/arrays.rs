@@ -2,7 +2,6 @@
 
 use crate::classes::Weights;
 use crate::columns::{Block, Columns};
-use crate::expansion::Expansion;
 use ndarray::{ArrayD, ArrayView2, Axis, Ix1, Ix2};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
@@ -155,12 +154,16 @@ impl<'py> HeldColumns<'py> {
     }
 }
 
-/// Classes and weights.
+/// Classes and weights: None, whole numbers (int64), or parts of a row (uint64, two limbs each).
 pub(super) struct HeldRows<'py> {
     classes: Held<'py, i32>,
     n_classes: usize,
-    weights: Option<Held<'py, f64>>,
-    pub(super) whole: bool,
+    weights: Option<HeldWeights<'py>>,
+}
+
+enum HeldWeights<'py> {
+    Whole(Held<'py, i64>),
+    Parts(Held<'py, u64>),
 }
 
 impl<'py> HeldRows<'py> {
@@ -168,40 +171,25 @@ impl<'py> HeldRows<'py> {
         classes: &Bound<'py, PyAny>,
         n_classes: i64,
         weights: Option<&Bound<'py, PyAny>>,
-        whole: bool,
     ) -> PyResult<Self> {
-        let weights = weights.map(|weights| Held::new(weights, "weights", 1));
+        let held = |weights: &Bound<'py, PyAny>| match weights.cast::<PyArrayDyn<i64>>() {
+            Ok(_) => Held::new(weights, "weights", 1).map(HeldWeights::Whole),
+            Err(_) => Held::new(weights, "weights", 2).map(HeldWeights::Parts),
+        };
         Ok(HeldRows {
             classes: Held::new(classes, "classes", 1)?,
             n_classes: size(n_classes, "n_classes")?,
-            weights: weights.transpose()?,
-            whole,
+            weights: weights.map(held).transpose()?,
         })
     }
 
     pub(super) fn sides(&self) -> (&[i32], usize, Weights<'_>) {
         let weights = match &self.weights {
             None => Weights::Ones,
-            Some(weights) if self.whole => Weights::Whole(weights.slice()),
-            Some(weights) => Weights::Real(weights.slice()),
+            Some(HeldWeights::Whole(weights)) => Weights::Whole(weights.slice()),
+            Some(HeldWeights::Parts(weights)) => Weights::Parts(weights.slice().as_chunks::<2>().0),
         };
         (self.classes.slice(), self.n_classes, weights)
-    }
-
-    /// The sums of weights as they go back: none for whole ones, the counts for ones that are not called whole.
-    pub(super) fn weights(
-        &self,
-        py: Python<'py>,
-        rows: &[i64],
-        weights: &[Expansion],
-        shape: &[usize],
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let weights: Vec<f64> = match &self.weights {
-            _ if self.whole => return Ok(None),
-            Some(_) => weights.iter().flat_map(|w| w.parts()).collect(),
-            None => rows.iter().flat_map(|&n| [n as f64, 0.0, 0.0]).collect(),
-        };
-        shaped(py, weights, &[shape, &[3]].concat()).map(Some)
     }
 }
 

@@ -5,6 +5,7 @@
 mod arrays;
 mod count;
 mod encode;
+mod integers;
 mod score;
 mod text;
 mod weights;
@@ -73,6 +74,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::encode::{checksum, encode_objects, encode_records, encode_strings};
+    #[pymodule_export]
+    use super::integers::{Integers, deviations, parts_of};
     #[pymodule_export]
     use super::score::{kernels_left_out, score, score_each};
     #[pymodule_export]

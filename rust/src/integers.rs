@@ -1,0 +1,666 @@
+//! Whole numbers of any size, and arrays of them: sums that add and subtract to the last bit.
+//!
+//! A number is a run of 64-bit limbs in two's complement, least first. An array counts in units of 10^-digits, so that
+//! weights such as 0.1 are whole numbers too; equal arrays have equal limbs, whatever they were made of.
+
+use crate::error::{Error, demand};
+
+/// 10^18: the parts of a row that weights are counted in.
+pub const PARTS: u64 = 1_000_000_000_000_000_000;
+/// The digits of such a part.
+pub const DIGITS: u32 = 18;
+/// No number has more limbs: more than 2^63 rows of squares of 2^400 units need.
+const MOST: usize = 24;
+
+/// A number of `64 * L` bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Int<const L: usize>(pub [u64; L]);
+
+impl<const L: usize> Default for Int<L> {
+    fn default() -> Self {
+        Int([0; L])
+    }
+}
+
+impl<const L: usize> From<u128> for Int<L> {
+    fn from(number: u128) -> Self {
+        let mut int = Int::default();
+        int.add(number, 0, false);
+        int
+    }
+}
+
+impl<const L: usize> Int<L> {
+    /// Adds (or, if `negative`, takes) `number * 2^shift`.
+    pub fn add(&mut self, number: u128, shift: u32, negative: bool) {
+        self.add_wide([number as u64, (number >> 64) as u64, 0, 0], shift, negative);
+    }
+
+    /// The same of a number of four limbs.
+    pub fn add_wide(&mut self, number: [u64; 4], shift: u32, negative: bool) {
+        let (from, bits) = ((shift / 64) as usize, shift % 64);
+        let mut carried = 0;
+        let mut shifted = [0; 5];
+        for (to, limb) in shifted.iter_mut().zip(number) {
+            *to = limb << bits | carried;
+            carried = if bits == 0 { 0 } else { limb >> (64 - bits) };
+        }
+        shifted[4] = carried;
+        let Some(limbs) = self.0.get_mut(from..) else {
+            return;
+        };
+        if negative {
+            subtract(limbs, &shifted, 0);
+        } else {
+            add(limbs, &shifted, 0);
+        }
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        add(&mut self.0, &other.0, 0);
+    }
+
+    pub fn take(&mut self, other: &Self) {
+        subtract(&mut self.0, &other.0, 0);
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.0.iter().all(|&limb| limb == 0)
+    }
+
+    pub fn is_negative(&self) -> bool {
+        is_negative(&self.0)
+    }
+
+    /// Rounded to a double, in units of 10^-digits.
+    pub fn value(&self, digits: u32) -> f64 {
+        value(&self.0, digits, 0)
+    }
+}
+
+/// A sum of products of 64 bits each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    low: u128,
+    high: i64,
+}
+
+impl Sum {
+    #[inline(always)]
+    pub fn add(&mut self, x: i128) {
+        let (low, carry) = self.low.overflowing_add(x as u128);
+        self.low = low;
+        self.high += (x >> 127) as i64 + i64::from(carry);
+    }
+
+    pub fn limbs(&self) -> [u64; 3] {
+        [self.low as u64, (self.low >> 64) as u64, self.high as u64]
+    }
+}
+
+/// The product of two numbers.
+#[inline(always)]
+pub fn product(a: u128, b: u128) -> [u64; 4] {
+    let (a0, a1, b0, b1) = (a as u64, (a >> 64) as u64, b as u64, (b >> 64) as u64);
+    let each = |x: u64, y: u64| u128::from(x) * u128::from(y);
+    let low = each(a0, b0);
+    let (first, second) = (each(a0, b1), each(a1, b0));
+    let middle = (low >> 64) + (first & u128::from(u64::MAX)) + (second & u128::from(u64::MAX));
+    let high = each(a1, b1) + (first >> 64) + (second >> 64) + (middle >> 64);
+    [low as u64, middle as u64, high as u64, (high >> 64) as u64]
+}
+
+/// A weight in parts of a row: as the decimal number that it is written as, if fifteen digits are enough for it; any other is
+/// rounded. None where a sum of such weights could not be held.
+pub fn parts(weight: f64) -> Option<u128> {
+    if !(0.0..9.2e18).contains(&weight) {
+        return None;
+    }
+    let (mut decimals, mut tens) = (DIGITS as i32, 1e18);
+    while decimals > 0 && weight * tens >= 1e15 {
+        (decimals, tens) = (decimals - 1, tens / 10.0);
+    }
+    let written = (weight * tens).round();
+    if written < 1e15 && written / tens == weight {
+        return Some(written as u128 * 10_u128.pow(DIGITS - decimals as u32));
+    }
+    // A double is m * 2^e. What is less than 2^-11 of a part cannot be seen in it.
+    let bits = weight.to_bits();
+    let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
+    let exact = u128::from(mantissa) * u128::from(PARTS);
+    match exponent {
+        0.. => Some(exact << exponent),
+        -127..0 => Some((exact + (1 << (-exponent - 1))) >> -exponent),
+        _ => Some(0),
+    }
+}
+
+// Numbers as slices of limbs ------------------------------------------------------------------------------------------
+
+pub fn is_negative(a: &[u64]) -> bool {
+    a.last().is_some_and(|&limb| limb >> 63 == 1)
+}
+
+/// What stands above the last limb of a number.
+fn sign(a: &[u64]) -> u64 {
+    if is_negative(a) { u64::MAX } else { 0 }
+}
+
+/// Adds; `above` stands above the last limb of what is added.
+#[inline(always)]
+fn add(a: &mut [u64], b: &[u64], above: u64) {
+    let mut carry = false;
+    for (i, limb) in a.iter_mut().enumerate() {
+        let (sum, first) = limb.overflowing_add(b.get(i).copied().unwrap_or(above));
+        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        (*limb, carry) = (sum, first | second);
+    }
+}
+
+#[inline(always)]
+fn subtract(a: &mut [u64], b: &[u64], above: u64) {
+    let mut borrow = false;
+    for (i, limb) in a.iter_mut().enumerate() {
+        let (left, first) = limb.overflowing_sub(b.get(i).copied().unwrap_or(above));
+        let (left, second) = left.overflowing_sub(u64::from(borrow));
+        (*limb, borrow) = (left, first | second);
+    }
+}
+
+/// The limbs that hold a number and its sign.
+fn needed(a: &[u64]) -> usize {
+    let above = sign(a);
+    let mut n = a.len();
+    while n > 1 && a[n - 1] == above && (a[n - 2] ^ above) >> 63 == 0 {
+        n -= 1;
+    }
+    n
+}
+
+/// A number without its sign, with room to grow.
+#[derive(Clone, Copy)]
+struct Magnitude {
+    limbs: [u64; 2 * MOST],
+    len: usize,
+    negative: bool,
+}
+
+impl Magnitude {
+    fn of(a: &[u64]) -> Self {
+        let (mut limbs, negative) = ([0; 2 * MOST], is_negative(a));
+        limbs[..a.len()].copy_from_slice(a);
+        if negative {
+            limbs[..a.len()].fill(0);
+            subtract(&mut limbs[..a.len()], a, 0);
+        }
+        Magnitude {
+            limbs,
+            len: a.len(),
+            negative,
+        }
+        .trimmed()
+    }
+
+    fn trimmed(mut self) -> Self {
+        while self.len > 0 && self.limbs[self.len - 1] == 0 {
+            self.len -= 1;
+        }
+        self
+    }
+
+    fn used(&self) -> &[u64] {
+        &self.limbs[..self.len]
+    }
+
+    fn bits(&self) -> i32 {
+        match self.used().last() {
+            None => 0,
+            Some(top) => 64 * self.len as i32 - top.leading_zeros() as i32,
+        }
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        let mut found = [0; 2 * MOST];
+        for (i, &a) in self.used().iter().enumerate() {
+            let mut carry = 0;
+            for (j, &b) in other.used().iter().enumerate() {
+                let sum = u128::from(a) * u128::from(b) + u128::from(found[i + j]) + carry;
+                found[i + j] = sum as u64;
+                carry = sum >> 64;
+            }
+            found[i + other.len] = carry as u64;
+        }
+        Magnitude {
+            limbs: found,
+            len: self.len + other.len,
+            negative: self.negative != other.negative,
+        }
+        .trimmed()
+    }
+
+    fn shifted(mut self, limbs: usize) -> Self {
+        self.limbs.copy_within(..self.len, limbs);
+        self.limbs[..limbs].fill(0);
+        self.len += limbs;
+        self
+    }
+
+    /// Divides; what is left.
+    fn divide(&mut self, divisor: u64) -> u64 {
+        let mut rest = 0;
+        for limb in self.limbs[..self.len].iter_mut().rev() {
+            let number = rest << 64 | u128::from(*limb);
+            *limb = (number / u128::from(divisor)) as u64;
+            rest = number % u128::from(divisor);
+        }
+        *self = self.trimmed();
+        rest as u64
+    }
+
+    /// A double of 64 significant bits at most, and the power of two that it is to be multiplied by. `rest`: something was cut off.
+    fn rounded(&self, rest: bool) -> (f64, i32) {
+        let Some(&top) = self.used().last() else {
+            return (0.0, 0);
+        };
+        let (below, zeros) = (&self.limbs[..self.len - 1], top.leading_zeros());
+        let next = below.last().copied().unwrap_or(0);
+        let bits = (u128::from(top) << 64 | u128::from(next)) << zeros;
+        let cut = bits as u64 != 0 || below.iter().rev().skip(1).any(|&limb| limb != 0);
+        // A bit that is cut off decides a tie; it stands far below what a double holds.
+        let bits = (bits >> 64) as u64 | u64::from(cut || rest);
+        (bits as f64, 64 * (self.len as i32 - 1) - zeros as i32)
+    }
+
+    fn signed(&self, x: f64) -> f64 {
+        if self.negative { -x } else { x }
+    }
+}
+
+/// `x * 2^exponent`.
+fn scaled(mut x: f64, mut exponent: i32) -> f64 {
+    while exponent != 0 && x != 0.0 && x.is_finite() {
+        let step = exponent.clamp(-960, 960);
+        x *= f64::from_bits(((1023 + step) as u64) << 52);
+        exponent -= step;
+    }
+    x
+}
+
+/// `a * 2^exponent * 10^-digits`, rounded once.
+pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
+    let mut number = Magnitude::of(a);
+    let (mut rest, mut exponent) = (false, exponent);
+    if digits > 0 && number.len > 0 {
+        let room = 1 + (digits / DIGITS) as usize;
+        number = number.shifted(room);
+        exponent -= 64 * room as i32;
+        for _ in 0..digits / DIGITS {
+            rest |= number.divide(PARTS) != 0;
+        }
+    }
+    let (x, shift) = number.rounded(rest);
+    number.signed(scaled(x, shift + exponent))
+}
+
+// Arrays --------------------------------------------------------------------------------------------------------------
+
+/// An array of whole numbers in units of 10^-digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Integers {
+    pub shape: Vec<usize>,
+    /// Limbs per number: as few as will do.
+    limbs: usize,
+    /// A multiple of [`DIGITS`], as small as will do.
+    digits: u32,
+    words: Vec<u64>,
+}
+
+const TOO_LARGE: &str = "a sum has become too large to be held";
+
+impl Integers {
+    pub fn new(shape: Vec<usize>, digits: u32, limbs: usize, words: Vec<u64>) -> Result<Self, Error> {
+        let fits = shape.iter().product::<usize>().checked_mul(limbs) == Some(words.len());
+        demand(fits && limbs > 0, "limbs must fill the shape")?;
+        demand(digits.is_multiple_of(DIGITS), "digits come in eighteens")?;
+        let made = Integers {
+            shape,
+            limbs,
+            digits,
+            words,
+        };
+        made.settled()
+    }
+
+    pub fn whole(shape: Vec<usize>, numbers: &[i64]) -> Self {
+        Integers {
+            shape,
+            limbs: 1,
+            digits: 0,
+            words: numbers.iter().map(|&n| n as u64).collect(),
+        }
+    }
+
+    pub fn of<const L: usize>(shape: Vec<usize>, digits: u32, numbers: &[Int<L>]) -> Result<Self, Error> {
+        Integers::new(shape, digits, L, numbers.iter().flat_map(|n| n.0).collect())
+    }
+
+    pub fn digits(&self) -> u32 {
+        self.digits
+    }
+
+    pub fn limbs(&self) -> usize {
+        self.limbs
+    }
+
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub fn len(&self) -> usize {
+        self.words.len() / self.limbs
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    pub fn cells(&self) -> impl ExactSizeIterator<Item = &[u64]> + '_ {
+        self.words.chunks_exact(self.limbs)
+    }
+
+    fn cell(&self, i: usize) -> &[u64] {
+        &self.words[i * self.limbs..(i + 1) * self.limbs]
+    }
+
+    fn most_needed(&self) -> usize {
+        match self.limbs {
+            1 => 1,
+            _ => self.cells().map(needed).max().unwrap_or(1),
+        }
+    }
+
+    /// The same in as few limbs and digits as will do: equal arrays are equal in memory.
+    fn settled(mut self) -> Result<Self, Error> {
+        let whole = |cell: &[u64]| Magnitude::of(cell).divide(PARTS) == 0;
+        while self.digits > 0 && self.cells().all(whole) {
+            for cell in self.words.chunks_exact_mut(self.limbs) {
+                let mut number = Magnitude::of(cell);
+                number.divide(PARTS);
+                number.write(cell);
+            }
+            self.digits -= DIGITS;
+        }
+        let limbs = self.most_needed();
+        demand(limbs <= MOST - 4, TOO_LARGE)?;
+        Ok(self.with_limbs(limbs))
+    }
+
+    fn with_limbs(self, limbs: usize) -> Self {
+        if limbs == self.limbs {
+            return self;
+        }
+        let mut words = Vec::with_capacity(self.len() * limbs);
+        for cell in self.cells() {
+            let above = sign(cell);
+            words.extend((0..limbs).map(|i| cell.get(i).copied().unwrap_or(above)));
+        }
+        Integers {
+            limbs,
+            words,
+            ..self
+        }
+    }
+
+    /// The same in finer units, with so many limbs to spare.
+    fn finer(&self, digits: u32, spare: usize) -> Self {
+        let mut finer = self.clone().with_limbs(self.limbs + spare);
+        while finer.digits < digits {
+            finer = finer.multiplied(&Magnitude::of(&[PARTS, 0]), 1);
+            finer.digits += DIGITS;
+        }
+        finer
+    }
+
+    fn multiplied(&self, factor: &Magnitude, spare: usize) -> Self {
+        let mut product = self.clone().with_limbs(self.limbs + spare);
+        for cell in product.words.chunks_exact_mut(product.limbs) {
+            if cell.iter().any(|&limb| limb != 0) {
+                Magnitude::of(cell).times(factor).write(cell);
+            }
+        }
+        product
+    }
+
+    fn combined(&self, other: &Self, minus: bool) -> Result<Self, Error> {
+        demand(self.shape == other.shape, "arrays must have one shape")?;
+        if self.limbs == 1 && other.limbs == 1 && self.digits == other.digits {
+            let both = self.words.iter().zip(&other.words);
+            let each = |(&a, &b): (&u64, &u64)| match minus {
+                false => (a as i64).checked_add(b as i64),
+                true => (a as i64).checked_sub(b as i64),
+            };
+            if let Some(words) = both.map(|pair| each(pair).map(|sum| sum as u64)).collect() {
+                let found = Integers {
+                    words,
+                    ..self.like()
+                };
+                return if self.digits == 0 { Ok(found) } else { found.settled() };
+            }
+        }
+        let digits = self.digits.max(other.digits);
+        let (mut sum, other) = (self.finer(digits, 0), other.finer(digits, 0));
+        let limbs = sum.limbs.max(other.limbs) + 1;
+        sum = sum.with_limbs(limbs);
+        for (a, b) in sum.words.chunks_exact_mut(limbs).zip(other.cells()) {
+            match minus {
+                false => add(a, b, sign(b)),
+                true => subtract(a, b, sign(b)),
+            }
+        }
+        sum.settled()
+    }
+
+    /// The same without its numbers.
+    fn like(&self) -> Self {
+        Integers {
+            shape: self.shape.clone(),
+            words: vec![],
+            ..*self
+        }
+    }
+
+    pub fn plus(&self, other: &Self) -> Result<Self, Error> {
+        self.combined(other, false)
+    }
+
+    pub fn minus(&self, other: &Self) -> Result<Self, Error> {
+        self.combined(other, true)
+    }
+
+    /// Times a number of parts, rounded down to parts; and whether nothing was lost by that.
+    pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
+        let whole = factor.is_multiple_of(u128::from(PARTS));
+        let parts = if whole { factor / u128::from(PARTS) } else { factor };
+        let parts = Magnitude::of(&[parts as u64, (parts >> 64) as u64, 0]);
+        let mut product = self.multiplied(&parts, 2);
+        let (limbs, mut exact) = (product.limbs, true);
+        if !whole && self.digits > 0 {
+            for cell in product.words.chunks_exact_mut(limbs) {
+                let mut number = Magnitude::of(cell);
+                let rest = number.divide(PARTS) != 0;
+                number.write(cell);
+                if rest && number.negative {
+                    subtract(cell, &[1], 0);
+                }
+                exact &= !rest;
+            }
+        } else if !whole {
+            product.digits = DIGITS;
+        }
+        Ok((product.settled()?, exact))
+    }
+
+    /// The cells at these places along an axis.
+    pub fn take(&self, index: &[usize], axis: usize) -> Result<Self, Error> {
+        let (outer, n, inner) = self.around(axis)?;
+        demand(index.iter().all(|&i| i < n), "there is no such place to take from")?;
+        let mut words = Vec::with_capacity(outer * index.len() * inner);
+        for o in 0..outer {
+            for &i in index {
+                let from = (o * n + i) * inner;
+                words.extend_from_slice(&self.words[from..from + inner]);
+            }
+        }
+        let mut found = Integers {
+            words,
+            ..self.like()
+        };
+        found.shape[axis] = index.len();
+        found.settled()
+    }
+
+    /// The cells at new places along an axis of so many; those that meet are added up.
+    pub fn merge(&self, index: &[usize], size: usize, axis: usize) -> Result<Self, Error> {
+        let (outer, n, inner) = self.around(axis)?;
+        demand(
+            index.len() == n && index.iter().all(|&i| i < size),
+            "there must be a place for each of the cells",
+        )?;
+        let mut met = vec![false; size];
+        let meet = index.iter().any(|&i| std::mem::replace(&mut met[i], true));
+        let wide = self.clone().with_limbs(self.limbs + usize::from(meet));
+        let (limbs, inner) = (wide.limbs, inner / self.limbs * wide.limbs);
+        let mut words = vec![0; outer * size * inner];
+        for o in 0..outer {
+            for (i, &to) in index.iter().enumerate() {
+                let from = &wide.words[(o * n + i) * inner..][..inner];
+                let into = &mut words[(o * size + to) * inner..][..inner];
+                for (a, b) in into.chunks_exact_mut(limbs).zip(from.chunks_exact(limbs)) {
+                    add(a, b, 0);
+                }
+            }
+        }
+        let mut found = Integers {
+            words,
+            ..wide.like()
+        };
+        found.shape[axis] = size;
+        found.settled()
+    }
+
+    /// What stands before an axis, along it, and behind it, in limbs.
+    fn around(&self, axis: usize) -> Result<(usize, usize, usize), Error> {
+        demand(axis < self.shape.len(), "there is no such axis")?;
+        let outer = self.shape[..axis].iter().product();
+        let inner: usize = self.shape[axis + 1..].iter().product();
+        Ok((outer, self.shape[axis], inner * self.limbs))
+    }
+
+    /// The same numbers in another shape, or along other axes: cell i is cell `index[i]`.
+    pub fn arranged(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
+        let mut found = self.clone();
+        if let Some(index) = index {
+            let cells = index.iter().flat_map(|&i| self.cell(i));
+            found.words = cells.copied().collect();
+        }
+        demand(
+            shape.iter().product::<usize>() == found.len(),
+            "the shape must have as many cells",
+        )?;
+        found.shape = shape;
+        Ok(found)
+    }
+
+    /// One below the other, along the first axis.
+    pub fn joined(parts: &[&Integers]) -> Result<Self, Error> {
+        let digits = parts.iter().map(|part| part.digits).max().unwrap_or(0);
+        let finer: Vec<Integers> = parts.iter().map(|part| part.finer(digits, 0)).collect();
+        let limbs = finer.iter().map(|part| part.limbs).max().unwrap_or(1);
+        let first = parts.first().ok_or(Error::malformed("nothing to join"))?;
+        let mut shape = first.shape.clone();
+        shape[0] = parts.iter().map(|part| part.shape[0]).sum();
+        let words = finer.into_iter().flat_map(|part| part.with_limbs(limbs).words);
+        Integers::new(shape, digits, limbs, words.collect())
+    }
+
+    /// Rounded to doubles, times a power of two.
+    pub fn values(&self, exponent: i32) -> Vec<f64> {
+        if self.limbs == 1 && self.digits == 0 {
+            let one = |&word: &u64| scaled(word as i64 as f64, exponent);
+            return self.words.iter().map(one).collect();
+        }
+        self.cells().map(|cell| value(cell, self.digits, exponent)).collect()
+    }
+
+    pub fn is_negative(&self) -> Vec<bool> {
+        self.cells().map(is_negative).collect()
+    }
+
+    pub fn is_zero(&self) -> Vec<bool> {
+        self.cells().map(|cell| cell.iter().all(|&limb| limb == 0)).collect()
+    }
+}
+
+impl Magnitude {
+    fn write(&self, cell: &mut [u64]) {
+        let n = cell.len();
+        cell.fill(0);
+        match self.negative {
+            false => cell.copy_from_slice(&self.limbs[..n]),
+            true => subtract(cell, &self.limbs[..n], 0),
+        }
+    }
+}
+
+/// Pairs of columns of a block, (i, j), j <= i, i by i.
+fn pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..columns).flat_map(|i| (0..=i).map(move |j| (i, j)))
+}
+
+/// Of each of the pairs of columns the exact sum of products of deviations from the mean, `(n Σab - Σa Σb) / n`, rounded once or twice.
+///
+/// `sums` is `[cell][the columns, then the pairs]`; what is squared counts in units of 2^-114.
+pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f64>, Error> {
+    let width = columns + columns * (columns + 1) / 2;
+    demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;
+    let digits = n.digits.max(sums.digits);
+    let (n, sums) = (n.finer(digits, 0), sums.finer(digits, 0));
+    let mut found = Vec::with_capacity(n.len() * (width - columns));
+    for (c, rows) in n.cells().enumerate() {
+        let rows = Magnitude::of(rows);
+        let (divisor, below) = rows.rounded(false);
+        let first: Vec<Magnitude> = (0..columns).map(|i| Magnitude::of(sums.cell(c * width + i))).collect();
+        for (at, (i, j)) in pairs(columns).enumerate() {
+            if rows.len == 0 {
+                found.push(0.0);
+                continue;
+            }
+            let all = rows.times(&Magnitude::of(sums.cell(c * width + columns + at)));
+            let gap = difference(&all, &first[i].times(&first[j]));
+            let (x, above) = gap.rounded(false);
+            let spread = scaled(x / divisor, above - below - 114);
+            let parts = 10_f64.powi(-(digits as i32));
+            found.push(gap.signed(spread * parts));
+        }
+    }
+    Ok(found)
+}
+
+fn difference(a: &Magnitude, b: &Magnitude) -> Magnitude {
+    let mut room = [0; 2 * MOST];
+    a.write(&mut room);
+    let mut other = [0; 2 * MOST];
+    b.write(&mut other);
+    subtract(&mut room, &other, 0);
+    let negative = is_negative(&room);
+    if negative {
+        let below = std::mem::replace(&mut room, [0; 2 * MOST]);
+        subtract(&mut room, &below, 0);
+    }
+    Magnitude {
+        limbs: room,
+        len: 2 * MOST,
+        negative,
+    }
+    .trimmed()
+}

@@ -1,0 +1,138 @@
+//! Arrays of whole numbers of any size, as Python holds them.
+
+use super::arrays::{Held, malformed, shaped};
+use crate::integers::{self, parts};
+use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+/// An array of whole numbers in units of 10^-digits.
+#[pyclass(module = "banbury._core", frozen)]
+pub(crate) struct Integers(pub(crate) integers::Integers);
+
+type Arrays<'py> = (Bound<'py, PyAny>, u32);
+
+fn places(index: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    let index = Held::<i64>::new(index, "index", 1)?;
+    let place = |&i: &i64| usize::try_from(i).map_err(|_| malformed("index must not be negative"));
+    index.slice().iter().map(place).collect()
+}
+
+#[pymethods]
+impl Integers {
+    #[staticmethod]
+    fn zeros(shape: Vec<usize>) -> Self {
+        let n = shape.iter().product();
+        Integers(integers::Integers::whole(shape, &vec![0; n]))
+    }
+
+    #[staticmethod]
+    fn of(limbs: &Bound<'_, PyAny>, digits: u32) -> PyResult<Self> {
+        let array = limbs.cast::<PyArrayDyn<i64>>().map_err(|_| malformed("limbs must be int64"))?;
+        let (array, mut shape) = (array.readonly(), array.shape().to_vec());
+        let limbs = shape.pop().ok_or(malformed("limbs must stand on the last axis"))?;
+        let words = array.as_array().iter().map(|&word| word as u64).collect();
+        Ok(Integers(integers::Integers::new(shape, digits, limbs, words)?))
+    }
+
+    #[staticmethod]
+    fn join(arrays: Vec<Bound<'_, Integers>>) -> PyResult<Self> {
+        let arrays: Vec<_> = arrays.iter().map(|array| &array.get().0).collect();
+        Ok(Integers(integers::Integers::joined(&arrays)?))
+    }
+
+    #[getter]
+    fn shape(&self) -> Vec<usize> {
+        self.0.shape.clone()
+    }
+
+    #[getter]
+    fn digits(&self) -> u32 {
+        self.0.digits()
+    }
+
+    fn limbs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let words = self.0.words().iter().map(|&word| word as i64).collect();
+        shaped(py, words, &[&self.0.shape[..], &[self.0.limbs()]].concat())
+    }
+
+    #[pyo3(signature = (exponent = 0))]
+    fn values<'py>(&self, py: Python<'py>, exponent: i32) -> PyResult<Bound<'py, PyAny>> {
+        shaped(py, self.0.values(exponent), &self.0.shape)
+    }
+
+    fn is_negative<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shaped(py, self.0.is_negative(), &self.0.shape)
+    }
+
+    fn is_zero<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shaped(py, self.0.is_zero(), &self.0.shape)
+    }
+
+    fn __add__(&self, other: &Integers) -> PyResult<Self> {
+        Ok(Integers(self.0.plus(&other.0)?))
+    }
+
+    fn __sub__(&self, other: &Integers) -> PyResult<Self> {
+        Ok(Integers(self.0.minus(&other.0)?))
+    }
+
+    fn times(&self, factor: f64) -> PyResult<(Self, bool)> {
+        let factor = parts(factor).ok_or(malformed("a factor must be below 2**63"))?;
+        let (product, exact) = self.0.times(factor)?;
+        Ok((Integers(product), exact))
+    }
+
+    fn same(&self, other: &Integers) -> bool {
+        self.0 == other.0
+    }
+
+    fn take(&self, index: &Bound<'_, PyAny>, axis: usize) -> PyResult<Self> {
+        Ok(Integers(self.0.take(&places(index)?, axis)?))
+    }
+
+    fn merge(&self, index: &Bound<'_, PyAny>, size: usize, axis: usize) -> PyResult<Self> {
+        Ok(Integers(self.0.merge(&places(index)?, size, axis)?))
+    }
+
+    #[pyo3(signature = (shape, index = None))]
+    fn arranged(&self, shape: Vec<usize>, index: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let index = index.map(places).transpose()?;
+        Ok(Integers(self.0.arranged(shape, index.as_deref())?))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Arrays<'py>)> {
+        let this = slf.get();
+        let limbs = this.limbs(slf.py())?;
+        Ok((slf.get_type().getattr("of")?, (limbs, this.0.digits())))
+    }
+}
+
+/// Sums of products of deviations from the mean, of each number of rows and each pair of columns.
+#[pyfunction]
+pub(super) fn deviations<'py>(
+    py: Python<'py>,
+    n: &Integers,
+    sums: &Integers,
+    columns: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let found = py.detach(|| integers::deviations(&n.0, &sums.0, columns))?;
+    let pairs = columns * (columns + 1) / 2;
+    shaped(py, found, &[&n.0.shape[..], &[pairs]].concat())
+}
+
+/// Weights in parts of a row, (rows, 2) limbs of unsigned 64 bits; None where all are whole.
+#[pyfunction(name = "parts")]
+pub(super) fn parts_of<'py>(
+    py: Python<'py>,
+    weights: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let weights = Held::<f64>::new(weights, "weights", 1)?;
+    let weights = weights.slice();
+    let found: Option<Vec<u64>> = py.detach(|| {
+        let limbs = |w: &f64| parts(*w).map(|n| [n as u64, (n >> 64) as u64]);
+        let each: Option<Vec<[u64; 2]>> = weights.iter().map(limbs).collect();
+        each.map(|each| each.into_flattened())
+    });
+    let found = found.ok_or(malformed("weights must be below 2**63"))?;
+    shaped(py, found, &[weights.len(), 2])
+}
