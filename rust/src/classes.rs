@@ -97,7 +97,9 @@ impl<'a> Rows<'a> {
         match self.weights {
             Weights::Ones => 1,
             Weights::Whole(weights) => weights[row] as u128,
-            Weights::Parts(weights) => u128::from(weights[row][1]) << 64 | u128::from(weights[row][0]),
+            Weights::Parts(weights) => {
+                u128::from(weights[row][1]) << 64 | u128::from(weights[row][0])
+            }
         }
     }
 
@@ -135,8 +137,8 @@ pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
 /// Numbers of rows, or of parts of rows, as an array.
 pub fn counted(counts: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
     if digits == 0 {
-        let whole: Vec<i64> = counts.iter().map(|&n| n as i64).collect();
-        return Ok(Integers::whole(shape, &whole));
+        let whole = counts.iter().map(|&n| n as i64).collect();
+        return Ok(Integers::whole(shape, whole));
     }
     let ints: Vec<Int<2>> = counts.iter().map(|&n| Int::from(n as u128)).collect();
     Integers::of(shape, digits, &ints)
@@ -208,7 +210,10 @@ mod tests {
         let parts = Rows::new(&classes, 3, Weights::Parts(&halves)).unwrap();
         let found = count_classes(&parts, 1);
         assert_eq!(found[2], i128::from(PARTS) * 3 / 2);
-        assert_eq!(counted(&found, vec![3], DIGITS).unwrap().values(0), [0.5, 0.0, 1.5]);
+        assert_eq!(
+            counted(&found, vec![3], DIGITS).unwrap().values(0),
+            [0.5, 0.0, 1.5]
+        );
     }
 
     #[test]

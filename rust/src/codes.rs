@@ -1,9 +1,9 @@
 //! Counts of whole-number values per class, and the span of values to count.
 
-use crate::classes::{Rows, Weights};
+use crate::classes::{Rows, Weights, counted};
 use crate::columns::{Block, Columns, Whole, each_whole};
 use crate::error::{Error, Fault, demand};
-use crate::expansion::Expansion;
+use crate::integers::Integers;
 use crate::simd::{Loop, wide};
 use crate::threads;
 use ndarray::{ArrayView2, s};
@@ -70,77 +70,46 @@ impl Ranges {
     }
 }
 
-/// `[value][class]`.
-#[derive(Debug)]
-pub struct CodeCounts {
-    pub rows: Vec<i64>,
-    /// Empty unless weights are real.
-    pub weights: Vec<Expansion>,
-}
-
-/// Counts the rows of each class that have each value; values outside their range are passed over.
+/// Counts the rows of each class that have each value, `[value][class]`; values outside their range are passed over.
 pub fn count_codes(
     columns: &Columns,
     ranges: &Ranges,
     rows: &Rows,
     threads: usize,
-) -> Result<CodeCounts, Error> {
+) -> Result<Integers, Error> {
     columns.demand_rows(rows.len())?;
     columns.demand_whole()?;
     let values = rows.len().saturating_mul(columns.features());
     let threads = threads::worth(threads, values);
-    let small = rows.len() <= u32::MAX as usize;
-    let counts = match rows.weights {
-        Weights::Ones | Weights::Real(_) if small => {
+    let shape = vec![ranges.total, rows.n_classes];
+    let whole: Vec<i64> = match rows.weights {
+        Weights::Ones if rows.len() <= u32::MAX as usize => {
             count_whole(columns, ranges, rows, threads, |_| 1_u32)
         }
-        Weights::Ones | Weights::Real(_) => count_whole(columns, ranges, rows, threads, |_| 1_i64),
-        Weights::Whole(w) => count_whole(columns, ranges, rows, threads, |row| w[row] as i64),
-    };
-    let weights = match rows.weights {
-        Weights::Real(w) => {
-            let mut sums = vec![Expansion::default(); ranges.total * rows.n_classes];
-            by_feature(columns, ranges, rows, threads, &mut sums, |row| w[row]);
-            sums
+        Weights::Ones => count_whole(columns, ranges, rows, threads, |_| 1_i64),
+        Weights::Whole(w) => count_whole(columns, ranges, rows, threads, |row| w[row]),
+        Weights::Parts(_) => {
+            let weight = |row| rows.weight(row) as i128;
+            let parts: Vec<i128> = count_whole(columns, ranges, rows, threads, weight);
+            return counted(&parts, shape, rows.digits());
         }
-        _ => vec![],
     };
-    Ok(CodeCounts {
-        rows: counts,
-        weights,
-    })
+    Ok(Integers::whole(shape, whole))
 }
 
-/// A cell of a table: a count, or a sum of weights.
-trait Cell: Copy + Default + Send + Sync {
-    type Weight;
-    fn grow(&mut self, by: Self::Weight);
-}
+/// A cell of a table.
+trait Cell: AddAssign + Copy + Default + Send + Sync {}
 
-impl<T: AddAssign + Copy + Default + Send + Sync> Cell for T {
-    type Weight = T;
-    #[inline(always)]
-    fn grow(&mut self, by: T) {
-        *self += by;
-    }
-}
-
-impl Cell for Expansion {
-    type Weight = f64;
-    #[inline(always)]
-    fn grow(&mut self, by: f64) {
-        self.add(by);
-    }
-}
+impl<T: AddAssign + Copy + Default + Send + Sync> Cell for T {}
 
 /// Counts with a table per thread, or, when that would be large, a thread per feature.
-fn count_whole<N: Cell<Weight = N> + Into<i64>>(
+fn count_whole<N: Cell + Into<T>, T: Cell>(
     columns: &Columns,
     ranges: &Ranges,
     rows: &Rows,
     threads: usize,
     weight: impl Fn(usize) -> N + Copy + Sync,
-) -> Vec<i64> {
+) -> Vec<T> {
     let cells = ranges.total * rows.n_classes;
     let narrow = cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
     let tables = if threads == 1 || narrow {
@@ -173,11 +142,11 @@ fn count_whole<N: Cell<Weight = N> + Into<i64>>(
     sum_tables(tables, cells)
 }
 
-fn sum_tables<N: Cell + Into<i64>>(tables: Vec<Vec<N>>, cells: usize) -> Vec<i64> {
+fn sum_tables<N: Cell + Into<T>, T: Cell>(tables: Vec<Vec<N>>, cells: usize) -> Vec<T> {
     let mut tables = tables.into_iter();
-    let mut total: Vec<i64> = match tables.next() {
+    let mut total: Vec<T> = match tables.next() {
         Some(table) => table.into_iter().map(Into::into).collect(),
-        None => vec![0; cells],
+        None => vec![T::default(); cells],
     };
     for table in tables {
         for (total, count) in total.iter_mut().zip(table) {
@@ -187,14 +156,14 @@ fn sum_tables<N: Cell + Into<i64>>(tables: Vec<Vec<N>>, cells: usize) -> Vec<i64
     total
 }
 
-/// Each feature's cells in the order of its rows, whoever does it: the same bits for real weights too.
+/// A thread per feature.
 fn by_feature<N: Cell>(
     columns: &Columns,
     ranges: &Ranges,
     rows: &Rows,
     threads: usize,
     table: &mut [N],
-    weight: impl Fn(usize) -> N::Weight + Copy + Sync,
+    weight: impl Fn(usize) -> N + Copy + Sync,
 ) {
     let group = columns.features().div_ceil(4 * threads).max(1);
     let mut rest = table;
@@ -230,7 +199,7 @@ fn add_rows<N: Cell>(
     ranges: &Ranges,
     rows: &Rows,
     range: Range<usize>,
-    weight: impl Fn(usize) -> N::Weight + Copy,
+    weight: impl Fn(usize) -> N + Copy,
     table: &mut [N],
 ) {
     let Some(base) = ranges.ranges.get(features.start).map(|range| range.start) else {
@@ -257,14 +226,14 @@ fn add_block<T: Whole, N: Cell>(
     ranges: &[ValueRange],
     classes: &[i32],
     n_classes: usize,
-    weight: impl Fn(usize) -> N::Weight,
+    weight: impl Fn(usize) -> N,
     table: &mut [N],
 ) {
     let mut grow = |x: T, range: &ValueRange, class: i32, row: usize| {
         let k = x.above(range.low);
         if k < range.size && class >= 0 {
             let cell = (range.start - base + k as usize) * n_classes + class as usize;
-            table[cell].grow(weight(row));
+            table[cell] += weight(row);
         }
     };
     if view.ncols() > 1 && view.strides()[1] == 1 {
@@ -411,7 +380,7 @@ mod tests {
         let rows = Rows::new(&classes, 2, Weights::Ones).unwrap();
         let ranges = Ranges::new(&[3, -1], &[2, 1], 2, 2).unwrap();
         let found = count_codes(&columns, &ranges, &rows, 1).unwrap();
-        assert_eq!(found.rows, [2, 0, 0, 1, 2, 0]);
+        assert_eq!(found.values(0), [2., 0., 0., 1., 2., 0.]);
         assert_eq!(span(&columns, 1), Ok((vec![3, -1], vec![9, 0])));
     }
 
@@ -420,13 +389,12 @@ mod tests {
         let x = Array2::from_shape_fn((50_000, 3), |(i, j)| (i * (j + 3) % 101) as i16);
         let columns = Columns::new(vec![Block::I16(x.view())]).unwrap();
         let classes: Vec<i32> = (0..50_000).map(|i| i % 4 - 1).collect();
-        let weights: Vec<f64> = (0..50_000).map(|i| 0.1 + (i % 7) as f64).collect();
-        let rows = Rows::new(&classes, 3, Weights::Real(&weights)).unwrap();
+        let weights: Vec<[u64; 2]> = (0..50_000).map(|i| [7 + i % 5, i % 7]).collect();
+        let rows = Rows::new(&classes, 3, Weights::Parts(&weights)).unwrap();
         let ranges = Ranges::new(&[0, 0, 0], &[101, 50, 101], 3, 3).unwrap();
         let one = count_codes(&columns, &ranges, &rows, 1).unwrap();
         let four = count_codes(&columns, &ranges, &rows, 4).unwrap();
-        assert_eq!(one.rows, four.rows);
-        assert_eq!(one.weights, four.weights);
+        assert_eq!(one, four);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Counts of no and yes per feature and class.
 
-use crate::classes::{Rows, Weights, count_classes};
-use crate::columns::{Block, Columns, Value, each, pair};
+use crate::classes::{Rows, Weights, count_classes, counted};
+use crate::columns::{Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
-use crate::expansion::Expansion;
+use crate::integers::Integers;
 use crate::simd::{Loop, wide};
 use crate::threads;
 use ndarray::{ArrayView1, ArrayView2, s};
@@ -77,21 +77,13 @@ pub fn not_a_flag(columns: &Columns, row: usize, feature: usize) -> Error {
     }
 }
 
-/// `[feature][no, yes][class]`.
-#[derive(Debug)]
-pub struct FlagCounts {
-    pub rows: Vec<i64>,
-    /// Empty unless weights are real.
-    pub weights: Vec<Expansion>,
-}
-
-/// Counts the rows of each class that are above each threshold, and those that are not; NaN is neither.
+/// Counts the rows of each class that are above each threshold, and those that are not, `[feature][no, yes][class]`; NaN is neither.
 pub fn count_flags(
     columns: &Columns,
     thresholds: &Thresholds,
     rows: &Rows,
     threads: usize,
-) -> Result<FlagCounts, Error> {
+) -> Result<Integers, Error> {
     columns.demand_rows(rows.len())?;
     let (n, n_classes, features) = (rows.len(), rows.n_classes, columns.features());
     let threads = threads::worth(threads, n.saturating_mul(features));
@@ -106,7 +98,7 @@ pub fn count_flags(
         counts.count(columns, thresholds, rows, range)?;
         Ok(counts)
     })?;
-    let class_rows = count_classes(rows, threads).rows;
+    let class_rows = count_classes(rows, threads);
     let mut total = Counts::new(features, n_classes);
     found.iter().for_each(|counts| total.merge(counts));
     let mut counts = Vec::with_capacity(2 * features * n_classes);
@@ -122,21 +114,14 @@ pub fn count_flags(
         counts.extend(present.zip(yes).map(|(present, yes)| present - yes));
         counts.extend_from_slice(yes);
     }
-    let weights = match rows.weights {
-        Weights::Real(weights) => sum_weights(columns, thresholds, rows, weights, threads),
-        _ => vec![],
-    };
-    Ok(FlagCounts {
-        rows: counts,
-        weights,
-    })
+    counted(&counts, vec![features, 2, n_classes], rows.digits())
 }
 
 /// Counts of a piece of rows, `[feature][class]`.
 struct Counts {
     n_classes: usize,
-    yes: Vec<i64>,
-    missing: Vec<i64>,
+    yes: Vec<i128>,
+    missing: Vec<i128>,
 }
 
 impl Counts {
@@ -171,11 +156,11 @@ impl Counts {
                 let view = view.slice(s![range.clone(), ..]);
                 let by_row = view.ncols() > 1 && view.strides()[1] == 1;
                 match rows.weights {
-                    Weights::Ones | Weights::Real(_) if by_row => {
+                    Weights::Ones if by_row => {
                         let rules = Rules::new(thresholds, first..first + cols.len());
                         self.by_row(view, &rules, &rows.classes[range.clone()], first)
                     }
-                    Weights::Ones | Weights::Real(_) if self.n_classes <= FEW => {
+                    Weights::Ones if self.n_classes <= FEW => {
                         self.by_members(view, thresholds, &rows.classes[range.clone()], first)
                     }
                     _ => self.by_column(view, thresholds, rows, range.clone(), first),
@@ -255,7 +240,7 @@ impl Counts {
         for (j, (tally, &possible)) in tally.iter_mut().zip(&rules.possible).enumerate() {
             let count: u64 = std::mem::take(tally).into();
             if possible {
-                self.yes[(first + j) * self.n_classes + class] += count as i64;
+                self.yes[(first + j) * self.n_classes + class] += i128::from(count);
             }
         }
     }
@@ -295,9 +280,9 @@ impl Counts {
                 }
                 let cells = (first + j) * self.n_classes;
                 for (cell, members) in (cells..).zip(&members) {
-                    self.yes[cell] += wide(Overlap(&yes, members));
+                    self.yes[cell] += i128::from(wide(Overlap(&yes, members)));
                     if odd {
-                        self.missing[cell] += wide(Overlap(&missing, members));
+                        self.missing[cell] += i128::from(wide(Overlap(&missing, members)));
                     }
                 }
             }
@@ -314,7 +299,7 @@ impl Counts {
         range: Range<usize>,
         first: usize,
     ) -> Result<(), (usize, usize)> {
-        let mut table = vec![0_i64; 4 * (self.n_classes + 1)];
+        let mut table = vec![0_i128; 4 * (self.n_classes + 1)];
         for start in (0..range.len()).step_by(BLOCK) {
             let part = start..range.len().min(start + BLOCK);
             let view = view.slice(s![part.clone(), ..]);
@@ -323,14 +308,9 @@ impl Counts {
             for (j, column) in view.columns().into_iter().enumerate() {
                 table.fill(0);
                 let rule = thresholds.rule(first + j);
-                match rows.weights {
-                    Weights::Whole(w) => {
-                        let w = &w[at..];
-                        fill_table(column, rule, classes, |row| w[row] as i64, &mut table)
-                    }
-                    _ => fill_table(column, rule, classes, |_| 1, &mut table),
-                }
-                .map_err(|row| (start + row, j))?;
+                let weight = |row| rows.weight(at + row) as i128;
+                fill_table(column, rule, classes, weight, &mut table)
+                    .map_err(|row| (start + row, j))?;
                 let cells = (first + j) * self.n_classes..(first + j + 1) * self.n_classes;
                 for (class, cell) in cells.enumerate() {
                     self.yes[cell] += table[4 * (class + 1) + YES];
@@ -365,8 +345,8 @@ fn fill_table<T: Value>(
     column: ArrayView1<T>,
     rule: Rule<T>,
     classes: &[i32],
-    weight: impl Fn(usize) -> i64,
-    table: &mut [i64],
+    weight: impl Fn(usize) -> i128,
+    table: &mut [i128],
 ) -> Result<(), usize> {
     let mut add = |row: usize, x: T, class: i32| {
         table[4 * (class + 1) as usize + answer(x, rule)] += weight(row);
@@ -472,87 +452,24 @@ impl Loop for Overlap<'_> {
     }
 }
 
-/// Sums of real weights, each feature in the order of its rows: the same bits for any number of threads.
-fn sum_weights(
-    columns: &Columns,
-    thresholds: &Thresholds,
-    rows: &Rows,
-    weights: &[f64],
-    threads: usize,
-) -> Vec<Expansion> {
-    let (features, n_classes) = (columns.features(), rows.n_classes);
-    let group = features.div_ceil(4 * threads).max(1);
-    let found = threads::map(threads, features.div_ceil(group), |i| {
-        let features = i * group..features.min((i + 1) * group);
-        let mut sums = vec![Expansion::default(); 2 * features.len() * n_classes];
-        for start in (0..rows.len()).step_by(BLOCK) {
-            let part = start..rows.len().min(start + BLOCK);
-            for (first, block, cols) in columns.pieces(features.clone()) {
-                let at = 2 * (first - features.start) * n_classes;
-                add_weights(
-                    block,
-                    cols,
-                    first,
-                    thresholds,
-                    rows,
-                    weights,
-                    part.clone(),
-                    &mut sums[at..],
-                );
-            }
-        }
-        sums
-    });
-    found.concat()
-}
-
-#[allow(clippy::too_many_arguments)]
-fn add_weights(
-    block: &Block,
-    cols: Range<usize>,
-    first: usize,
-    thresholds: &Thresholds,
-    rows: &Rows,
-    weights: &[f64],
-    part: Range<usize>,
-    sums: &mut [Expansion],
-) {
-    let (classes, weights) = (&rows.classes[part.clone()], &weights[part.clone()]);
-    each!(block, view => {
-        let view = view.slice(s![part, cols]);
-        for (j, column) in view.columns().into_iter().enumerate() {
-            let rule = thresholds.rule(first + j);
-            for ((&x, &class), &w) in column.iter().zip(classes).zip(weights) {
-                let answer = answer(x, rule);
-                if class >= 0 && answer < MISSING {
-                    sums[(2 * j + answer) * rows.n_classes + class as usize].add(w);
-                }
-            }
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::Block;
     use ndarray::{Array2, array};
 
     fn count<'a>(
         block: Block<'a>,
         thresholds: &[f64],
         weights: Weights,
-    ) -> Result<FlagCounts, Error> {
+    ) -> Result<Vec<f64>, Error> {
         let columns = Columns::new(vec![block])?;
         let classes: Vec<i32> = (0..columns.rows().unwrap_or(0))
             .map(|i| i as i32 % 3 - 1)
             .collect();
         let rows = Rows::new(&classes, 2, weights)?;
-        count_flags(
-            &columns,
-            &Thresholds::new(thresholds, columns.features())?,
-            &rows,
-            2,
-        )
+        let thresholds = Thresholds::new(thresholds, columns.features())?;
+        Ok(count_flags(&columns, &thresholds, &rows, 2)?.values(0))
     }
 
     #[test]
@@ -565,15 +482,15 @@ mod tests {
             [f64::NAN, 0.9]
         ];
         let found = count(Block::F64(x.view()), &[f64::NAN, 0.5], Weights::Ones).unwrap();
-        assert_eq!(found.rows, [0, 1, 1, 0, 1, 0, 1, 1]);
+        assert_eq!(found, [0., 1., 1., 0., 1., 0., 1., 1.]);
         let turned = x.t().to_owned();
         let found = count(
             Block::F64(turned.t()),
             &[f64::NAN, 0.5],
-            Weights::Whole(&[1.0, 2.0, 3.0, 4.0, 5.0]),
+            Weights::Whole(&[1, 2, 3, 4, 5]),
         )
         .unwrap();
-        assert_eq!(found.rows, [0, 3, 2, 0, 2, 0, 5, 3]);
+        assert_eq!(found, [0., 3., 2., 0., 2., 0., 5., 3.]);
     }
 
     #[test]
@@ -588,11 +505,7 @@ mod tests {
                 ..
             }
         ));
-        let error = count(
-            Block::U8(x.view()),
-            &[f64::NAN; 2],
-            Weights::Whole(&[1.0; 3]),
-        );
+        let error = count(Block::U8(x.view()), &[f64::NAN; 2], Weights::Whole(&[1; 3]));
         assert!(matches!(
             error,
             Err(Error::BadValue {
@@ -607,8 +520,8 @@ mod tests {
     fn small_counts_do_not_overflow() {
         let x = Array2::<u8>::ones((3000, 5));
         let found = count(Block::U8(x.view()), &[0.0; 5], Weights::Ones).unwrap();
-        assert_eq!(found.rows[..4], [0, 0, 1000, 1000]);
+        assert_eq!(found[..4], [0., 0., 1000., 1000.]);
         let found = count(Block::U8(x.view()), &[300.0; 5], Weights::Ones).unwrap();
-        assert_eq!(found.rows[..4], [1000, 1000, 0, 0]);
+        assert_eq!(found[..4], [1000., 1000., 0., 0.]);
     }
 }

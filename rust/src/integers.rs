@@ -4,6 +4,7 @@
 //! weights such as 0.1 are whole numbers too; equal arrays have equal limbs, whatever they were made of.
 
 use crate::error::{Error, demand};
+use std::collections::HashMap;
 
 /// 10^18: the parts of a row that weights are counted in.
 pub const PARTS: u64 = 1_000_000_000_000_000_000;
@@ -33,7 +34,11 @@ impl<const L: usize> From<u128> for Int<L> {
 impl<const L: usize> Int<L> {
     /// Adds (or, if `negative`, takes) `number * 2^shift`.
     pub fn add(&mut self, number: u128, shift: u32, negative: bool) {
-        self.add_wide([number as u64, (number >> 64) as u64, 0, 0], shift, negative);
+        self.add_wide(
+            [number as u64, (number >> 64) as u64, 0, 0],
+            shift,
+            negative,
+        );
     }
 
     /// The same of a number of four limbs.
@@ -52,12 +57,39 @@ impl<const L: usize> Int<L> {
         if negative {
             subtract(limbs, &shifted, 0);
         } else {
-            add(limbs, &shifted, 0);
+            add(limbs, &shifted, 0, false);
         }
     }
 
+    /// Adds a number with its sign.
+    #[inline(always)]
+    pub fn add_signed(&mut self, number: i128) {
+        let above = (number >> 127) as u64;
+        add(
+            &mut self.0,
+            &[number as u64, (number >> 64) as u64],
+            above,
+            false,
+        );
+    }
+
+    /// Adds (or, if `negative`, takes) a product.
+    #[inline(always)]
+    pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
+        let low = u128::from(a as u64) * u128::from(b);
+        let high = (a >> 64) * u128::from(b) + (low >> 64);
+        // To take a number is to add what is not in it, and one. There is no branch that could be guessed wrong.
+        let not = if negative { u64::MAX } else { 0 };
+        let limbs = [
+            low as u64 ^ not,
+            high as u64 ^ not,
+            (high >> 64) as u64 ^ not,
+        ];
+        add(&mut self.0, &limbs, not, negative);
+    }
+
     pub fn merge(&mut self, other: &Self) {
-        add(&mut self.0, &other.0, 0);
+        add(&mut self.0, &other.0, 0, false);
     }
 
     pub fn take(&mut self, other: &Self) {
@@ -75,26 +107,6 @@ impl<const L: usize> Int<L> {
     /// Rounded to a double, in units of 10^-digits.
     pub fn value(&self, digits: u32) -> f64 {
         value(&self.0, digits, 0)
-    }
-}
-
-/// A sum of products of 64 bits each.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sum {
-    low: u128,
-    high: i64,
-}
-
-impl Sum {
-    #[inline(always)]
-    pub fn add(&mut self, x: i128) {
-        let (low, carry) = self.low.overflowing_add(x as u128);
-        self.low = low;
-        self.high += (x >> 127) as i64 + i64::from(carry);
-    }
-
-    pub fn limbs(&self) -> [u64; 3] {
-        [self.low as u64, (self.low >> 64) as u64, self.high as u64]
     }
 }
 
@@ -146,10 +158,9 @@ fn sign(a: &[u64]) -> u64 {
     if is_negative(a) { u64::MAX } else { 0 }
 }
 
-/// Adds; `above` stands above the last limb of what is added.
+/// Adds; `above` stands above the last limb of what is added, `carry` is one more.
 #[inline(always)]
-fn add(a: &mut [u64], b: &[u64], above: u64) {
-    let mut carry = false;
+fn add(a: &mut [u64], b: &[u64], above: u64, mut carry: bool) {
     for (i, limb) in a.iter_mut().enumerate() {
         let (sum, first) = limb.overflowing_add(b.get(i).copied().unwrap_or(above));
         let (sum, second) = sum.overflowing_add(u64::from(carry));
@@ -210,13 +221,6 @@ impl Magnitude {
 
     fn used(&self) -> &[u64] {
         &self.limbs[..self.len]
-    }
-
-    fn bits(&self) -> i32 {
-        match self.used().last() {
-            None => 0,
-            Some(top) => 64 * self.len as i32 - top.leading_zeros() as i32,
-        }
     }
 
     fn times(&self, other: &Self) -> Self {
@@ -318,7 +322,12 @@ pub struct Integers {
 const TOO_LARGE: &str = "a sum has become too large to be held";
 
 impl Integers {
-    pub fn new(shape: Vec<usize>, digits: u32, limbs: usize, words: Vec<u64>) -> Result<Self, Error> {
+    pub fn new(
+        shape: Vec<usize>,
+        digits: u32,
+        limbs: usize,
+        words: Vec<u64>,
+    ) -> Result<Self, Error> {
         let fits = shape.iter().product::<usize>().checked_mul(limbs) == Some(words.len());
         demand(fits && limbs > 0, "limbs must fill the shape")?;
         demand(digits.is_multiple_of(DIGITS), "digits come in eighteens")?;
@@ -331,17 +340,41 @@ impl Integers {
         made.settled()
     }
 
-    pub fn whole(shape: Vec<usize>, numbers: &[i64]) -> Self {
+    pub fn whole(shape: Vec<usize>, numbers: Vec<i64>) -> Self {
         Integers {
             shape,
             limbs: 1,
             digits: 0,
-            words: numbers.iter().map(|&n| n as u64).collect(),
+            words: numbers.into_iter().map(|n| n as u64).collect(),
         }
     }
 
-    pub fn of<const L: usize>(shape: Vec<usize>, digits: u32, numbers: &[Int<L>]) -> Result<Self, Error> {
+    pub fn of<const L: usize>(
+        shape: Vec<usize>,
+        digits: u32,
+        numbers: &[Int<L>],
+    ) -> Result<Self, Error> {
         Integers::new(shape, digits, L, numbers.iter().flat_map(|n| n.0).collect())
+    }
+
+    /// The same with these numbers, in units of 10^-digits, added to some cells.
+    pub fn with<const L: usize>(
+        &self,
+        more: &HashMap<usize, Int<L>>,
+        digits: u32,
+    ) -> Result<Self, Error> {
+        if more.is_empty() {
+            return Ok(self.clone());
+        }
+        let limbs = more.values().map(|int| needed(&int.0)).max().unwrap_or(1);
+        let finer = self.finer(digits, 0);
+        let limbs = limbs.max(finer.limbs) + 1;
+        let mut sum = finer.with_limbs(limbs);
+        for (&cell, int) in more {
+            let cell = &mut sum.words[cell * limbs..(cell + 1) * limbs];
+            add(cell, &int.0[..L.min(limbs)], sign(&int.0), false);
+        }
+        sum.settled()
     }
 
     pub fn digits(&self) -> u32 {
@@ -444,7 +477,11 @@ impl Integers {
                     words,
                     ..self.like()
                 };
-                return if self.digits == 0 { Ok(found) } else { found.settled() };
+                return if self.digits == 0 {
+                    Ok(found)
+                } else {
+                    found.settled()
+                };
             }
         }
         let digits = self.digits.max(other.digits);
@@ -453,7 +490,7 @@ impl Integers {
         sum = sum.with_limbs(limbs);
         for (a, b) in sum.words.chunks_exact_mut(limbs).zip(other.cells()) {
             match minus {
-                false => add(a, b, sign(b)),
+                false => add(a, b, sign(b), false),
                 true => subtract(a, b, sign(b)),
             }
         }
@@ -480,7 +517,11 @@ impl Integers {
     /// Times a number of parts, rounded down to parts; and whether nothing was lost by that.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
         let whole = factor.is_multiple_of(u128::from(PARTS));
-        let parts = if whole { factor / u128::from(PARTS) } else { factor };
+        let parts = if whole {
+            factor / u128::from(PARTS)
+        } else {
+            factor
+        };
         let parts = Magnitude::of(&[parts as u64, (parts >> 64) as u64, 0]);
         let mut product = self.multiplied(&parts, 2);
         let (limbs, mut exact) = (product.limbs, true);
@@ -503,7 +544,10 @@ impl Integers {
     /// The cells at these places along an axis.
     pub fn take(&self, index: &[usize], axis: usize) -> Result<Self, Error> {
         let (outer, n, inner) = self.around(axis)?;
-        demand(index.iter().all(|&i| i < n), "there is no such place to take from")?;
+        demand(
+            index.iter().all(|&i| i < n),
+            "there is no such place to take from",
+        )?;
         let mut words = Vec::with_capacity(outer * index.len() * inner);
         for o in 0..outer {
             for &i in index {
@@ -536,7 +580,7 @@ impl Integers {
                 let from = &wide.words[(o * n + i) * inner..][..inner];
                 let into = &mut words[(o * size + to) * inner..][..inner];
                 for (a, b) in into.chunks_exact_mut(limbs).zip(from.chunks_exact(limbs)) {
-                    add(a, b, 0);
+                    add(a, b, 0, false);
                 }
             }
         }
@@ -579,7 +623,9 @@ impl Integers {
         let first = parts.first().ok_or(Error::malformed("nothing to join"))?;
         let mut shape = first.shape.clone();
         shape[0] = parts.iter().map(|part| part.shape[0]).sum();
-        let words = finer.into_iter().flat_map(|part| part.with_limbs(limbs).words);
+        let words = finer
+            .into_iter()
+            .flat_map(|part| part.with_limbs(limbs).words);
         Integers::new(shape, digits, limbs, words.collect())
     }
 
@@ -589,7 +635,9 @@ impl Integers {
             let one = |&word: &u64| scaled(word as i64 as f64, exponent);
             return self.words.iter().map(one).collect();
         }
-        self.cells().map(|cell| value(cell, self.digits, exponent)).collect()
+        self.cells()
+            .map(|cell| value(cell, self.digits, exponent))
+            .collect()
     }
 
     pub fn is_negative(&self) -> Vec<bool> {
@@ -597,7 +645,9 @@ impl Integers {
     }
 
     pub fn is_zero(&self) -> Vec<bool> {
-        self.cells().map(|cell| cell.iter().all(|&limb| limb == 0)).collect()
+        self.cells()
+            .map(|cell| cell.iter().all(|&limb| limb == 0))
+            .collect()
     }
 }
 
@@ -622,14 +672,19 @@ fn pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
 /// `sums` is `[cell][the columns, then the pairs]`; what is squared counts in units of 2^-114.
 pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f64>, Error> {
     let width = columns + columns * (columns + 1) / 2;
-    demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;
+    demand(
+        sums.len() == n.len() * width,
+        "sums must go with the numbers of rows",
+    )?;
     let digits = n.digits.max(sums.digits);
     let (n, sums) = (n.finer(digits, 0), sums.finer(digits, 0));
     let mut found = Vec::with_capacity(n.len() * (width - columns));
     for (c, rows) in n.cells().enumerate() {
         let rows = Magnitude::of(rows);
         let (divisor, below) = rows.rounded(false);
-        let first: Vec<Magnitude> = (0..columns).map(|i| Magnitude::of(sums.cell(c * width + i))).collect();
+        let first: Vec<Magnitude> = (0..columns)
+            .map(|i| Magnitude::of(sums.cell(c * width + i)))
+            .collect();
         for (at, (i, j)) in pairs(columns).enumerate() {
             if rows.len == 0 {
                 found.push(0.0);
@@ -663,4 +718,159 @@ fn difference(a: &Magnitude, b: &Magnitude) -> Magnitude {
         negative,
     }
     .trimmed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(numbers: &[i128], digits: u32) -> Integers {
+        let words = numbers.iter().flat_map(|&n| [n as u64, (n >> 64) as u64]);
+        Integers::new(vec![numbers.len()], digits, 2, words.collect()).unwrap()
+    }
+
+    const MANY: [i128; 9] = [
+        0,
+        1,
+        -1,
+        i64::MAX as i128,
+        i64::MIN as i128,
+        1 << 64,
+        -(1 << 64) - 1,
+        i128::MAX / 3,
+        i128::MIN / 3,
+    ];
+
+    #[test]
+    fn sums_and_differences_are_those_of_whole_numbers() {
+        for a in MANY {
+            for b in MANY {
+                let (x, y) = (array(&[a, 5], 0), array(&[b, 7], 0));
+                assert_eq!(x.plus(&y).unwrap(), array(&[a + b, 12], 0));
+                assert_eq!(x.minus(&y).unwrap(), array(&[a - b, -2], 0));
+                assert_eq!(x.plus(&y).unwrap().minus(&y).unwrap(), x);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_arrays_have_equal_limbs() {
+        let wide = array(&[3, -4], 0);
+        assert_eq!((wide.limbs(), wide.digits()), (1, 0));
+        let parts = i128::from(PARTS);
+        assert_eq!(array(&[3 * parts, -4 * parts], DIGITS), wide);
+        assert_eq!(array(&[3 * parts + 1, 0], DIGITS).digits(), DIGITS);
+        let half = array(&[parts / 2], DIGITS);
+        assert_eq!(half.plus(&half).unwrap(), array(&[1], 0));
+        assert_eq!(array(&[2], 0).minus(&half).unwrap().values(0), [1.5]);
+    }
+
+    #[test]
+    fn values_are_rounded_once() {
+        let odd = (1_i128 << 53) + 1;
+        for n in MANY.into_iter().chain([odd, odd + 2, (odd << 40) + 1]) {
+            assert_eq!(array(&[n], 0).values(0), [n as f64]);
+            assert_eq!(array(&[n], 0).values(-3), [n as f64 / 8.0]);
+        }
+        let tenth = i128::from(PARTS) / 10;
+        for (n, expected) in [(1, 0.1), (3, 0.3), (-7, -0.7), (12345678901, 1234567890.1)] {
+            assert_eq!(array(&[n * tenth], DIGITS).values(0), [expected]);
+        }
+        assert_eq!(value(&[1], 2 * DIGITS, 0), 1e-36);
+        assert_eq!(Int::<3>::from(u128::MAX).value(0), u128::MAX as f64);
+    }
+
+    #[test]
+    fn weights_are_the_numbers_that_are_written() {
+        let tenth = u128::from(PARTS) / 10;
+        for n in 1..2000_u128 {
+            assert_eq!(parts(n as f64 / 10.0), Some(n * tenth));
+            assert_eq!(parts(n as f64 / 1000.0), Some(n * tenth / 100));
+        }
+        assert_eq!(parts(1e-9), Some(1_000_000_000));
+        assert_eq!(parts(0.001_234_567_890_123_45), Some(1_234_567_890_123_450));
+        assert_eq!(parts(123456789.5), Some(1_234_567_895 * tenth));
+        assert_eq!(parts(4e18), Some(4 * u128::from(PARTS) * u128::from(PARTS)));
+        for (weight, few) in [(0.0, 0), (1e-19, 0), (5e-324, 0), (1e-18, 1), (0.6e-18, 1)] {
+            assert_eq!(parts(weight), Some(few));
+        }
+        // 1/3 has more digits than fifteen: what it is, to the nearest part.
+        assert_eq!(parts(1.0 / 3.0), Some(333_333_333_333_333_315));
+        for wrong in [-1.0, f64::NAN, f64::INFINITY, 1e19] {
+            assert_eq!(parts(wrong), None);
+        }
+    }
+
+    #[test]
+    fn multiples_are_exact_or_rounded_down() {
+        let numbers = array(&[10, -10, 3], 0);
+        let times = |array: &Integers, factor: f64| array.times(parts(factor).unwrap()).unwrap();
+        assert_eq!(times(&numbers, 7.0), (array(&[70, -70, 21], 0), true));
+        let (tenth, exact) = times(&numbers, 0.1);
+        assert!(exact);
+        assert_eq!(times(&tenth, 10.0), (numbers, true));
+        let (third, exact) = times(&array(&[1, -1], DIGITS), 0.5);
+        assert!(!exact);
+        assert_eq!(third, array(&[0, -1], DIGITS));
+        assert!(array(&[i128::MAX], 0).times(u128::MAX).is_ok());
+    }
+
+    #[test]
+    fn cells_are_taken_and_merged_along_an_axis() {
+        let table = Integers::whole(vec![2, 3], vec![1, 2, 3, 4, 5, 6]);
+        let taken = table.take(&[2, 0], 1).unwrap();
+        assert_eq!(taken, Integers::whole(vec![2, 2], vec![3, 1, 6, 4]));
+        let merged = table.merge(&[1, 1, 0], 2, 1).unwrap();
+        assert_eq!(merged, Integers::whole(vec![2, 2], vec![3, 3, 6, 9]));
+        let large = Integers::whole(vec![2], vec![i64::MAX; 2]);
+        assert_eq!(
+            large.merge(&[0, 0], 1, 0).unwrap(),
+            array(&[2 * i128::from(i64::MAX)], 0)
+        );
+        let joined = Integers::joined(&[&table, &table.take(&[1], 0).unwrap()]).unwrap();
+        assert_eq!(
+            joined,
+            Integers::whole(vec![3, 3], vec![1, 2, 3, 4, 5, 6, 4, 5, 6])
+        );
+        let turned = table
+            .arranged(vec![3, 2], Some(&[0, 3, 1, 4, 2, 5]))
+            .unwrap();
+        assert_eq!(turned, Integers::whole(vec![3, 2], vec![1, 4, 2, 5, 3, 6]));
+        assert!(table.take(&[3], 1).is_err());
+        assert!(table.merge(&[0], 1, 1).is_err());
+    }
+
+    #[test]
+    fn deviations_of_a_constant_are_zero() {
+        let z = 3_602_879_701_896_397_i128; // 0.1 in units of 2^-55
+        let constant = Integers::of(
+            vec![1, 2],
+            0,
+            &[
+                Int::<4>::from(7 * z as u128),
+                Int::from(7 * (z * z) as u128),
+            ],
+        );
+        let n = Integers::whole(vec![1], vec![7]);
+        assert_eq!(deviations(&n, &constant.unwrap(), 1), Ok(vec![0.0]));
+        let unit = 1_u128 << 57;
+        let two = Integers::of(
+            vec![1, 2],
+            0,
+            &[
+                Int::<4>::from(4 * unit),
+                Int::from(product(10 * unit, unit)[1] as u128 * (1 << 64)),
+            ],
+        );
+        let n = Integers::whole(vec![1], vec![2]);
+        assert_eq!(deviations(&n, &two.unwrap(), 1), Ok(vec![2.0])); // 1 and 3
+        assert_eq!(
+            deviations(
+                &Integers::whole(vec![1], vec![0]),
+                &Integers::whole(vec![1, 2], vec![0, 0]),
+                1
+            ),
+            Ok(vec![0.0])
+        );
+    }
 }

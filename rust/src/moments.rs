@@ -1,37 +1,44 @@
-//! Sums of z and z² per feature and class.
+//! Sums of z and z² per feature and class, as whole numbers.
 //!
-//! Rows are summed in fixed pieces (tasks), a piece in fixed blocks: a block's sums are plain doubles, folded into expansions
-//! at its end. A value far out (|z| > 16, or a weight above 16) goes to the expansions unrounded, so that it can be
-//! subtracted again without a trace in the others.
+//! z is rounded once to a grid of 2^-57; what is summed are those whole numbers and their exact squares, in units of 2^-57 and
+//! 2^-114. Within a block of rows, doubles do it without rounding: each z near the origin (|z| <= 16), and each square, is cut
+//! into parts that are multiples of one unit, and so few rows are added that their sums stay below 2^53 of it. What is farther
+//! out, or weighs more than one, is added as the whole number that it is.
 
-use crate::classes::{Rows, Weights, count_classes};
+use crate::classes::{Rows, Weights, count_classes, counted};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault, Number};
-use crate::expansion::Expansion;
+use crate::integers::{Int, Integers, product};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
 use crate::threads;
 use ndarray::{ArrayView2, ArrayViewMut1, Zip, s};
+use std::collections::HashMap;
 use std::ops::Range;
 
-/// |z| and weights up to this are near: summed in doubles within a block.
-const NEAR: f64 = 16.0;
+/// |z| up to this is near: its sums are doubles within a block.
+pub const NEAR: f64 = 16.0;
+/// z is a whole number of 2^-57.
+const GRID: f64 = f64::from_bits((1023 + 57) << 52);
 /// Values that are added side by side.
 const LANES: usize = 8;
 /// Rows per tile, and features per tile: z of a tile stays in the first cache.
 const TILE_ROWS: usize = 64;
 const TILE_FEATURES: usize = 256;
+/// Rows per block: so few that their parts add up exactly.
 const BLOCK: usize = 4096;
 const MOST_PIECES: usize = 64;
 
-/// Per feature and class, `[feature][class]`.
+/// A sum of what is near and weighs less than 2^64: 2^63 of them need no more.
+type Sum = Int<4>;
+/// A sum of what may be far.
+pub type Far = Int<18>;
+
+/// Rows per feature and class, `[feature][class]`, and sums of z and of z², `[feature][class][2]`.
 #[derive(Debug)]
 pub struct Moments {
-    pub rows: Vec<i64>,
-    /// Empty unless weights are real.
-    pub weights: Vec<Expansion>,
-    /// The sum of z, then of z².
-    pub sums: Vec<[Expansion; 2]>,
+    pub rows: Integers,
+    pub sums: Integers,
 }
 
 /// Sums z and z² over the rows of each class; missing values (NaN) leave their feature alone.
@@ -42,9 +49,9 @@ pub fn count_moments(
     threads: usize,
 ) -> Result<Moments, Error> {
     columns.demand_rows(rows.len())?;
-    let (n, n_features) = (rows.len(), columns.features());
+    let (n, n_features, n_classes) = (rows.len(), columns.features(), rows.n_classes);
     let threads = threads::worth(threads, n.saturating_mul(n_features));
-    let piece = piece_rows(n, rows.n_classes);
+    let piece = piece_rows(n, n_classes);
     let (tiles, pieces) = (n_features.div_ceil(TILE_FEATURES), n.div_ceil(piece));
     let found = threads::try_map(threads, tiles * pieces, |task| {
         let (tile, from) = (task % tiles * TILE_FEATURES, task / tiles * piece);
@@ -53,19 +60,21 @@ pub fn count_moments(
         sums.count(columns, scale, rows, from..n.min(from + piece))?;
         Ok(sums)
     })?;
-    let classes = count_classes(rows, threads);
-    let mut total = Moments {
-        rows: classes.rows.repeat(n_features),
-        weights: classes.weights.repeat(n_features),
-        sums: vec![Default::default(); n_features * rows.n_classes],
-    };
-    found.iter().for_each(|sums| sums.merge_into(&mut total));
-    for (weight, rows) in total.weights.iter_mut().zip(&total.rows) {
-        if *rows == 0 {
-            *weight = Expansion::default();
-        }
+    let mut present = count_classes(rows, threads).repeat(n_features);
+    let mut total = vec![[Sum::default(); 2]; n_features * n_classes];
+    let mut far = HashMap::new();
+    for sums in &found {
+        sums.merge_into(&mut present, &mut total, &mut far);
     }
-    Ok(total)
+    let total = Integers::of(
+        vec![n_features, n_classes, 2],
+        rows.digits(),
+        total.as_flattened(),
+    )?;
+    Ok(Moments {
+        rows: counted(&present, vec![n_features, n_classes], rows.digits())?,
+        sums: total.with(&far, rows.digits())?,
+    })
 }
 
 /// Rows per piece: many enough that a piece's sums are small beside its data. A function of the shapes alone.
@@ -74,33 +83,65 @@ fn piece_rows(n: usize, n_classes: usize) -> usize {
     rows.div_ceil(BLOCK).max(1) * BLOCK
 }
 
+/// A z that is no farther than 2^400 as a whole number of 2^-57: how many, times 2^shift, and whether it is negative.
+#[inline(always)]
+pub fn on_grid(z: f64) -> (u64, u32, bool) {
+    if z.abs() <= NEAR {
+        let whole = near_grid(z);
+        return (whole.unsigned_abs(), 0, whole < 0);
+    }
+    let bits = z.to_bits();
+    let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, bits >> 52 & 0x7ff);
+    (mantissa, exponent as u32 + 57 - 1075, z < 0.0)
+}
+
+/// The same of one that is near.
+#[inline(always)]
+pub fn near_grid(z: f64) -> i64 {
+    (z * GRID).round_ties_even() as i64
+}
+
 /// The sums of one piece of rows over one tile of features; all arrays are `[class][feature]`.
 struct Sums {
     features: Range<usize>,
     /// Cells per row: the features, and up to a whole number of `LANES` with zeros.
     width: usize,
     n_classes: usize,
-    /// The block's near sums: z, then z².
-    near: Vec<f64>,
-    sums: Vec<[Expansion; 2]>,
+    /// The block's near sums: the parts of z, then those of z².
+    near: Vec<[f64; LANES]>,
+    /// Classes that the block has near rows of.
+    touched: Vec<usize>,
+    is_touched: Vec<bool>,
+    sums: Vec<[Sum; 2]>,
+    /// By cell.
+    far: HashMap<usize, [Far; 2]>,
+    /// Rows without a value, and their weight where they do not all weigh one.
     missing: Vec<i64>,
-    missing_weights: Vec<Expansion>,
+    missing_weights: Vec<i128>,
     /// z, `[row][feature]`.
     tile: Vec<f64>,
 }
 
+/// Parts of the sums of a block.
+const PARTS: usize = 5;
+
 impl Sums {
     fn new(features: Range<usize>, rows: &Rows) -> Self {
         let width = features.len().next_multiple_of(LANES);
-        let cells = width * rows.n_classes;
-        let real = matches!(rows.weights, Weights::Real(_));
+        let (cells, ones) = (
+            width * rows.n_classes,
+            matches!(rows.weights, Weights::Ones),
+        );
         Sums {
             width,
             n_classes: rows.n_classes,
-            near: vec![0.0; 2 * cells],
+            near: vec![[0.0; LANES]; if ones { PARTS * cells / LANES } else { 0 }],
+            touched: vec![],
+            is_touched: vec![false; rows.n_classes],
             sums: vec![Default::default(); cells],
-            missing: vec![0; cells],
-            missing_weights: vec![Expansion::default(); if real { cells } else { 0 }],
+            far: HashMap::new(),
+            missing: vec![0; if ones { cells } else { 0 }],
+            missing_weights: vec![0; cells],
             tile: vec![0.0; width * TILE_ROWS],
             features,
         }
@@ -113,9 +154,8 @@ impl Sums {
         rows: &Rows,
         range: Range<usize>,
     ) -> Result<(), Error> {
-        let block = BLOCK.max(16 * self.n_classes).next_multiple_of(TILE_ROWS);
-        for start in range.clone().step_by(block) {
-            let end = range.end.min(start + block);
+        for start in range.clone().step_by(BLOCK) {
+            let end = range.end.min(start + BLOCK);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
                 wide(AddTile {
@@ -128,6 +168,7 @@ impl Sums {
             }
             self.fold();
         }
+        (self.near, self.tile) = (vec![], vec![]);
         Ok(())
     }
 
@@ -157,103 +198,120 @@ impl Sums {
     ) -> Result<(), Error> {
         let (width, class) = (self.width, rows.classes[row] as usize);
         let z = &self.tile[at * width..(at + 1) * width];
-        let (sum, square) =
-            self.near[2 * class * width..2 * (class + 1) * width].split_at_mut(width);
-        match rows.weights {
-            Weights::Ones if all_near(z) => add_near(z, sum, square),
-            Weights::Ones if none_far(z) => {
-                let missing = &mut self.missing[class * width..(class + 1) * width];
-                add_present(z, sum, square, missing)
-            }
-            Weights::Ones => return self.add_far(columns, scale, row, at, class, 1.0, 1, false),
-            Weights::Whole(w) if w[row] > NEAR || !all_near(z) => {
-                let count = w[row] as i64;
-                return self.add_far(columns, scale, row, at, class, w[row], count, false);
-            }
-            Weights::Real(w) if w[row] > NEAR || !all_near(z) => {
-                return self.add_far(columns, scale, row, at, class, w[row], 1, true);
-            }
-            Weights::Whole(w) | Weights::Real(w) => add_weighted(z, w[row], sum, square),
+        let ones = matches!(rows.weights, Weights::Ones);
+        let (all, far) = if ones { nearness(z) } else { (false, true) };
+        if far {
+            return self.add_each(columns, scale, rows, row, at);
+        }
+        let near = &mut self.near[PARTS * class * width / LANES..][..PARTS * width / LANES];
+        if !std::mem::replace(&mut self.is_touched[class], true) {
+            self.touched.push(class);
+        }
+        if all {
+            add_near(z, near);
+        } else {
+            let missing = &mut self.missing[class * width..(class + 1) * width];
+            add_present(z, near, missing);
         }
         Ok(())
     }
 
-    /// Adds a row value by value: the near ones plainly, the far ones to the expansions, the missing ones to their count.
-    #[allow(clippy::too_many_arguments)]
-    #[inline(never)]
-    fn add_far(
+    /// Adds a row value by value, as whole numbers.
+    #[inline(always)]
+    fn add_each(
         &mut self,
         columns: &Columns,
         scale: &Scale,
+        rows: &Rows,
         row: usize,
         at: usize,
-        class: usize,
-        weight: f64,
-        count: i64,
-        real: bool,
     ) -> Result<(), Error> {
-        let width = self.width;
+        let (width, class, weight) = (self.width, rows.classes[row] as usize, rows.weight(row));
         for j in 0..self.features.len() {
-            let cell = class * width + j;
-            let mut z = self.tile[at * width + j];
+            let (cell, mut z) = (class * width + j, self.tile[at * width + j]);
             if z.is_nan() {
-                self.missing[cell] += count;
-                if real {
-                    self.missing_weights[cell].add(weight);
-                }
+                self.missing_weights[cell] += weight as i128;
                 continue;
             }
             if z.abs() > FARTHEST {
                 z = reach(columns, scale, row, self.features.start + j)?;
             }
-            if z.abs() <= NEAR && weight <= NEAR {
-                let weighted = z * weight;
-                self.near[2 * class * width + j] += weighted;
-                self.near[(2 * class + 1) * width + j] += weighted * z;
-                continue;
-            }
-            let [sum, square] = &mut self.sums[cell];
-            if !(sum.add_product(z, weight) & square.add_square(z, weight)) {
-                return Err(bad(Fault::TooFar, columns, row, self.features.start + j));
+            if z.abs() <= NEAR && weight >> 64 == 0 {
+                let whole = i128::from(near_grid(z));
+                let [sum, square] = &mut self.sums[cell];
+                sum.add_signed(whole * weight as i128);
+                square.add_product((whole * whole) as u128, weight as u64, false);
+            } else {
+                add_far(self.far.entry(cell).or_default(), z, weight);
             }
         }
         Ok(())
     }
 
-    /// Moves the block's near sums into the expansions.
+    /// Moves the block's near sums into the whole ones.
     fn fold(&mut self) {
-        let width = self.width.max(1);
-        for (near, sums) in self
-            .near
-            .chunks_exact_mut(2 * width)
-            .zip(self.sums.chunks_exact_mut(width))
-        {
-            let (sum, square) = near.split_at(width);
-            if square.iter().any(|&x| x != 0.0) {
-                for ((total, &z), &zz) in sums.iter_mut().zip(sum).zip(square) {
-                    total[0].add(z);
-                    total[1].add(zz);
+        let width = self.width;
+        for class in self.touched.drain(..) {
+            let near = &mut self.near[PARTS * class * width / LANES..][..PARTS * width / LANES];
+            for (lanes, sums) in near
+                .chunks_exact(PARTS)
+                .zip(self.sums[class * width..].chunks_exact_mut(LANES))
+            {
+                for (lane, [sum, square]) in sums.iter_mut().enumerate() {
+                    let part = |part: usize, unit: i32, shift: u32| {
+                        let whole = (lanes[part][lane] * 2_f64.powi(unit)) as i64;
+                        (u128::from(whole.unsigned_abs()), shift, whole < 0)
+                    };
+                    for (number, shift, negative) in [part(0, 35, 22), part(1, 57, 0)] {
+                        sum.add(number, shift, negative);
+                    }
+                    for (number, shift, negative) in
+                        [part(2, 33, 81), part(3, 74, 40), part(4, 114, 0)]
+                    {
+                        square.add(number, shift, negative);
+                    }
                 }
-                near.fill(0.0);
             }
+            near.fill([0.0; LANES]);
+            self.is_touched[class] = false;
         }
     }
 
     /// Adds to the totals, which are `[feature][class]`.
-    fn merge_into(&self, total: &mut Moments) {
+    fn merge_into(
+        &self,
+        present: &mut [i128],
+        total: &mut [[Sum; 2]],
+        far: &mut HashMap<usize, Far>,
+    ) {
         let width = self.width;
-        for (j, feature) in self.features.clone().enumerate() {
-            for class in 0..self.n_classes {
-                let (from, to) = (class * width + j, feature * self.n_classes + class);
-                total.sums[to][0].merge(&self.sums[from][0]);
-                total.sums[to][1].merge(&self.sums[from][1]);
-                total.rows[to] -= self.missing[from];
-                if let Some(weight) = self.missing_weights.get(from) {
-                    total.weights[to].take(weight);
-                }
+        let place =
+            |cell: usize| (self.features.start + cell % width) * self.n_classes + cell / width;
+        for cell in 0..self.n_classes * width {
+            if cell % width >= self.features.len() {
+                continue;
+            }
+            let to = place(cell);
+            total[to][0].merge(&self.sums[cell][0]);
+            total[to][1].merge(&self.sums[cell][1]);
+            let ones = self.missing.get(cell).copied().unwrap_or(0);
+            present[to] -= i128::from(ones) + self.missing_weights[cell];
+        }
+        for (&cell, sums) in &self.far {
+            for (i, sum) in sums.iter().enumerate() {
+                far.entry(2 * place(cell) + i).or_default().merge(sum);
             }
         }
     }
+}
+
+/// Adds z and its square, so many times.
+#[inline(never)]
+fn add_far([sum, square]: &mut [Far; 2], z: f64, weight: u128) {
+    let (whole, shift, negative) = on_grid(z);
+    sum.add_wide(product(u128::from(whole), weight), shift, negative);
+    let squared = u128::from(whole) * u128::from(whole);
+    square.add_wide(product(squared, weight), 2 * shift, false);
 }
 
 /// Adds a tile of rows.
@@ -335,67 +393,74 @@ fn fill_tile<T: Value>(
     }
 }
 
+/// Whether all are near, and whether some are far; a missing one is neither.
 #[inline(always)]
-fn all_near(z: &[f64]) -> bool {
-    let mut near = [1_u64; LANES];
+fn nearness(z: &[f64]) -> (bool, bool) {
+    let (mut near, mut far) = ([1_u64; LANES], [0_u64; LANES]);
     for z in z.as_chunks::<LANES>().0 {
-        for (near, z) in near.iter_mut().zip(z) {
+        for ((near, far), z) in near.iter_mut().zip(&mut far).zip(z) {
             *near &= u64::from(z.abs() <= NEAR);
+            *far |= u64::from(z.abs() > NEAR);
         }
     }
-    near.iter().fold(1, |all, near| all & near) == 1
+    let all = near.iter().fold(1, |all, near| all & near);
+    (all == 1, far.iter().fold(0, |any, far| any | far) == 1)
 }
 
+/// Adds to a sum's parts: z in steps of 2^-35 and 2^-57, its square in steps of 2^-33, 2^-74 and 2^-114.
+///
+/// `(x + M) - M` is x rounded to the last place of M. The square and what rounding takes off it are exact together, and so is
+/// every difference here: no part is ever rounded again.
 #[inline(always)]
-fn none_far(z: &[f64]) -> bool {
-    !z.iter().fold(false, |far, z| far | (z.abs() > NEAR))
+fn add_parts(z: f64, [a1, a2, b1, b2, b3]: [&mut f64; PARTS]) {
+    const COARSE: f64 = 1.5 * (1_u64 << 17) as f64;
+    const FINE: f64 = 1.5 / (1_u64 << 5) as f64;
+    const SQUARE: f64 = 1.5 * (1_u64 << 19) as f64;
+    const REST: f64 = 1.5 / (1_u64 << 22) as f64;
+    let z1 = (z + COARSE) - COARSE;
+    let z2 = ((z - z1) + FINE) - FINE;
+    let z = z1 + z2;
+    let square = z * z;
+    let error = z.mul_add(z, -square);
+    let p1 = (square + SQUARE) - SQUARE;
+    let rest = square - p1;
+    let p2 = (rest + REST) - REST;
+    let p3 = (error + REST) - REST;
+    *a1 += z1;
+    *a2 += z2;
+    *b1 += p1;
+    *b2 += p2 + p3;
+    *b3 += (rest - p2) + (error - p3);
 }
 
-/// `f(z, sum, square)` for each, `LANES` at a time: all are read before any is written, so they need not be told apart.
+/// Adds a row to the parts, `LANES` values at a time: all are read before any is written.
 #[inline(always)]
-fn side_by_side(
-    z: &[f64],
-    sum: &mut [f64],
-    square: &mut [f64],
-    f: impl Fn(f64, &mut f64, &mut f64),
-) {
-    let (z, sum) = (z.as_chunks::<LANES>().0, sum.as_chunks_mut::<LANES>().0);
-    for ((z, sum), square) in z.iter().zip(sum).zip(square.as_chunks_mut::<LANES>().0) {
-        let (z, mut sums, mut squares) = (*z, *sum, *square);
-        for ((&z, sum), square) in z.iter().zip(&mut sums).zip(&mut squares) {
-            f(z, sum, square);
-        }
-        (*sum, *square) = (sums, squares);
+fn add_lanes(z: &[f64; LANES], near: &mut [[f64; LANES]; PARTS]) {
+    let [mut a1, mut a2, mut b1, mut b2, mut b3] = *near;
+    for i in 0..LANES {
+        let parts = [&mut a1[i], &mut a2[i], &mut b1[i], &mut b2[i], &mut b3[i]];
+        add_parts(z[i], parts);
     }
+    *near = [a1, a2, b1, b2, b3];
 }
 
 #[inline(always)]
-fn add_near(z: &[f64], sum: &mut [f64], square: &mut [f64]) {
-    side_by_side(z, sum, square, |z, sum, square| {
-        *sum += z;
-        *square += z * z;
-    });
-}
-
-#[inline(always)]
-fn add_weighted(z: &[f64], weight: f64, sum: &mut [f64], square: &mut [f64]) {
-    side_by_side(z, sum, square, |z, sum, square| {
-        let weighted = z * weight;
-        *sum += weighted;
-        *square += weighted * z;
-    });
+fn add_near(z: &[f64], near: &mut [[f64; LANES]]) {
+    let near = near.as_chunks_mut::<PARTS>().0;
+    for (z, near) in z.as_chunks::<LANES>().0.iter().zip(near) {
+        add_lanes(z, near);
+    }
 }
 
 /// [`add_near`] where some are missing.
 #[inline(always)]
-fn add_present(z: &[f64], sum: &mut [f64], square: &mut [f64], missing: &mut [i64]) {
-    side_by_side(z, sum, square, |z, sum, square| {
-        let present = if z.is_nan() { 0.0 } else { z };
-        *sum += present;
-        *square += present * present;
-    });
-    let missing = missing.as_chunks_mut::<LANES>().0;
-    for (z, missing) in z.as_chunks::<LANES>().0.iter().zip(missing) {
+fn add_present(z: &[f64], near: &mut [[f64; LANES]], missing: &mut [i64]) {
+    let (near, missing) = (
+        near.as_chunks_mut::<PARTS>().0,
+        missing.as_chunks_mut::<LANES>().0,
+    );
+    for ((z, near), missing) in z.as_chunks::<LANES>().0.iter().zip(near).zip(missing) {
+        add_lanes(&z.map(|z| if z.is_nan() { 0.0 } else { z }), near);
         let mut counts = *missing;
         for (z, count) in z.iter().zip(&mut counts) {
             *count += i64::from(z.is_nan());
@@ -423,14 +488,44 @@ mod tests {
         let far = 2_f64.powi(40);
         let x = array![[1.0, f64::NAN], [2.0, 3.0], [-far, f64::NAN]];
         let found = count(&x, Weights::Ones, 1).unwrap();
-        assert_eq!(found.rows, [3, 1]);
-        assert_eq!(found.sums[0][0].parts()[0], 3.0 - far);
-        assert_eq!(found.sums[0][1].parts()[..2], [far * far, 5.0]);
-        assert_eq!(found.sums[1][1].parts()[0], 9.0);
-        let found = count(&x, Weights::Real(&[0.5, 20.0, 0.25]), 1).unwrap();
-        assert_eq!(found.rows, [3, 1]);
-        assert_eq!(found.weights[1].parts(), [20.0, 0.0, 0.0]);
-        assert_eq!(found.sums[1][1].parts()[0], 180.0);
+        assert_eq!(found.rows.values(0), [3.0, 1.0]);
+        assert_eq!(found.sums.values(-57)[0], 3.0 - far);
+        let near = count(&array![[1.0, f64::NAN], [2.0, 3.0]], Weights::Ones, 1).unwrap();
+        let alone = count(&array![[-far, f64::NAN]], Weights::Ones, 1).unwrap();
+        assert_eq!(found.sums.minus(&alone.sums).unwrap(), near.sums);
+        assert_eq!(near.sums.values(-114)[3], 9.0);
+        let weights = [0.5, 20.0, 0.25].map(|w| (w * 1e18) as u128);
+        let weights = weights.map(|w| [w as u64, (w >> 64) as u64]);
+        let found = count(&x, Weights::Parts(&weights), 1).unwrap();
+        assert_eq!(found.rows.values(0), [20.75, 20.0]);
+        assert_eq!(found.sums.values(-114)[3], 180.0);
+    }
+
+    /// Every way to a sum gives the whole numbers that plain arithmetic gives.
+    #[test]
+    fn sums_are_those_of_whole_numbers() {
+        let values = |i: usize| match i % 7 {
+            0 => 0.1 * (i % 90) as f64 - 2.0,
+            1 => 15.999999999999998,
+            2 => -16.0,
+            3 => 5e-324,
+            4 => 1e-17 * i as f64,
+            _ => ((i * 7919) as f64).sin() * 9.0,
+        };
+        let x = Array2::from_shape_fn((9000, 3), |(i, j)| values(i + j));
+        let mut expected = vec![[Int::<5>::default(); 2]; 3];
+        for (i, &z) in x.iter().enumerate() {
+            let whole = i128::from(near_grid(z));
+            expected[i % 3][0].add(whole.unsigned_abs(), 0, whole < 0);
+            expected[i % 3][1].add((whole * whole) as u128, 0, false);
+        }
+        let expected = Integers::of(vec![3, 1, 2], 0, expected.as_flattened()).unwrap();
+        let ones = count(&x, Weights::Ones, 2).unwrap();
+        assert_eq!(ones.sums, expected);
+        let twice = count(&x, Weights::Whole(&vec![2; 9000]), 1).unwrap();
+        assert_eq!(twice.sums, ones.sums.plus(&ones.sums).unwrap());
+        let heavy = count(&x, Weights::Parts(&vec![[0, 1]; 9000]), 1).unwrap();
+        assert_eq!(heavy.sums, ones.sums.times(1 << 64).unwrap().0);
     }
 
     #[test]

@@ -1,53 +1,32 @@
-//! Sums of z and of the products of all pairs of z, per class, of a block of columns.
+//! Sums of z and of the products of all pairs of z, per class, of a block of columns, as whole numbers.
 //!
-//! Rows are summed in fixed pieces: near ones (every |z| and the weight up to 16) as plain doubles that are folded into
-//! expansions at the piece's end, far ones unrounded, so that they can be subtracted again without a trace in the others. A
-//! row that lacks one of the block's values is passed over.
+//! z is rounded once to a grid of 2^-57, as for [`crate::moments`], and the products are exact. Rows that are near (every |z| up to
+//! 16) are added in 192 bits where they weigh one, in 256 where they weigh less than 2^64, all others in as many as it takes. A row
+//! that lacks one of the block's values is passed over.
 
-use crate::classes::{Rows, Weights};
+use crate::classes::{Rows, Weights, counted};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault};
-use crate::expansion::Expansion;
+use crate::integers::{Int, Integers, product};
+use crate::moments::{Far, NEAR, near_grid, on_grid};
 use crate::scale::{FARTHEST, Scale};
 use crate::threads;
+use std::collections::HashMap;
 use std::ops::Range;
 
-/// |z| and weights up to this are near.
-const NEAR: f64 = 16.0;
 /// Rows per piece.
 const PIECE: usize = 1024;
 
-/// Per class, `[class]` and `[class][cell]`; cells are the columns, then the pairs (i, j), j <= i, i by i.
-#[derive(Clone, Debug)]
+/// Rows per class, `[class]`, and sums, `[class][cell]`; cells are the columns, then the pairs (i, j), j <= i, i by i.
+#[derive(Debug)]
 pub struct Products {
-    pub rows: Vec<i64>,
-    /// Empty unless weights are real.
-    pub weights: Vec<Expansion>,
-    pub sums: Vec<Expansion>,
+    pub rows: Integers,
+    pub sums: Integers,
 }
 
 /// Columns and pairs of them.
 pub fn cells(columns: usize) -> usize {
     columns + columns * (columns + 1) / 2
-}
-
-impl Products {
-    fn new(rows: &Rows, columns: usize) -> Self {
-        let real = matches!(rows.weights, Weights::Real(_));
-        Products {
-            rows: vec![0; rows.n_classes],
-            weights: vec![Expansion::default(); if real { rows.n_classes } else { 0 }],
-            sums: vec![Expansion::default(); rows.n_classes * cells(columns)],
-        }
-    }
-
-    fn merge(&mut self, other: &Products) {
-        let rows = self.rows.iter_mut().zip(&other.rows);
-        rows.for_each(|(a, b)| *a += b);
-        let sums = self.weights.iter_mut().zip(&other.weights);
-        let sums = sums.chain(self.sums.iter_mut().zip(&other.sums));
-        sums.for_each(|(a, b)| a.merge(b));
-    }
 }
 
 /// Sums over the rows of each class.
@@ -65,28 +44,61 @@ pub fn count_products(
     let task = size.div_ceil(PIECE) * PIECE;
     let found = threads::try_map(threads, n.div_ceil(task), |i| {
         let range = i * task..n.min((i + 1) * task);
-        Piece::new(rows, d).count(columns, scale, rows, range)
+        Sums::new(rows, d).count(columns, scale, rows, range)
     })?;
-    let mut total = Products::new(rows, d);
-    found.iter().for_each(|products| total.merge(products));
-    Ok(total)
+    let mut total = Sums::new(rows, d);
+    found.iter().for_each(|sums| total.merge(sums));
+    let shape = vec![rows.n_classes, cells(d)];
+    let near = match rows.weights {
+        Weights::Ones => Integers::of(shape, 0, &total.near)?,
+        _ => Integers::of(shape, rows.digits(), &total.weighed)?,
+    };
+    Ok(Products {
+        rows: counted(&total.rows, vec![rows.n_classes], rows.digits())?,
+        sums: near.with(&total.far, rows.digits())?,
+    })
 }
 
-struct Piece {
+struct Sums {
     columns: usize,
     /// z of some rows, `[row][column]`.
     z: Vec<f64>,
-    near: Vec<f64>,
-    products: Products,
+    /// The same of one row as whole numbers.
+    whole: Vec<i64>,
+    rows: Vec<i128>,
+    /// `[class][cell]`, of rows that weigh one.
+    near: Vec<Int<3>>,
+    /// The same where they do not.
+    weighed: Vec<Int<4>>,
+    far: HashMap<usize, Far>,
 }
 
-impl Piece {
+impl Sums {
     fn new(rows: &Rows, columns: usize) -> Self {
-        Piece {
+        let (cells, ones) = (
+            rows.n_classes * cells(columns),
+            matches!(rows.weights, Weights::Ones),
+        );
+        Sums {
             columns,
             z: vec![],
-            near: vec![0.0; rows.n_classes * cells(columns)],
-            products: Products::new(rows, columns),
+            whole: vec![0; columns],
+            rows: vec![0; rows.n_classes],
+            near: vec![Int::default(); if ones { cells } else { 0 }],
+            weighed: vec![Int::default(); if ones { 0 } else { cells }],
+            far: HashMap::new(),
+        }
+    }
+
+    fn merge(&mut self, other: &Sums) {
+        let rows = self.rows.iter_mut().zip(&other.rows);
+        rows.for_each(|(a, b)| *a += b);
+        let sums = self.near.iter_mut().zip(&other.near);
+        sums.for_each(|(a, b)| a.merge(b));
+        let sums = self.weighed.iter_mut().zip(&other.weighed);
+        sums.for_each(|(a, b)| a.merge(b));
+        for (&cell, sum) in &other.far {
+            self.far.entry(cell).or_default().merge(sum);
         }
     }
 
@@ -96,18 +108,16 @@ impl Piece {
         scale: &Scale,
         rows: &Rows,
         range: Range<usize>,
-    ) -> Result<Products, Error> {
+    ) -> Result<Sums, Error> {
         for from in range.clone().step_by(PIECE) {
             let part = from..range.end.min(from + PIECE);
             self.read(columns, scale, part.clone());
             for row in part.clone().filter(|&row| rows.classes[row] >= 0) {
                 self.add(columns, rows, row, row - part.start)?;
             }
-            for (near, sum) in self.near.iter_mut().zip(&mut self.products.sums) {
-                sum.add(std::mem::take(near));
-            }
         }
-        Ok(self.products)
+        self.z = vec![];
+        Ok(self)
     }
 
     /// z of these rows; NaN where a value is missing.
@@ -147,48 +157,113 @@ impl Piece {
         if z.iter().any(|z| z.is_nan()) {
             return Ok(());
         }
-        let weight = match rows.weights {
-            Weights::Ones => 1.0,
-            Weights::Whole(weights) | Weights::Real(weights) => weights[row],
-        };
-        self.products.rows[class] += match rows.weights {
-            Weights::Whole(_) => weight as i64,
-            _ => 1,
-        };
-        if let Some(sum) = self.products.weights.get_mut(class) {
-            sum.add(weight);
-        }
-        let cells = class * cells(d)..(class + 1) * cells(d);
-        if weight <= NEAR && z.iter().all(|z| z.abs() <= NEAR) {
-            let near = &mut self.near[cells];
-            let (first, mut rest) = near.split_at_mut(d);
-            for (sum, z) in first.iter_mut().zip(z) {
-                *sum += weight * z;
+        let weight = rows.weight(row);
+        self.rows[class] += weight as i128;
+        let base = class * cells(d);
+        if weight >> 64 == 0 && z.iter().all(|z| z.abs() <= NEAR) {
+            for (whole, &z) in self.whole.iter_mut().zip(z) {
+                *whole = near_grid(z);
             }
-            for (i, &a) in z.iter().enumerate() {
-                let (mine, others) = rest.split_at_mut(i + 1);
-                let a = weight * a;
-                for (sum, &b) in mine.iter_mut().zip(z) {
-                    *sum += a * b;
-                }
-                rest = others;
+            match rows.weights {
+                Weights::Ones => add_near(&self.whole, &mut self.near[base..base + cells(d)]),
+                _ => add_weighed(
+                    &self.whole,
+                    weight,
+                    &mut self.weighed[base..base + cells(d)],
+                ),
             }
             return Ok(());
         }
-        let sums = &mut self.products.sums[cells];
-        let (first, mut rest) = sums.split_at_mut(d);
-        for (sum, &z) in first.iter_mut().zip(z) {
-            sum.add_product(z, weight);
-        }
-        for (i, &a) in z.iter().enumerate() {
-            let (mine, others) = rest.split_at_mut(i + 1);
-            for (sum, &b) in mine.iter_mut().zip(z) {
-                let mut product = Expansion::default();
-                product.add_product(a, b);
-                sum.merge(&product.times(weight));
+        let each: Vec<(u64, u32, bool)> = z.iter().map(|&z| on_grid(z)).collect();
+        let far = &mut self.far;
+        let mut add = |cell: usize, number: u128, shift: u32, negative: bool| {
+            let sum = far.entry(base + cell).or_default();
+            sum.add_wide(product(number, weight), shift, negative);
+        };
+        let mut cell = d;
+        for (i, &(a, shift, negative)) in each.iter().enumerate() {
+            add(i, u128::from(a), shift, negative);
+            for &(b, other, opposite) in &each[..=i] {
+                let number = u128::from(a) * u128::from(b);
+                add(cell, number, shift + other, negative != opposite);
+                cell += 1;
             }
-            rest = others;
         }
         Ok(())
+    }
+}
+
+/// Adds the whole numbers of a row, and the products of all pairs of them.
+#[inline(always)]
+fn add_near(whole: &[i64], sums: &mut [Int<3>]) {
+    let (first, rest) = sums.split_at_mut(whole.len());
+    for (sum, &a) in first.iter_mut().zip(whole) {
+        sum.add_signed(i128::from(a));
+    }
+    each_pair(whole, rest, |sum, a, b| {
+        sum.add_signed(i128::from(a) * i128::from(b))
+    });
+}
+
+/// The same, so many times.
+#[inline(always)]
+fn add_weighed(whole: &[i64], weight: u128, sums: &mut [Int<4>]) {
+    let (first, rest) = sums.split_at_mut(whole.len());
+    for (sum, &a) in first.iter_mut().zip(whole) {
+        sum.add_signed(i128::from(a) * weight as i128);
+    }
+    each_pair(whole, rest, |sum, a, b| {
+        let heavy = weight * u128::from(a.unsigned_abs());
+        sum.add_product(heavy, b.unsigned_abs(), (a < 0) != (b < 0));
+    });
+}
+
+#[inline(always)]
+fn each_pair<S>(whole: &[i64], mut sums: &mut [S], mut f: impl FnMut(&mut S, i64, i64)) {
+    for (i, &a) in whole.iter().enumerate() {
+        let (mine, others) = sums.split_at_mut(i + 1);
+        for (sum, &b) in mine.iter_mut().zip(whole) {
+            f(sum, a, b);
+        }
+        sums = others;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::Block;
+    use ndarray::{Array2, s};
+
+    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Products {
+        let classes: Vec<i32> = (0..x.nrows() as i32).map(|i| i % 3 - 1).collect();
+        let columns = Columns::new(vec![Block::F64(x.view())]).unwrap();
+        let (origin, unit) = (vec![0.25; x.ncols()], vec![2.0; x.ncols()]);
+        let scale = Scale::new(&origin, &unit, x.ncols()).unwrap();
+        let rows = Rows::new(&classes, 2, weights).unwrap();
+        count_products(&columns, &scale, &rows, threads).unwrap()
+    }
+
+    #[test]
+    fn weights_threads_and_pieces_do_not_matter() {
+        let x = Array2::from_shape_fn((30_000, 3), |(i, j)| match i * (j + 1) % 100 {
+            0 => 1e12 + i as f64,
+            1 => f64::NAN,
+            k => (k as f64).sin() * 0.1 - 0.2,
+        });
+        let ones = count(&x, Weights::Ones, 1);
+        assert_eq!(ones.sums, count(&x, Weights::Ones, 4).sums);
+        let weights = |weight| vec![[weight, 0]; x.nrows()];
+        let parts = count(&x, Weights::Parts(&weights(crate::integers::PARTS)), 2);
+        assert_eq!((&ones.rows, &ones.sums), (&parts.rows, &parts.sums));
+        let seven = count(&x, Weights::Whole(&vec![7; x.nrows()]), 2);
+        assert_eq!(
+            seven.sums,
+            ones.sums.times(7_000_000_000_000_000_000).unwrap().0
+        );
+        let (first, rest) = (x.slice(s![..9000, ..]), x.slice(s![9000.., ..]));
+        let both = [first, rest].map(|part| count(&part.to_owned(), Weights::Ones, 1));
+        assert_eq!(both[0].sums.plus(&both[1].sums).unwrap(), ones.sums);
+        assert_eq!(both[0].rows.plus(&both[1].rows).unwrap(), ones.rows);
     }
 }

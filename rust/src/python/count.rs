@@ -1,7 +1,8 @@
 //! Counts of rows by class, and what is asked of columns before they are counted.
 
-use super::arrays::{Held, HeldBlock, HeldColumns, HeldRows, Int1, at_least_one, shaped, size};
-use crate::classes::{self, ClassCounts, Rows};
+use super::arrays::{Held, HeldBlock, HeldColumns, HeldRows, Int1, at_least_one, size};
+use super::integers::Integers;
+use crate::classes::{self, Rows, counted};
 use crate::error::Error;
 use crate::flags::Thresholds;
 use crate::one_less::{Curves, Enough, one_less as left_out};
@@ -10,31 +11,23 @@ use crate::{bins, codes, moments, products};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 
-type Triple<'py> = (
-    Bound<'py, PyAny>,
-    Option<Bound<'py, PyAny>>,
-    Bound<'py, PyAny>,
-);
-type Pair<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
-
 #[pyfunction]
-#[pyo3(signature = (classes, n_classes, weights, whole, threads))]
-pub(super) fn count_classes<'py>(
-    py: Python<'py>,
-    classes: &Bound<'py, PyAny>,
+#[pyo3(signature = (classes, n_classes, weights, threads))]
+pub(super) fn count_classes(
+    py: Python<'_>,
+    classes: &Bound<'_, PyAny>,
     n_classes: i64,
-    weights: Option<&Bound<'py, PyAny>>,
-    whole: bool,
+    weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
-) -> PyResult<Pair<'py>> {
-    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+) -> PyResult<Integers> {
+    let held = HeldRows::new(classes, n_classes, weights)?;
     let ((classes, n_classes, weights), threads) = (held.sides(), at_least_one(threads)?);
-    let ClassCounts { rows, weights } = py.detach(|| {
+    let found = py.detach(|| {
         let rows = Rows::new(classes, n_classes, weights)?;
-        Ok::<_, Error>(classes::count_classes(&rows, threads))
+        let counts = classes::count_classes(&rows, threads);
+        counted(&counts, vec![n_classes], rows.digits())
     })?;
-    let weights = held.weights(py, &rows, &weights, &[n_classes])?;
-    Ok((rows.into_pyarray(py).into_any(), weights))
+    Ok(Integers(found))
 }
 
 #[pyfunction]
@@ -102,34 +95,29 @@ pub(super) fn has_twins<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, whole, threads))]
+#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, threads))]
 #[allow(clippy::too_many_arguments)]
-pub(super) fn count_products<'py>(
-    py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
-    origin: &Bound<'py, PyAny>,
-    unit: &Bound<'py, PyAny>,
-    classes: &Bound<'py, PyAny>,
+pub(super) fn count_products(
+    py: Python<'_>,
+    columns: &Bound<'_, PyAny>,
+    origin: &Bound<'_, PyAny>,
+    unit: &Bound<'_, PyAny>,
+    classes: &Bound<'_, PyAny>,
     n_classes: i64,
-    weights: Option<&Bound<'py, PyAny>>,
-    whole: bool,
+    weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
-) -> PyResult<Triple<'py>> {
+) -> PyResult<(Integers, Integers)> {
     let held_columns = HeldColumns::new(columns)?;
     let columns = held_columns.columns()?;
     let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
     let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let held = HeldRows::new(classes, n_classes, weights)?;
     let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
     let found = py.detach(|| {
         let rows = Rows::new(classes, c, weights)?;
         products::count_products(&columns, &scale, &rows, threads)
     })?;
-    let cells = products::cells(columns.features());
-    let weights = held.weights(py, &found.rows, &found.weights, &[c])?;
-    let sums = found.sums.iter().flat_map(|sum| sum.parts()).collect();
-    let sums = shaped(py, sums, &[c, cells, 3])?;
-    Ok((found.rows.into_pyarray(py).into_any(), weights, sums))
+    Ok((Integers(found.rows), Integers(found.sums)))
 }
 
 #[pyfunction]
@@ -138,7 +126,7 @@ pub(super) fn by_class<'py>(
     classes: &Bound<'py, PyAny>,
     n_classes: i64,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let held = HeldRows::new(classes, n_classes, None, true)?;
+    let held = HeldRows::new(classes, n_classes, None)?;
     let (classes, n_classes, weights) = held.sides();
     let (order, starts) = py.detach(|| {
         let rows = Rows::new(classes, n_classes, weights)?;
@@ -151,91 +139,80 @@ pub(super) fn by_class<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, whole, threads))]
+#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, threads))]
 #[allow(clippy::too_many_arguments)]
-pub(super) fn count_moments<'py>(
-    py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
-    origin: &Bound<'py, PyAny>,
-    unit: &Bound<'py, PyAny>,
-    classes: &Bound<'py, PyAny>,
+pub(super) fn count_moments(
+    py: Python<'_>,
+    columns: &Bound<'_, PyAny>,
+    origin: &Bound<'_, PyAny>,
+    unit: &Bound<'_, PyAny>,
+    classes: &Bound<'_, PyAny>,
     n_classes: i64,
-    weights: Option<&Bound<'py, PyAny>>,
-    whole: bool,
+    weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
-) -> PyResult<Triple<'py>> {
+) -> PyResult<(Integers, Integers)> {
     let held_columns = HeldColumns::new(columns)?;
     let columns = held_columns.columns()?;
     let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
     let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let held = HeldRows::new(classes, n_classes, weights)?;
     let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
     let found = py.detach(|| {
         let rows = Rows::new(classes, c, weights)?;
         moments::count_moments(&columns, &scale, &rows, threads)
     })?;
-    let f = columns.features();
-    let weights = held.weights(py, &found.rows, &found.weights, &[f, c])?;
-    let sums = found.sums.iter().flatten().flat_map(|sum| sum.parts());
-    let sums = shaped(py, sums.collect(), &[f, c, 2, 3])?;
-    Ok((shaped(py, found.rows, &[f, c])?, weights, sums))
+    Ok((Integers(found.rows), Integers(found.sums)))
 }
 
 #[pyfunction]
-#[pyo3(signature = (columns, low, size, classes, n_classes, weights, whole, threads))]
+#[pyo3(signature = (columns, low, size, classes, n_classes, weights, threads))]
 #[allow(clippy::too_many_arguments)]
-pub(super) fn count_codes<'py>(
-    py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
-    low: &Bound<'py, PyAny>,
-    size: &Bound<'py, PyAny>,
-    classes: &Bound<'py, PyAny>,
+pub(super) fn count_codes(
+    py: Python<'_>,
+    columns: &Bound<'_, PyAny>,
+    low: &Bound<'_, PyAny>,
+    size: &Bound<'_, PyAny>,
+    classes: &Bound<'_, PyAny>,
     n_classes: i64,
-    weights: Option<&Bound<'py, PyAny>>,
-    whole: bool,
+    weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
-) -> PyResult<Pair<'py>> {
+) -> PyResult<Integers> {
     let held_columns = HeldColumns::new(columns)?;
     let columns = held_columns.columns()?;
     let (low, size) = (Held::new(low, "low", 1)?, Held::new(size, "size", 1)?);
-    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let held = HeldRows::new(classes, n_classes, weights)?;
     let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
     let ranges = codes::Ranges::new(low.slice(), size.slice(), columns.features(), c)?;
     let found = py.detach(|| {
         let rows = Rows::new(classes, c, weights)?;
         codes::count_codes(&columns, &ranges, &rows, threads)
     })?;
-    let shape = [ranges.total(), c];
-    let weights = held.weights(py, &found.rows, &found.weights, &shape)?;
-    Ok((shaped(py, found.rows, &shape)?, weights))
+    Ok(Integers(found))
 }
 
 #[pyfunction]
-#[pyo3(signature = (columns, threshold, classes, n_classes, weights, whole, threads))]
+#[pyo3(signature = (columns, threshold, classes, n_classes, weights, threads))]
 #[allow(clippy::too_many_arguments)]
-pub(super) fn count_flags<'py>(
-    py: Python<'py>,
-    columns: &Bound<'py, PyAny>,
-    threshold: &Bound<'py, PyAny>,
-    classes: &Bound<'py, PyAny>,
+pub(super) fn count_flags(
+    py: Python<'_>,
+    columns: &Bound<'_, PyAny>,
+    threshold: &Bound<'_, PyAny>,
+    classes: &Bound<'_, PyAny>,
     n_classes: i64,
-    weights: Option<&Bound<'py, PyAny>>,
-    whole: bool,
+    weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
-) -> PyResult<Pair<'py>> {
+) -> PyResult<Integers> {
     let held_columns = HeldColumns::new(columns)?;
     let columns = held_columns.columns()?;
     let threshold = Held::new(threshold, "threshold", 1)?;
     let thresholds = Thresholds::new(threshold.slice(), columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights, whole)?;
+    let held = HeldRows::new(classes, n_classes, weights)?;
     let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
     let found = py.detach(|| {
         let rows = Rows::new(classes, c, weights)?;
         crate::flags::count_flags(&columns, &thresholds, &rows, threads)
     })?;
-    let shape = [columns.features(), 2, c];
-    let weights = held.weights(py, &found.rows, &found.weights, &shape)?;
-    Ok((shaped(py, found.rows, &shape)?, weights))
+    Ok(Integers(found))
 }
 
 #[pyfunction(name = "bins")]
