@@ -122,19 +122,25 @@ pub fn product(a: u128, b: u128) -> [u64; 4] {
     [low as u64, middle as u64, high as u64, (high >> 64) as u64]
 }
 
+/// A weight to fifteen digits, as the number of parts of a row that it is and as the double nearest to it.
+fn fifteen_digits(weight: f64) -> (u128, f64) {
+    let (mut decimals, mut tens) = (DIGITS, 1e18);
+    while decimals > 0 && weight * tens >= 1e15 {
+        (decimals, tens) = (decimals - 1, tens / 10.0);
+    }
+    let written = (weight * tens).round();
+    (written as u128 * 10_u128.pow(DIGITS - decimals), written / tens)
+}
+
 /// A weight in parts of a row: as the decimal number that it is written as, if fifteen digits are enough for it; any other is
 /// rounded. None where a sum of such weights could not be held.
 pub fn parts(weight: f64) -> Option<u128> {
     if !(0.0..9.2e18).contains(&weight) {
         return None;
     }
-    let (mut decimals, mut tens) = (DIGITS as i32, 1e18);
-    while decimals > 0 && weight * tens >= 1e15 {
-        (decimals, tens) = (decimals - 1, tens / 10.0);
-    }
-    let written = (weight * tens).round();
-    if written < 1e15 && written / tens == weight {
-        return Some(written as u128 * 10_u128.pow(DIGITS - decimals as u32));
+    let (written, nearest) = fifteen_digits(weight);
+    if nearest == weight {
+        return Some(written);
     }
     // A double is m * 2^e. What is less than 2^-11 of a part cannot be seen in it.
     let bits = weight.to_bits();
@@ -145,6 +151,18 @@ pub fn parts(weight: f64) -> Option<u128> {
         -127..0 => Some((exact + (1 << (-exponent - 1))) >> -exponent),
         _ => Some(0),
     }
+}
+
+/// The shares that classes have of a row, in parts: together exactly what the row weighs, which is their sum to fifteen digits.
+/// What rounding leaves goes to the largest share.
+pub fn shares(weights: &[f64]) -> Option<Vec<u128>> {
+    let mut shares: Vec<u128> = weights.iter().map(|&w| parts(w)).collect::<Option<_>>()?;
+    let sum = weights.iter().sum::<f64>();
+    let (total, _) = fifteen_digits(Some(sum).filter(|&sum| sum < 9.2e18)?);
+    let gap = total as i128 - shares.iter().sum::<u128>() as i128;
+    let largest = (0..shares.len()).rev().max_by_key(|&i| shares[i])?;
+    shares[largest] = (shares[largest] as i128 + gap).max(0) as u128;
+    Some(shares)
 }
 
 // Numbers as slices of limbs ------------------------------------------------------------------------------------------
@@ -640,6 +658,17 @@ impl Integers {
             .collect()
     }
 
+    /// Zero in place of what is below it.
+    pub fn at_least_zero(&self) -> Result<Self, Error> {
+        let mut found = self.clone();
+        for cell in found.words.chunks_exact_mut(self.limbs) {
+            if is_negative(cell) {
+                cell.fill(0);
+            }
+        }
+        found.settled()
+    }
+
     pub fn is_negative(&self) -> Vec<bool> {
         self.cells().map(is_negative).collect()
     }
@@ -799,6 +828,19 @@ mod tests {
         for wrong in [-1.0, f64::NAN, f64::INFINITY, 1e19] {
             assert_eq!(parts(wrong), None);
         }
+    }
+
+    #[test]
+    fn shares_add_up_to_the_row() {
+        for row in [&[0.1, 0.2, 0.7][..], &[1.0 / 3.0; 3], &[0.0, 1.0], &[1e-30, 0.25]] {
+            let total: u128 = shares(row).unwrap().iter().sum();
+            assert_eq!(total, fifteen_digits(row.iter().sum()).0, "{row:?}");
+        }
+        let third = shares(&[1.0 / 3.0; 3]).unwrap();
+        assert_eq!(third.iter().sum::<u128>(), u128::from(PARTS));
+        assert_eq!(third[1], third[2]);
+        assert_eq!(shares(&[0.0; 2]), Some(vec![0, 0]));
+        assert_eq!(shares(&[f64::NAN]), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Arrays of whole numbers of any size, as Python holds them.
 
 use super::arrays::{Held, malformed, shaped};
-use crate::integers::{self, parts};
+use crate::integers::{self, parts, shares};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -61,7 +61,11 @@ impl Integers {
         shaped(py, words, &[&self.0.shape[..], &[self.0.limbs()]].concat())
     }
 
-    #[pyo3(signature = (exponent = 0))]
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.values(py, 0)
+    }
+
     fn values<'py>(&self, py: Python<'py>, exponent: i32) -> PyResult<Bound<'py, PyAny>> {
         shaped(py, self.0.values(exponent), &self.0.shape)
     }
@@ -86,6 +90,10 @@ impl Integers {
         let factor = parts(factor).ok_or(malformed("a factor must be below 2**63"))?;
         let (product, exact) = self.0.times(factor)?;
         Ok((Integers(product), exact))
+    }
+
+    fn at_least_zero(&self) -> PyResult<Self> {
+        Ok(Integers(self.0.at_least_zero()?))
     }
 
     fn same(&self, other: &Integers) -> bool {
@@ -126,19 +134,23 @@ pub(super) fn deviations<'py>(
     shaped(py, found, &[&n.0.shape[..], &[pairs]].concat())
 }
 
-/// Weights in parts of a row, (rows, 2) limbs of unsigned 64 bits; None where all are whole.
+/// Weights in parts of a row, limbs of unsigned 64 bits on a new last axis; those of soft labels, (rows, classes), go together.
 #[pyfunction(name = "parts")]
 pub(super) fn parts_of<'py>(
     py: Python<'py>,
     weights: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let weights = Held::<f64>::new(weights, "weights", 1)?;
-    let weights = weights.slice();
-    let found: Option<Vec<u64>> = py.detach(|| {
-        let limbs = |w: &f64| parts(*w).map(|n| [n as u64, (n >> 64) as u64]);
-        let each: Option<Vec<[u64; 2]>> = weights.iter().map(limbs).collect();
-        each.map(|each| each.into_flattened())
+    let dimensions = weights.getattr("ndim")?.extract()?;
+    let held = Held::<f64>::new(weights, "weights", dimensions)?;
+    let (weights, shape) = (held.slice(), held.array.shape());
+    let found: Option<Vec<u128>> = py.detach(|| match shape {
+        &[_, classes] if classes > 0 => {
+            let rows: Option<Vec<_>> = weights.chunks_exact(classes).map(shares).collect();
+            rows.map(|rows| rows.concat())
+        }
+        _ => weights.iter().map(|&weight| parts(weight)).collect(),
     });
     let found = found.ok_or(malformed("weights must be below 2**63"))?;
-    shaped(py, found, &[weights.len(), 2])
+    let limbs = found.into_iter().flat_map(|n| [n as u64, (n >> 64) as u64]);
+    shaped(py, limbs.collect(), &[shape, &[2]].concat())
 }

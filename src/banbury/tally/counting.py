@@ -32,11 +32,11 @@ from banbury.readers import (
     read,
 )
 from banbury.schema import Features, Missing, Schema, infer
-from banbury.sums import Counts, Keys, Moments, Products, Rows, in_order, plus, total
+from banbury._core import Integers
+from banbury.sums import Counts, Keys, Moments, Products, as_index, in_order, some, total
 from banbury.tally.growing import Assigned, Growing, Part
-from banbury.tally.tally import Label, Tally, within_bins
+from banbury.tally.tally import MOST_ROWS, Label, Tally, within_bins
 
-LARGEST_WEIGHT = 2.0**500
 MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
 LOWEST = int(np.iinfo(np.int64).min)  # the bin of a missing value
 
@@ -255,10 +255,10 @@ def _weights(weights: Any, first_row: int = 0) -> NDArray[np.float64]:
         raise errors.bad_setting(
             "weights", f"an array of {array.ndim} dimensions", "one number per row, or rows × classes"
         )
-    if array.size and not (array.min() >= 0 and array.max() < LARGEST_WEIGHT):
-        row = int(np.argwhere(~(array >= 0) | (array >= LARGEST_WEIGHT))[0][0])
+    if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
+        row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
         cells = array[row : row + 1].ravel()
-        raise errors.bad_weight(first_row + row, float(cells[~(cells >= 0) | (cells >= LARGEST_WEIGHT)][0]))
+        raise errors.bad_weight(first_row + row, float(cells[~(cells >= 0) | (cells >= MOST_ROWS)][0]))
     return array
 
 
@@ -269,16 +269,31 @@ def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
         yield count_rows(batch, schema, codes, weights, labels.threads)
         return
     assert labels.classes is not None
-    for label, column in zip(labels.classes, weights.T, strict=True):
+    shares = in_parts(weights)
+    for c, label in enumerate(labels.classes):
         every = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label])
-        part = count_rows(batch, schema, every, column, labels.threads)
+        part = count_rows(batch, schema, every, shares[:, c], labels.threads)
         yield replace(part, tally=replace(part.tally, skipped=0))
+
+
+def in_parts(weights: NDArray[np.float64]) -> NDArray[Any]:
+    """Weights as kernels take them: whole numbers, or limbs of parts of a row. What is added up must stay below 2**63 rows."""
+    if not float(weights.sum()) < MOST_ROWS:
+        raise errors.too_many_rows()
+    if weights.ndim == 1 and bool(np.all(weights == np.rint(weights))):
+        return weights.astype(np.int64)
+    return _core.parts(weights)
+
+
+def weighing(weights: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows weigh anything; ``weights`` as kernels take them."""
+    return weights > 0 if weights.ndim == 1 else weights.any(axis=1)
 
 
 def _kernel(rows: Assigned, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
     """Calls a counting kernel; a bad value gets its column's name and its row."""
     try:
-        return kernel(*arguments, rows.classes, len(rows.labels), rows.weights, rows.whole, rows.threads)
+        return kernel(*arguments, rows.classes, len(rows.labels), rows.weights, rows.threads)
     except _core.BadValue as bad:
         raise named(bad, names, rows.batch) from None
 
@@ -311,8 +326,8 @@ def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
         raise errors.continuous_target(len(values), n_rows)
 
 
-def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.float64] | None, threads: int) -> Part:
-    """The batch's rows, of these labels and weights, counted but for their texts."""
+def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Part:
+    """The batch's rows, of these labels and weights, counted but for their texts. Weights may be in parts already."""
     if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
         short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
         raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
@@ -320,13 +335,11 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[np.
     refuse_continuous(labels.values, batch.n_rows)
     classes = _class_numbers(labels)
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
-    whole = True
     if weights is not None:
-        whole = bool(np.all(weights == np.rint(weights))) and float(weights.sum()) < 2.0**53
-        classes = np.where(weights > 0, classes, np.int32(-1))
-        weights = np.ascontiguousarray(weights)
-    rows = Assigned(batch, labels.values, classes, weights, whole, threads)
-    per_class = Rows(*_core.count_classes(classes, len(labels.values), weights, whole, threads))
+        weights = np.ascontiguousarray(in_parts(weights) if weights.dtype == np.float64 else weights)
+        classes = np.where(weighing(weights), classes, np.int32(-1))
+    rows = Assigned(batch, labels.values, classes, weights, threads)
+    per_class = _core.count_classes(classes, len(labels.values), weights, threads)
     schema = _with_cells(schema, rows)
     counts = _count_keyed(schema, rows, per_class)
     products = tuple(_count_products(feature, rows) for feature in schema.blocks)
@@ -367,16 +380,7 @@ def _sorted_classes(tally: Tally) -> Tally:
     classes: Any = in_order(tally.classes)
     if classes == tally.classes:
         return tally
-    index = [tally.classes.index(name) for name in classes]
-    counts = Counts(tally.counts.keys, tally.counts.cells.take(index, 1))
-    return replace(
-        tally,
-        classes=classes,
-        rows=tally.rows.take(index, 0),
-        counts=counts,
-        moments=tally.moments.take(index, 1),
-        products=tuple(products.take(index) for products in tally.products),
-    )
+    return tally._of([tally.classes.index(name) for name in classes], classes)
 
 
 def _count_moments(schema: Schema, rows: Assigned) -> Moments:
@@ -388,16 +392,14 @@ def _count_moments(schema: Schema, rows: Assigned) -> Moments:
     for feature in schema.rates:
         check_counts(rows.batch, feature.name, rows.threads)
     origin, unit = schema.scales
-    n, weights, sums = _kernel(rows, _core.count_moments, names, columns, origin, unit)
-    return Moments(Rows(n, weights), sums)
+    return Moments(*_kernel(rows, _core.count_moments, names, columns, origin, unit))
 
 
 def _count_products(feature: Feature, rows: Assigned) -> Products:
     """The sums of a block of numbers."""
     origin, unit = (np.ascontiguousarray(part) for part in np.array(feature.scales).T)
     columns = rows.batch.numbers(feature.inputs)
-    n, weights, sums = _kernel(rows, _core.count_products, feature.inputs, columns, origin, unit)
-    return Products(Rows(n, weights), sums)
+    return Products(*_kernel(rows, _core.count_products, feature.inputs, columns, origin, unit))
 
 
 def _is_flag(feature: Feature, batch: Batch) -> bool:
@@ -410,7 +412,7 @@ def _is_flag(feature: Feature, batch: Batch) -> bool:
     )
 
 
-def _count_keyed(schema: Schema, rows: Assigned, per_class: Rows) -> Counts:
+def _count_keyed(schema: Schema, rows: Assigned, per_class: Integers) -> Counts:
     """The keyed features: numbers meant as flags in one pass, all columns of values in another, then bins."""
     if not schema.keyed:
         return Counts.join([], len(rows.labels))
@@ -437,17 +439,19 @@ def _complete(feature: Feature, rows: Assigned) -> Codes:
     return Codes(place[numbers] if len(found) else numbers, 0, kept)
 
 
-def _count_flags(features: Sequence[Feature], rows: Assigned) -> list[tuple[Keys, Rows]]:
+def _count_flags(features: Sequence[Feature], rows: Assigned) -> list[tuple[Keys, Integers]]:
     if not features:
         return []
     names = [feature.name for feature in features]
     limits = [getattr(feature.family, "threshold", None) for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
-    n, weights = _kernel(rows, _core.count_flags, names, rows.batch.numbers(names), threshold)
-    return [(KEYS, Rows(n[f], None if weights is None else weights[f])) for f in range(len(features))]
+    cells: Integers = _kernel(rows, _core.count_flags, names, rows.batch.numbers(names), threshold)
+    if len(features) == 1:
+        return [(KEYS, cells.arranged([2, len(rows.labels)]))]
+    return [(KEYS, cells.take(as_index([f]), 0).arranged([2, len(rows.labels)])) for f in range(len(features))]
 
 
-def _count_values(features: Sequence[Feature], rows: Assigned, per_class: Rows) -> list[tuple[Keys, Rows]]:
+def _count_values(features: Sequence[Feature], rows: Assigned, per_class: Integers) -> list[tuple[Keys, Integers]]:
     kinds = [feature.kind if isinstance(feature.family, Categorical) else None for feature in features]
     columns = [rows.batch.codes(feature.name, kind) for feature, kind in zip(features, kinds, strict=True)]
     counted = _count_codes(features, [_narrow(column, rows) for column in columns], rows)
@@ -456,27 +460,27 @@ def _count_values(features: Sequence[Feature], rows: Assigned, per_class: Rows) 
     ]
 
 
-def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Assigned) -> list[tuple[Keys, Rows]]:
+def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: Assigned) -> list[tuple[Keys, Integers]]:
     """For each column the values that occur, in order, and the rows of each."""
     if not columns:
         return []
     low = np.array([column.low for column in columns], dtype=np.int64)
     size = np.array([len(column.values) for column in columns], dtype=np.int64)
-    if int(size.sum()) * len(rows.labels) * (1 if rows.whole else 4) > MOST_CELLS:
+    if int(size.sum()) * len(rows.labels) * (1 if rows.whole else 2) > MOST_CELLS:
         widest = int(size.argmax())
         raise errors.too_many_cells(features[widest].name, int(size[widest]), len(rows.labels))
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])
-    cells = Rows(*_kernel(rows, _core.count_codes, names, codes, low, size))
-    counted, start = [], 0
+    cells: Integers = _kernel(rows, _core.count_codes, names, codes, low, size)
+    occupied, counted, start = some(cells).any(axis=1), [], 0
     for column in columns:
-        used = np.flatnonzero(cells.rows[start : start + len(column.values)].any(axis=1))
+        used = np.flatnonzero(occupied[start : start + len(column.values)])
         keys = [column.values[k] for k in used.tolist()]
         order = in_order(keys)
         if order != tuple(keys):
             position: dict[Any, int] = dict(zip(keys, used.tolist(), strict=True))
             used = np.array([position[key] for key in order])
-        counted.append((order, cells.take(start + used, 0)))
+        counted.append((order, cells.take(as_index(start + used), 0)))
         start += len(column.values)
     return counted
 
@@ -538,20 +542,14 @@ def _cells(feature: Feature, rows: Assigned) -> Codes:
     return Codes(numbers, 0, keys)
 
 
-def _as_flags(yes: list[bool], cells: Rows) -> Rows:
-    found = Rows.zeros((2, cells.rows.shape[1]))
-    for k, is_yes in enumerate(yes):
-        found = found + cells.take([k], 0).place(np.array([int(is_yes)]), 2, 0)
-    return found
-
-
-def _completed(feature: Feature, keys: Keys, cells: Rows, per_class: Rows) -> tuple[Keys, Rows]:
+def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
     """The keys that the family has: yes and no; those declared; missing as a value where it is one."""
     given = feature.family
     if isinstance(given, Bernoulli):
-        return KEYS, _as_flags(given.means_yes(keys, feature.name), cells)
+        return KEYS, cells.merge(as_index(given.means_yes(keys, feature.name)), 2, 0)
     if isinstance(given, Categorical) and given.missing == "category":
-        keys, cells = (*keys, None), Rows.concatenate([cells, _rest(per_class, cells)])
+        rest = per_class.arranged([1, *per_class.shape]) - total(cells, 0)
+        keys, cells = (*keys, None), Integers.join([cells, rest])
     declared = given.declared()
     if not declared:
         return keys, cells
@@ -559,14 +557,4 @@ def _completed(feature: Feature, keys: Keys, cells: Rows, per_class: Rows) -> tu
         if key is not None and key not in declared:
             raise errors.unknown_value(key, feature.name, in_order(declared))
     wanted = in_order(declared.union(keys))
-    return wanted, cells.place(np.array([wanted.index(key) for key in keys], dtype=np.int64), len(wanted), 0)
-
-
-def _rest(per_class: Rows, cells: Rows) -> Rows:
-    """The rows of each class that are in none of the cells, (1, classes)."""
-    rows = (per_class.rows - cells.rows.sum(axis=0))[None]
-    if per_class.weights is None:
-        return Rows(rows)
-    weights = plus(per_class.weights, -total(cells.exact, 0))[None]
-    weights[rows == 0] = 0.0
-    return Rows(rows, weights)
+    return wanted, cells.merge(as_index([wanted.index(key) for key in keys]), len(wanted), 0)

@@ -14,7 +14,7 @@ from banbury.distributions import Occurrences, Text
 from banbury.distributions.family import Feature
 from banbury.readers import Batch
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Rows, Words
+from banbury.sums import Words
 from banbury.tally.tally import Label, Tally, bad_occurrence, not_there
 
 Touched = list[NDArray[np.uint32]]  # for each column of text the ids of its words
@@ -27,9 +27,12 @@ class Assigned:
     batch: Batch
     labels: Sequence[Label]  # what the class numbers stand for
     classes: NDArray[np.int32]  # -1: not counted
-    weights: NDArray[np.float64] | None
-    whole: bool
+    weights: NDArray[Any] | None  # whole numbers, or limbs of parts of a row
     threads: int
+
+    @property
+    def whole(self) -> bool:
+        return self.weights is None or self.weights.ndim == 1
 
 
 @dataclass(frozen=True)
@@ -98,19 +101,11 @@ class Growing:
         rest = self._rest
         if rest is None:
             return more
-        plain = (
-            rest.rows.weights is None
-            and more.rows.weights is None
-            and len(self.schema.texts) == len(self.schema.features)
-        )
-        if not plain or not set(rest.classes).issuperset(more.classes):
+        if len(self.schema.texts) < len(self.schema.features) or not set(rest.classes).issuperset(more.classes):
             return rest + more
-        rows = rest.rows.rows.copy()
-        for label, n in zip(more.classes, more.rows.rows.tolist(), strict=True):
-            rows[rest.classes.index(label)] += n
-        if rows.min(initial=0) < 0:
-            return rest + more  # too many: it says so
-        return replace(rest, rows=Rows(rows), skipped=rest.skipped + more.skipped)
+        place = np.array([rest.classes.index(label) for label in more.classes], dtype=np.int64)
+        rows = rest.rows + more.rows.merge(place, len(rest.classes), 0)
+        return replace(rest, rows=rows, skipped=rest.skipped + more.skipped)._not_too_many()
 
     def forget(self, part: Part) -> Touched:
         """Takes rows out again. If they were never added, or nothing would be left, it raises and changes nothing."""
@@ -136,7 +131,7 @@ class Growing:
         texts = [_given(feature, rows.batch) for feature in self.schema.texts]
         words = self._with_classes(tally.classes)
         numbers = _numbers(rows, tally.classes)
-        settings = numbers, rows.weights, rows.whole, rows.threads
+        settings = numbers, rows.weights, rows.threads
         touched: Touched = []
         for feature, table, column in zip(self.schema.texts, words, texts, strict=True):
             try:
@@ -161,9 +156,11 @@ class Growing:
         """Raises, after putting all back, if more texts are left than rows: some that were forgotten had none."""
         assert self._rest is not None
         rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
+        if left.rounded:
+            return
         for feature, table in zip(self.schema.texts, self._words, strict=True):
             for name, texts in zip(self._rest.classes, Words(table).texts.value.tolist(), strict=True):
-                if texts > rows_left.get(name, 0.0) * (1.0 + IMPOSSIBLE) + IMPOSSIBLE:
+                if texts > rows_left.get(name, 0.0):
                     self._each_text(self._rest, rows, _core.Words.count, _core.Words.forget)
                     raise errors.impossible_sums(name, feature.name)
 

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.distributions import grid
-from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.family import MOST_BINS, Family, Feature
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Rows, Words, in_order, value
+from banbury._core import Integers
+from banbury.sums import GRID, Counts, Moments, Products, Words, in_order, rows_of, some, total
 
 Label = bool | int | float | str
 Sums = Counts | Moments | Words | Products
-LARGEST_TALLY = 2.0**400
+MOST_ROWS = 2.0**63
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,18 +38,19 @@ class Tally:
 
     schema: Schema
     classes: tuple[Label, ...]
-    rows: Rows  # (classes,)
+    rows: Integers  # (classes,)
     counts: Counts  # keyed features
     moments: Moments  # measured features
     words: tuple[Words, ...] = ()  # features of text
     products: tuple[Products, ...] = ()  # blocks of numbers
     skipped: int = 0  # rows without a target
+    rounded: bool = False  # sums were rounded: scaled by a fraction, or read from a file of an older format
 
     @property
     def n_rows(self) -> float:
         """Rows counted, or their weight when weights are fractional."""
-        weight = float(self.rows.value.sum())
-        return int(weight) if self.rows.weights is None else weight
+        every = rows_of(total(self.rows, 0))[0] if self.classes else 0
+        return int(every) if self.rows.digits == 0 else float(every)
 
     @cached_property
     def missing(self) -> dict[str, float]:
@@ -59,15 +60,16 @@ class Tally:
         >>> bb.count({"fever": [38.9, None, 37.0], "ward": ["a", "b", "a"], "flu": ["yes", "no", "no"]}, target="flu").missing
         {'fever': 1.0, 'ward': 0.0}
         """
-        present = dict(zip((f.name for f in self.schema.measured), self.moments.n.value.sum(axis=1), strict=True))
-        for at, feature in enumerate(self.schema.keyed):
-            present[feature.name] = self.counts.feature(at)[1].value.sum()
-        for feature, words in zip(self.schema.texts, self.words, strict=True):
-            present[feature.name] = words.texts.value.sum()
-        for feature, products in zip(self.schema.blocks, self.products, strict=True):
-            present[feature.name] = products.n.value.sum()
-        lacking = {f.name: float(self.n_rows) - float(present[f.name]) for f in self.schema.features}
-        return {name: n if n > IMPOSSIBLE * float(self.n_rows) else 0.0 for name, n in lacking.items()}
+        if not self.classes:
+            return {feature.name: 0.0 for feature in self.schema.features}
+        every = total(self.rows, 0)
+        present = {}
+        for features, sums in ((self.schema.measured, self.moments.n), (self.schema.keyed, self.counts.present)):
+            each = total(sums, 1)
+            present |= {feature.name: each.take(np.array([f]), 0).arranged([1]) for f, feature in enumerate(features)}
+        present |= {f.name: total(words.texts, 0) for f, words in zip(self.schema.texts, self.words, strict=True)}
+        present |= {f.name: total(block.n, 0) for f, block in zip(self.schema.blocks, self.products, strict=True)}
+        return {f.name: float((every - present[f.name]).value[0]) for f in self.schema.features}
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
@@ -117,17 +119,22 @@ class Tally:
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "add")
         a, b = _together(self, other)
-        counts = Counts(a.counts.keys, a.counts.cells + b.counts.cells)
         summed = replace(
             a,
             rows=a.rows + b.rows,
-            counts=counts,
+            counts=a.counts + b.counts,
             moments=a.moments + b.moments,
             words=tuple(x + y for x, y in zip(a.words, b.words, strict=True)),
             products=tuple(x + y for x, y in zip(a.products, b.products, strict=True)),
             skipped=a.skipped + b.skipped,
+            rounded=a.rounded or b.rounded,
         )
-        return within_bins(summed)
+        return within_bins(summed._not_too_many())
+
+    def _not_too_many(self) -> Tally:
+        if not float(self.n_rows) < MOST_ROWS:
+            raise errors.too_many_rows()
+        return self
 
     def __radd__(self, other: object) -> Tally:
         return self if other == 0 else NotImplemented  # so that sum(tallies) works
@@ -137,40 +144,54 @@ class Tally:
         if not isinstance(other, Tally):
             raise errors.not_a_tally(other, "subtract")
         a, b = _together(self, other)
-        rows, cells, moments = a.rows - b.rows, a.counts.cells - b.counts.cells, a.moments - b.moments
-        _refuse_negative(a, rows, cells, moments)
+        rounded = a.rounded or b.rounded
         left = replace(
             a,
-            rows=rows,
-            counts=Counts(a.counts.keys, cells),
-            moments=moments,
-            words=_without_words(a, b, rows),
-            products=_without_products(a, b, rows),
+            rows=a.rows - b.rows,
+            counts=a.counts - b.counts,
+            moments=a.moments - b.moments,
+            words=_without_words(a, b, rounded),
+            products=tuple(x - y for x, y in zip(a.products, b.products, strict=True)),
             skipped=max(0, a.skipped - b.skipped),
+            rounded=rounded,
         )
-        return left._trimmed()
+        return (left._possible() if rounded else left.checked())._trimmed()
+
+    def _possible(self) -> Tally:
+        """The nearest sums that rows can have, where sums were rounded before they were subtracted."""
+        counts = Counts(self.counts.keys, self.counts.cells.at_least_zero())
+        products = tuple(block.possible() for block in self.products)
+        return replace(
+            self, rows=self.rows.at_least_zero(), counts=counts, moments=self.moments.possible(), products=products
+        )
 
     def __mul__(self, factor: float) -> Tally:
-        """Every row so many times; a factor below one lets the past fade."""
+        """Every row so many times; a factor below one lets the past fade.
+
+        A whole factor is exact. Of any other each sum is rounded once, down to 10⁻¹⁸ of a row or a step of it, where it has more
+        digits than that.
+        """
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
-        if not 0 <= factor < LARGEST_TALLY or float(factor) * float(self.n_rows) >= LARGEST_TALLY:
+        if not 0 <= factor < MOST_ROWS or float(factor) * float(self.n_rows) >= MOST_ROWS:
             raise errors.bad_setting(
-                "the factor of a tally", factor, "finite and not negative, and leave fewer than 2**400 rows"
+                "the factor of a tally", factor, "finite and not negative, and leave fewer than 2**63 rows"
             )
         factor = float(factor)
-        counts = Counts(self.counts.keys, self.counts.cells * factor)
-        words = tuple(words * factor for words in self.words)
-        products = tuple(products * factor for products in self.products)
-        scaled = replace(
+        rows, *exact = self.rows.times(factor)
+        counts, one = self.counts.times(factor)
+        moments, two = self.moments.times(factor)
+        words, products = [x.times(factor) for x in self.words], [x.times(factor) for x in self.products]
+        exact += [one, two, *(each for _, each in words), *(each for _, each in products)]
+        return replace(
             self,
-            rows=self.rows * factor,
+            rows=rows,
             counts=counts,
-            moments=self.moments * factor,
-            words=words,
-            products=products,
-        )
-        return scaled._trimmed() if factor == 0 else scaled
+            moments=moments,
+            words=tuple(each for each, _ in words),
+            products=tuple(each for each, _ in products),
+            rounded=self.rounded or not all(exact),
+        )._trimmed()
 
     __rmul__ = __mul__
 
@@ -178,20 +199,20 @@ class Tally:
         return self * (1.0 / divisor) if divisor else self * float("inf")
 
     def __eq__(self, other: object) -> bool:
-        """Whether both hold the same sums: exactly for whole numbers, within 1e-12 of the sums for the rest."""
+        """Whether both hold the same sums, to the last bit, under the same schema; bins of other widths are other sums."""
         if not isinstance(other, Tally):
             return NotImplemented
         a, b = _together(self, other)
-        same_rows = self.classes == other.classes and a.rows.same(b.rows)
-        same_words = all(x.same(y) for x, y in zip(a.words, b.words, strict=True))
-        same_words &= all(x.same(y) for x, y in zip(a.products, b.products, strict=True))
-        return same_rows and a.counts.same(b.counts) and a.moments.same(b.moments) and same_words
+        pairs: list[tuple[Any, Any]] = [(a.rows, b.rows), (a.counts, b.counts), (a.moments, b.moments)]
+        pairs += [*zip(a.words, b.words, strict=True), *zip(a.products, b.products, strict=True)]
+        alike = self.classes == other.classes and self.schema == other.schema
+        return alike and all(mine.same(theirs) for mine, theirs in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
     def checked(self) -> Tally:
         """This tally; raises where its sums cannot be those of any rows."""
-        _refuse_negative(self, self.rows, self.counts.cells, self.moments)
+        _refuse_negative(self)
         return self
 
     def to(self, schema: Schema) -> Tally:
@@ -217,19 +238,20 @@ class Tally:
 
     def _trimmed(self) -> Tally:
         """Without the classes and the keys that no row has any more."""
-        tally, kept = self, np.flatnonzero(self.rows.rows > 0)
+        tally, kept = self, np.flatnonzero(some(self.rows))
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
         counts = tally.counts.without_empty(self.schema.declared)
         return tally if counts is tally.counts else replace(tally, counts=counts)
 
     def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
+        kept = np.asarray(kept, dtype=np.int64)
         return replace(
             self,
             classes=names,
             rows=self.rows.take(kept, 0),
-            counts=Counts(self.counts.keys, self.counts.cells.take(kept, 1)),
-            moments=self.moments.take(kept, 1),
+            counts=self.counts.take(kept),
+            moments=self.moments.take(kept),
             words=tuple(words.take(kept) for words in self.words),
             products=tuple(products.take(kept) for products in self.products),
         )
@@ -239,13 +261,7 @@ class Tally:
         names: Any = classes if set(classes).issuperset(self.classes) else in_order(set(self.classes).union(classes))
         if self.classes == names:
             return self
-        index = np.array([names.index(name) for name in self.classes], dtype=np.int64)
-        counts = Counts(self.counts.keys, self.counts.cells.place(index, len(names), 1))
-        moments = self.moments.place(index, len(names), 1)
-        words = tuple(words.place(index, len(names)) for words in self.words)
-        products = tuple(products.place(index, len(names)) for products in self.products)
-        rows = self.rows.place(index, len(names), 0)
-        return replace(self, classes=names, rows=rows, counts=counts, moments=moments, words=words, products=products)
+        return self.merged(np.array([names.index(name) for name in self.classes], dtype=np.int64), names)
 
     def of_classes(self, kept: Sequence[int], names: tuple[Label, ...]) -> Tally:
         """Some of the classes, by their numbers, under these names; without the keys that none of them has."""
@@ -257,11 +273,11 @@ class Tally:
         return replace(
             self,
             classes=names,
-            rows=self.rows.merged(index, size, 0),
-            counts=Counts(self.counts.keys, self.counts.cells.merged(index, size, 1)),
-            moments=self.moments.merged(index, size, 1),
-            words=tuple(words.place(index, size) for words in self.words),
-            products=tuple(products.merged(index, size) for products in self.products),
+            rows=self.rows.merge(index, size, 0),
+            counts=self.counts.merge(index, size),
+            moments=self.moments.merge(index, size),
+            words=tuple(words.merge(index, size) for words in self.words),
+            products=tuple(products.merge(index, size) for products in self.products),
         )
 
     # Looking
@@ -297,7 +313,7 @@ class Tally:
         return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
 
     def __str__(self) -> str:
-        weighted = self.rows.weights is not None
+        weighted = self.rows.digits > 0
         size = f"{float(self.n_rows):,.6g} (weights)" if weighted else many(int(self.n_rows), "row")
         features = many(len(self.schema.features), "feature")
         lines = [f"Tally of {size}, {many(len(self.classes), 'class')}, {features}"]
@@ -371,7 +387,7 @@ class Tally:
         if feature.columns:
             names = [feature.columns[int(name.removeprefix("#"))] for name in names]
         often = ", ".join(map(repr, names)) + (", …" if words.table.n_words > 5 else "")
-        total, real = float(words.occurrences.value.sum()), words.occurrences.weights is not None
+        total, real = float(words.occurrences.value.sum()), words.occurrences.digits > 0
         what = "column" if feature.columns else "bucket" if words.table.buckets else "word"
         return f"{many(words.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
@@ -509,25 +525,31 @@ def within_bins(tally: Tally) -> Tally:
     return _coarsened(tally, replace(tally.schema, features=wider))
 
 
-def _refuse_negative(before: Tally, rows: Rows, cells: Rows, moments: Moments) -> None:
+def _refuse_negative(tally: Tally) -> None:
     """Raises if these sums cannot be those of any rows: a cell below zero, or a feature with more rows than its class."""
-    names, offsets = before.classes, before.counts.offsets
-    for (label,) in np.argwhere(rows.below_zero()):
-        raise errors.negative_count(_left(rows, (label,)), names[label])
-    for row, label in np.argwhere(cells.below_zero()):
-        f = int(np.searchsorted(offsets, row, side="right")) - 1
-        feature, key = before.schema.keyed[f], before.counts.keys[f][row - offsets[f]]
+    rows, names, counts, schema = tally.rows, tally.classes, tally.counts, tally.schema
+    for (label,) in np.argwhere(rows.is_negative()):
+        raise errors.negative_count(rows_of(rows)[label], names[label])
+    for row, label in np.argwhere(counts.cells.is_negative()):
+        f = int(np.searchsorted(counts.offsets, row, side="right")) - 1
+        feature, key = schema.keyed[f], counts.keys[f][row - counts.offsets[f]]
         shown = _bin(feature, key) if feature.family.shape == "bins" else f"value {key!r}"
-        raise errors.negative_count(_left(cells, (row, label)), names[label], feature.name, shown)
-    for f, label in np.argwhere(moments.n.below_zero()):
-        raise errors.negative_count(_left(moments.n, (f, label)), names[label], before.schema.measured[f].name)
-    fewer = np.array([isinstance(feature.family, Poisson) for feature in before.schema.measured], dtype=bool)[:, None]
-    sums = value(moments.sums)
-    uneven = fewer & (sums[..., 0] > sums[..., 1] * (1.0 + IMPOSSIBLE))  # of whole numbers, Σx is at most Σx²
-    for f, label in np.argwhere(moments.below_zero(before.moments) | uneven | _overfull(moments.n.value, rows)):
-        raise errors.impossible_sums(names[label], before.schema.measured[f].name)
-    for f, label in np.argwhere(_overfull(per_feature(cells.value, offsets), rows)):
-        raise errors.impossible_sums(names[label], before.schema.keyed[f].name)
+        raise errors.negative_count(rows_of(counts.cells)[row, label], names[label], feature.name, shown)
+    moments = tally.moments
+    for f, label in np.argwhere(moments.n.is_negative()):
+        raise errors.negative_count(rows_of(moments.n)[f, label], names[label], schema.measured[f].name)
+    rates = np.array([isinstance(feature.family, Poisson) for feature in schema.measured], dtype=bool)[:, None]
+    uneven = rates & (moments.sums.values(-GRID)[..., 0] > moments.sums.values(-2 * GRID)[..., 1])  # Σx ≤ Σx²
+    for f, label in np.argwhere(moments.below_zero() | uneven | _overfull(moments.n, rows)):
+        raise errors.impossible_sums(names[label], schema.measured[f].name)
+    for f, label in np.argwhere(_overfull(counts.present, rows)):
+        raise errors.impossible_sums(names[label], schema.keyed[f].name)
+    for block, feature in zip(tally.products, schema.blocks, strict=True):
+        for (label,) in np.argwhere(block.below_zero() | _overfull(block.n, rows)):
+            raise errors.impossible_sums(names[label], feature.name)
+    for words, feature in zip(tally.words, schema.texts, strict=False):
+        for (label,) in np.argwhere(_overfull(words.texts, rows)):
+            raise errors.impossible_sums(names[label], feature.name)
 
 
 def _bin(feature: Feature, key: Any) -> str:
@@ -540,28 +562,14 @@ def _bin(feature: Feature, key: Any) -> str:
     return errors.listed((f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in each), 6)
 
 
-def _without_products(a: Tally, b: Tally, rows: Rows) -> tuple[Products, ...]:
-    """The blocks of ``a`` without those of ``b``; raises if they cannot be those of any rows."""
-    left = []
-    for x, y, feature in zip(a.products, b.products, a.schema.blocks, strict=True):
-        products = x - y
-        for (label,) in np.argwhere(products.below_zero(x) | _overfull(products.n.value, rows)):
-            raise errors.impossible_sums(a.classes[label], feature.name)
-        left.append(products)
-    return tuple(left)
-
-
-def _without_words(a: Tally, b: Tally, rows: Rows) -> tuple[Words, ...]:
-    """The words of ``a`` without those of ``b``; raises if they cannot be those of any texts in these rows."""
+def _without_words(a: Tally, b: Tally, rounded: bool) -> tuple[Words, ...]:
+    """The words of ``a`` without those of ``b``; raises if they are not there."""
     left = []
     for x, y, feature in zip(a.words, b.words, a.schema.texts, strict=False):
         try:
-            words = x - y
+            left.append(x.minus(y, rounded))
         except _core.NotThere as absent:
             raise not_there(absent, feature, a.classes) from None
-        for (label,) in np.argwhere(_overfull(words.texts.value, rows)):
-            raise errors.impossible_sums(a.classes[label], feature.name)
-        left.append(words)
     return tuple(left)
 
 
@@ -580,11 +588,6 @@ def bad_occurrence(bad: _core.BadValue, feature: Feature, batch: Any) -> errors.
     return errors.bad_value(what, number, feature.inputs[column], batch.first_row + row, batch.source)
 
 
-def _overfull(n: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:
+def _overfull(n: Integers, rows: Integers) -> NDArray[np.bool_]:
     """Where a feature has values in more rows than its class has."""
-    return np.asarray(n > rows.value * (1.0 + IMPOSSIBLE) + (0.0 if rows.weights is None else IMPOSSIBLE))
-
-
-def _left(rows: Rows, cell: Any) -> Any:
-    count = int(rows.rows[tuple(cell)])
-    return count if count < 0 or rows.weights is None else float(rows.value[tuple(cell)])
+    return np.asarray(n.value > rows.value)  # both are rounded alike: no larger number becomes the smaller one
