@@ -2,12 +2,10 @@
 
 Shapes: n rows, F features, C classes. ``columns`` is a list of arrays that together hold the F features in order:
 a 1-D array is one feature, a 2-D array is one feature per column; any strides; float64, float32, or integers of
-8 to 64 bits. ``classes`` holds a class number per row; a row whose class is -1 is passed over. ``weights`` is a
-positive number per row or None for ones; ``whole`` says that all of them are whole numbers.
+8 to 64 bits. ``classes`` holds a class number per row; a row whose class is -1 is passed over. ``weights`` is None for
+ones, whole numbers (n,), or parts of a row, 10^-18 each, as limbs (n, 2), which ``parts`` makes; above zero where a class is.
 
-A count of rows comes back as int64: a row adds its weight when all weights are whole, else one, and then the sum of the
-weights comes back beside it. Real sums are *expansions*: three float64 on the last axis, largest first, whose
-exact sum is the value. One thread and eight give the same bits.
+Every sum is a whole number and comes back in ``Integers``. One thread and eight, and rows in any order, give the same bits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +18,7 @@ Int = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Real = NDArray[np.float64]
 Column = NDArray[Any]
+Weights = NDArray[np.int64] | NDArray[np.uint64] | None
 
 class BadValue(ValueError):
     """``args`` is (what, feature, row, value); what: 'infinite', 'too far', 'not 0 or 1', 'not a count', 'too fine'."""
@@ -50,10 +49,58 @@ def encode_strings(
 def encode_objects(values: list[Any]) -> tuple[Codes, Int, Int] | None:
     """The same for a list of str; None and float NaN get -1. Any other object in the list: the answer is None."""
 
-def count_classes(
-    classes: Codes, n_classes: int, weights: Real | None, whole: bool, threads: int
-) -> tuple[Int, Real | None]:
-    """Rows per class, (C,), and their weights, (C, 3)."""
+class Integers:
+    """An array of whole numbers of any size, in units of 10**-digits; immutable. Equal arrays have equal limbs and digits."""
+
+    shape: list[int]
+    digits: int  # 0, 18 or 36, as few as will do
+    value: Real  # rounded to the nearest double
+    @staticmethod
+    def zeros(shape: list[int]) -> Integers: ...
+    @staticmethod
+    def of(limbs: Int, digits: int) -> Integers:
+        """From limbs of 64 bits on the last axis, two's complement, least first."""
+
+    @staticmethod
+    def join(arrays: list[Integers]) -> Integers:
+        """One below the other, along the first axis."""
+
+    def limbs(self) -> Int:
+        """As few limbs as hold every number."""
+
+    def values(self, exponent: int) -> Real:
+        """Times 2**exponent, rounded once."""
+
+    def is_negative(self) -> NDArray[np.bool_]: ...
+    def is_zero(self) -> NDArray[np.bool_]: ...
+    def at_least_zero(self) -> Integers: ...
+    def __add__(self, other: Integers) -> Integers: ...
+    def __sub__(self, other: Integers) -> Integers: ...
+    def times(self, factor: float) -> tuple[Integers, bool]:
+        """Times a factor, rounded down to 18 digits, or to those that there are; and whether nothing was lost."""
+
+    def same(self, other: Integers) -> bool: ...
+    def take(self, index: Int, axis: int) -> Integers: ...
+    def merge(self, index: Int, size: int, axis: int) -> Integers:
+        """Cell i of the axis becomes cell index[i] of so many; those that meet are added up."""
+
+    def arranged(self, shape: list[int], index: Int | None = None) -> Integers:
+        """In another shape; with ``index``, cell i is cell index[i], both counted in C order."""
+
+def deviations(n: Integers, sums: Integers, columns: int) -> Real:
+    """(n * sum(z_i z_j) - sum(z_i) sum(z_j)) / n for every pair of columns, j <= i, exactly but for the last rounding.
+
+    ``sums`` has n's shape and an axis for the columns, then the pairs; z in units of 2**-57. 0 where n is.
+    """
+
+def parts(weights: Real) -> NDArray[np.uint64]:
+    """Weights in parts of a row, (..., 2) limbs: the decimal number that fifteen digits write, or the nearest.
+
+    Of soft labels, (n, C), a row's parts add up exactly to its sum to fifteen digits.
+    """
+
+def count_classes(classes: Codes, n_classes: int, weights: Weights, threads: int) -> Integers:
+    """Rows per class, (C,)."""
 
 def count_products(
     columns: Sequence[Column],
@@ -61,11 +108,10 @@ def count_products(
     unit: Real,
     classes: Codes,
     n_classes: int,
-    weights: Real | None,
-    whole: bool,
+    weights: Weights,
     threads: int,
-) -> tuple[Int, Real | None, Real]:
-    """Rows that have all columns, (C,), their weights, (C, 3), and sums of z and z_i z_j, j <= i, (C, F + F(F+1)/2, 3)."""
+) -> tuple[Integers, Integers]:
+    """Rows that have all columns, (C,), and sums of z and z_i z_j, j <= i, (C, F + F(F+1)/2), in units of 2**-57 and 2**-114."""
 
 def has_twins(offsets: Int, columns: NDArray[np.int32], n_columns: int, threads: int) -> bool:
     """Whether some row of a sparse matrix has a column twice; those of row i are columns[offsets[i]:offsets[i + 1]]."""
@@ -101,13 +147,12 @@ def count_moments(
     unit: Real,
     classes: Codes,
     n_classes: int,
-    weights: Real | None,
-    whole: bool,
+    weights: Weights,
     threads: int,
-) -> tuple[Int, Real | None, Real]:
-    """Rows (F, C), weights (F, C, 3), and the sums of z and z squared (F, C, 2, 3), z = (x - origin) / unit.
+) -> tuple[Integers, Integers]:
+    """Rows (F, C), and the sums of z and z squared (F, C, 2), z = (x - origin) / unit, in units of 2**-57 and 2**-114.
 
-    ``unit`` is a power of two. NaN is passed over. Infinite x and |z| above 2**400 raise BadValue.
+    z is rounded to such a unit, and its square is exact. ``unit`` is a power of two. NaN is passed over. Infinite x and |z| above 2**400 raise BadValue.
     """
 
 def count_codes(
@@ -116,11 +161,10 @@ def count_codes(
     size: Int,
     classes: Codes,
     n_classes: int,
-    weights: Real | None,
-    whole: bool,
+    weights: Weights,
     threads: int,
-) -> tuple[Int, Real | None]:
-    """Rows (sum of size, C) and weights (..., 3): feature f's value low[f] + k is row sum(size[:f]) + k.
+) -> Integers:
+    """Rows (sum of size, C): feature f's value low[f] + k is row sum(size[:f]) + k.
 
     Values outside low[f] .. low[f] + size[f] - 1 are passed over.
     """
@@ -130,11 +174,10 @@ def count_flags(
     threshold: Real,
     classes: Codes,
     n_classes: int,
-    weights: Real | None,
-    whole: bool,
+    weights: Weights,
     threads: int,
-) -> tuple[Int, Real | None]:
-    """Rows (F, 2, C), no then yes, and weights (F, 2, C, 3). Yes is x > threshold[f]; a NaN threshold demands x in {0, 1}."""
+) -> Integers:
+    """Rows (F, 2, C), no then yes. Yes is x > threshold[f]; a NaN threshold demands x in {0, 1}."""
 
 def bins(column: Column, start: float, width: float, threads: int) -> Int:
     """floor((x - start) / width); NaN gives the lowest int64; infinite x and codes beyond 2**53 raise BadValue."""

@@ -82,11 +82,11 @@ def estimate(
 def _warn_of_blocks(tally: Tally) -> None:
     """Says which blocks tell nothing: without a complete row, or of fractional numbers that hardly two rows have in common."""
     for block, products in zip(tally.schema.blocks, tally.products, strict=True):
-        if not products.n.rows.any():
+        if products.n.is_zero().all():
             errors.warn(errors.no_complete_row(block.name, block.columns))
     for f, block in enumerate(tally.schema.keyed):
         if "float" in block.kinds:
-            rows = tally.counts.feature(f)[1].rows.sum(axis=1)
+            rows = tally.counts.feature(f)[1].value.sum(axis=1)
             if rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
                 errors.warn(errors.combinations_of_one_row(block.name))
 

@@ -25,7 +25,8 @@ Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 
 GRID = 57  # z is counted in steps of 2**-57, and its products in steps of 2**-114
-ROUNDING = 1e-12  # sums of rounded numbers of rows are told apart from this share of them on
+MOST_ROWS = 2.0**63  # rows, or their weight, stay below this
+ROUNDING = 1e-12  # sums of numbers that were rounded to doubles are told apart from this share of them on
 
 
 # Whole numbers of any size -------------------------------------------------------------------------------------------
@@ -65,6 +66,25 @@ def python_integers(sums: Integers, digits: int) -> NDArray[Any]:
 def rows_of(numbers: Integers) -> NDArray[Any]:
     """Numbers of rows as people read them: integers where all are whole."""
     return numbers.limbs()[..., 0] if numbers.digits == 0 else numbers.value
+
+
+def in_parts(weights: Real) -> NDArray[Any]:
+    """Weights as kernels take them: whole numbers, or limbs of parts of a row. Soft labels, (rows, classes), are parts always."""
+    if not float(weights.sum()) < MOST_ROWS:
+        raise errors.too_many_rows()
+    if weights.ndim == 1 and bool(np.all(weights == np.rint(weights))):
+        return weights.astype(np.int64)
+    return _core.parts(np.ascontiguousarray(weights, dtype=np.float64))
+
+
+def in_rows(weights: NDArray[Any]) -> Real:
+    """The same weights as doubles."""
+    return weights.astype(np.float64) if weights.ndim == 1 else (weights * np.array([1.0, 2.0**64])).sum(axis=1) / 1e18
+
+
+def weighing(weights: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows weigh anything; ``weights`` as kernels take them."""
+    return np.asarray(weights > 0 if weights.ndim == 1 else weights.any(axis=1))
 
 
 def total(sums: Integers, axis: int) -> Integers:

@@ -11,7 +11,8 @@ import numpy as np
 from banbury import errors
 from banbury.cli import output
 from banbury.naive_bayes import Model
-from banbury.sums import Rows
+from banbury._core import Integers
+from banbury.sums import rows_of
 from banbury.tally import Tally, many
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def _of_network(network: BeliefNetwork) -> dict[str, Any]:
     return found if network.sums is None else {**found, **_choice(network)}
 
 
-def _classes(names: tuple[Any, ...], rows: Rows) -> list[dict[str, Any]]:
-    numbers = rows.rows if rows.weights is None else rows.value
+def _classes(names: tuple[Any, ...], rows: Integers) -> list[dict[str, Any]]:
+    numbers = rows_of(rows)
     return [{"class": name, "rows": n} for name, n in zip(names, numbers.tolist(), strict=True)]
 
 

@@ -34,7 +34,7 @@ from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_thre
 from banbury.readers.batches import Columns
 from banbury.readers.columns import Numbers
 from banbury.schema import FINE_BINS, Features, Missing, Schema, infer
-from banbury.sums import Keys, Products, Words
+from banbury.sums import Keys, Products, Words, in_rows
 from banbury.tally import Growing, Label, Labels, Part, Tally, aligned, parts
 
 Real = NDArray[np.float64]
@@ -201,7 +201,8 @@ def _counted(
             growing.add(part)
             if k == len(found):
                 found.append([])
-            found[k].append((part.rows.labels, Assigned(part.rows.classes, part.rows.weights, part.rows.whole)))
+            weights = None if part.rows.weights is None else in_rows(part.rows.weights)
+            found[k].append((part.rows.labels, Assigned(part.rows.classes, weights)))
     labels.check_length(seen)
     if growing is None or schema is None:
         raise errors.empty_data(source.name)
@@ -257,8 +258,7 @@ def _joined(found: Sequence[tuple[Sequence[Label], Assigned]], classes: tuple[La
     place = {name: c for c, name in enumerate(classes)}
     numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in found]
     weights = [a.weights for _, a in found if a.weights is not None]
-    whole = all(a.whole for _, a in found)
-    return Assigned(np.concatenate(numbers), np.concatenate(weights) if weights else None, whole)
+    return Assigned(np.concatenate(numbers), np.concatenate(weights) if weights else None)
 
 
 def _rows_per_weight(assigned: Sequence[Assigned]) -> float:

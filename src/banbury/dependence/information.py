@@ -17,7 +17,8 @@ from banbury.distributions.gaussian import Normals
 from banbury.distributions.poisson import Rates
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.distributions.vocabulary import mutual_information as of_presence
-from banbury.sums import Counts, Keys, Products, Rows, Words
+from banbury._core import Integers
+from banbury.sums import Counts, Keys, Products, Words
 from banbury.tally import Tally
 
 Real = NDArray[np.float64]
@@ -132,7 +133,7 @@ def bits_of(cells: Real) -> float:
     return max(entropy(share.sum(axis=0)) + entropy(share.sum(axis=1)) - entropy(share), 0.0)
 
 
-def _counted_cells(feature: Feature, keys: Keys, rows: Rows) -> Real:
+def _counted_cells(feature: Feature, keys: Keys, rows: Integers) -> Real:
     """Rows per value and class; of bins as a histogram joins them."""
     if feature.family.shape != "bins":
         return rows.value

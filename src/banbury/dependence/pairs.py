@@ -17,7 +17,7 @@ from banbury.distributions import Occurrences, Text
 from banbury.distributions.family import Feature
 from banbury.progress import watched
 from banbury.readers import Batch, Source
-from banbury.sums import Rows, Words
+from banbury.sums import Words, in_parts
 from banbury.tally import Labels, Tally, aligned
 
 Real = NDArray[np.float64]
@@ -36,7 +36,10 @@ class Assigned(NamedTuple):
 
     classes: NDArray[np.int32]
     weights: Real | None
-    whole: bool
+
+    @property
+    def whole(self) -> bool:
+        return self.weights is None or bool(np.all(self.weights == np.rint(self.weights)))
 
 
 class Word(NamedTuple):
@@ -234,7 +237,7 @@ def count_pairs(
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:
                 weights = None if every.weights is None else every.weights[at]
-                part = Assigned(every.classes[at], weights, every.whole)
+                part = Assigned(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
                     raise errors.changed_data(source.name)
                 _add_columns(found.tables, columns, rows, part, n_classes, labels.threads)
@@ -251,6 +254,7 @@ def _add_columns(
 ) -> None:
     """Counts each column's groups within the groups of every later column and the class."""
     codes = [column.codes(batch, rows.classes, threads) for column in columns]
+    parts = None if rows.weights is None else in_parts(rows.weights)
     sizes = np.array([column.size for column in columns], dtype=np.int64)
     starts = np.cumsum([0, *sizes])
     for b, table in enumerate(tables):
@@ -260,10 +264,8 @@ def _add_columns(
         for a in range(0, b, TOGETHER):
             end = min(a + TOGETHER, b)
             low = np.zeros(end - a, dtype=np.int64)
-            counted = _core.count_codes(
-                codes[a:end], low, sizes[a:end], cells, n_cells, rows.weights, rows.whole, threads
-            )
-            table[starts[a] : starts[end]] += Rows(*counted).value.reshape(-1, n_classes, sizes[b])
+            counted = _core.count_codes(codes[a:end], low, sizes[a:end], cells, n_cells, parts, threads)
+            table[starts[a] : starts[end]] += counted.value.reshape(-1, n_classes, sizes[b])
 
 
 def _add_words(together: Real, words: Sequence[Word], tally: Tally, batch: Batch, rows: Assigned, threads: int) -> None:

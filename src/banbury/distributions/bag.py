@@ -16,7 +16,7 @@ from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, Scores
 from banbury.distributions.family import Choice, Columns, Feature, How, by_class
 from banbury.distributions.vocabulary import CELLS, Pairs, Vocabulary, every_word, pairs_of
-from banbury.sums import Rows, Words, value
+from banbury.sums import Words
 
 if TYPE_CHECKING:
     from banbury.distributions.text import Text
@@ -167,7 +167,7 @@ class Bag:
         Rows are changed in place: those of this bag are no longer to be used.
         """
         family, table, a = self.family, sums.table, self.pseudo_count
-        counted = Rows(*(table.documents() if family.once else table.occurrences())).value
+        counted = (table.documents() if family.once else table.occurrences()).value
         some_empty = a == 0 and not (self.scores.full and counted.all())
         if a is None or some_empty or len(counted) != len(self.scores.base):
             return family.estimate(self.features, sums, self.choice, UNUSED)
@@ -332,18 +332,14 @@ class Bag:
         return [texts]
 
     def _lengths(self, words: Vocabulary) -> Real:
-        """The mean number of a text's tokens in each class; of all classes where one has no text."""
+        """The mean number of a text's tokens in each class; of all classes where one has no text. Of damped tokens: of its words."""
         family = self.family
-        real = not (family.damping or family.length) or family.once
+        once = family.once or family.damping or family.length
         total = np.zeros(words.n_classes)
         for start in range(0, words.n_words, step := max(1, CELLS // max(words.n_classes, 1))):
-            _, classes, occurrences, documents, weights = words.table.pairs(words.ids[start : start + step])
-            counts: NDArray[Any] = documents if family.once else occurrences
-            if weights is not None and real:
-                counts = value(weights[:, int(family.once)])
-            total += np.bincount(classes, weights=counts, minlength=words.n_classes)
-        n, weights = words.table.texts()
-        texts = value(weights) if weights is not None and real else n.astype(np.float64)
+            _, classes, occurrences, documents = words.table.pairs(words.ids[start : start + step])
+            total += np.bincount(classes, documents if once else occurrences, words.n_classes)
+        texts = words.table.texts().value
         pooled = total.sum() / max(float(texts.sum()), 1e-300)
         return np.where(texts > 0, total / np.where(texts > 0, texts, 1.0), pooled)
 

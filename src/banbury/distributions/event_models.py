@@ -18,7 +18,7 @@ from banbury import _core, errors
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import How, at_least
 from banbury.distributions.vocabulary import CELLS, Pairs, Vocabulary
-from banbury.sums import ROUNDING, Rows
+from banbury.sums import ROUNDING
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -68,7 +68,7 @@ class Weighed:
         """The sum of all counts in each class."""
         if self.words.complete and not self.idf:
             table = self.words.table
-            return Rows(*(table.documents() if self.once else table.occurrences())).value
+            return (table.documents() if self.once else table.occurrences()).value
         return self.total(0.0)
 
     def total(self, a: float | Real) -> Real:

@@ -24,7 +24,7 @@ from banbury.distributions.histogram import Histogram, Histograms
 from banbury.distributions.kernel_density import Bumps, KernelDensity, Kernels
 from banbury.distributions.kernels import MIXED_IN, kernel_height
 from banbury.distributions.poisson import Rates
-from banbury.sums import Counts, Moments, Rows, exact_product, expansion, times
+from banbury.sums import Counts, Moments, in_parts, weighing
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -74,7 +74,7 @@ def _cells(parts: list[tuple[Any, ...]], own: Own) -> Int:
 
 
 def _keyed(family: Family, parameters: Tables | Flags, sums: Counts, choice: Choice, own: Own) -> Real:
-    n_cells = len(sums.cells.rows)
+    n_cells = sums.cells.shape[0]
     numbers = np.arange(1.0, n_cells + 1.0)[:, None]
     if isinstance(parameters, Tables):
         unseen = np.zeros((len(parameters.features), 1))
@@ -83,7 +83,7 @@ def _keyed(family: Family, parameters: Tables | Flags, sums: Counts, choice: Cho
         pairs = numbers.reshape(-1, 2)
         numbered = replace(parameters, no=pairs[:, :1].copy(), yes=pairs[:, 1:].copy())
     places = _cells(numbered.parts(own.rows), own)
-    cells, total = sums.cells.value, np.zeros((len(own.labels), sums.cells.rows.shape[1]))
+    cells, total = sums.cells.value, np.zeros((len(own.labels), sums.cells.shape[1]))
     declared = family.declared() or frozenset()
     for f, (start, stop) in enumerate(zip(sums.offsets, sums.offsets[1:], strict=False)):
         keys, there = sums.keys[f], np.flatnonzero(places[:, f] >= 0)
@@ -182,7 +182,7 @@ def _pseudo_counts(alpha: Real, how: How) -> Real:
 def _histograms(family: Histogram, parameters: Histograms, sums: Counts, choice: Choice, own: Own) -> Real:
     """As for keys: every bin stays."""
     alpha = choice.alpha if family.alpha is None else family.alpha
-    total = np.zeros((len(own.labels), sums.cells.rows.shape[1]))
+    total = np.zeros((len(own.labels), sums.cells.shape[1]))
     numbered = replace(
         parameters, tables=tuple(np.arange(1.0, len(table) + 1.0)[:, None] for table in parameters.tables)
     )
@@ -200,7 +200,7 @@ def _histograms(family: Histogram, parameters: Histograms, sums: Counts, choice:
 def _kernels(family: KernelDensity, parameters: Kernels, sums: Counts, own: Own) -> Real:
     """Only the row's own class changes, by the row's own kernel."""
     found = _core.score(
-        own.rows.n_rows, np.zeros(sums.cells.rows.shape[1]), parameters.parts(own.rows), "parts", own.threads
+        own.rows.n_rows, np.zeros(sums.cells.shape[1]), parameters.parts(own.rows), "parts", own.threads
     )[0]
     for f, (feature, bump) in enumerate(zip(parameters.features, parameters.bumps, strict=True)):
         keys, rows = sums.feature(f)
@@ -262,7 +262,7 @@ def _gaussian(family: Gaussian, parameters: Normals, sums: Moments, choice: Choi
     low = (sums.n.value <= 0) | (sums.spread < NEAR * floor * sums.n.value)  # a class without values has those of all
     slow = np.flatnonzero(low.any(axis=1)).tolist()
     quick = np.flatnonzero(~low.any(axis=1)).tolist()
-    total = np.zeros((len(own.labels), sums.n.rows.shape[1]))
+    total = np.zeros((len(own.labels), sums.n.shape[1]))
     if slow:
         chosen = tuple(parameters.features[f] for f in slow)
         total += _measured(family, chosen, sums.select(slow), choice, own)
@@ -297,39 +297,31 @@ def _gains(kept: Normals, sums: Moments, floor: Real, own: Own) -> Real:
 
 def _measured(family: Family, features: tuple[Feature, ...], sums: Moments, choice: Choice, own: Own) -> Real:
     """Each row's sums are estimated as if they were those of a feature of its own."""
-    n_classes = sums.n.rows.shape[1]
+    n_classes = sums.n.shape[1]
     total, weight = np.zeros((len(own.labels), n_classes)), own.weight
     for f, feature in enumerate(features):
         x = np.asarray(own.rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
         there = np.flatnonzero(~np.isnan(x) & (weight > 0))
         alone = sums.select([f])
         for some in np.array_split(there, max(1, len(there) * n_classes // CELLS)):
-            z = (x[some] - feature.origin) / feature.unit
-            left = _without(alone, z, own.labels[some], _some(own.weights, some))
+            left = _without(alone, feature, x[some], own.labels[some], _some(own.weights, some))
             parameters = family.estimate((feature,) * len(some), left, choice, UNUSED)
             total[some] += each(parameters, x[some])
     return total
 
 
-def _without(sums: Moments, z: Real, labels: Int, weights: Real | None) -> Moments:
-    """One feature's sums, once for each row, without that row."""
-    at, n, n_classes = np.arange(len(z)), len(z), sums.n.rows.shape[1]
-    rows = np.zeros((n, n_classes), dtype=np.int64)
-    mine = np.zeros((n, n_classes, 2, 3))
-    first, second = expansion(z), exact_product(z, z)
-    if weights is None:
-        rows[at, labels] = 1
-        gone = Rows(rows)
-    else:
-        whole = sums.n.weights is None
-        rows[at, labels] = weights.astype(np.int64) if whole else 1
-        real = np.zeros((n, n_classes, 3))
-        real[at, labels, 0] = weights
-        gone = Rows(rows, None if whole else real)
-        first, second = exact_product(z, weights), times(second, weights)
-    mine[at, labels, 0], mine[at, labels, 1] = first, second
-    repeated = np.zeros(n, dtype=np.int64)
-    return sums.take(repeated, 0) - Moments(gone, mine)
+def _without(sums: Moments, feature: Feature, x: Real, labels: Int, weights: Real | None) -> Moments:
+    """One feature's sums, once for each row, without that row, which is counted as a class of its own."""
+    n, n_classes, numbers = len(x), sums.n.shape[1], np.arange(len(x), dtype=np.int32)
+    origin, unit = np.array([feature.origin]), np.array([feature.unit])
+    parts, alone = None if weights is None else in_parts(weights), numbers
+    if parts is not None:
+        alone = np.where(weighing(parts), numbers, np.int32(-1))
+    rows, mine = _core.count_moments([x], origin, unit, alone, n, parts, 1)
+    place = numbers * n_classes + labels
+    gone = rows.arranged([n]).merge(place, n * n_classes, 0).arranged([n, n_classes])
+    own = mine.arranged([n, 2]).merge(place, n * n_classes, 0).arranged([n, n_classes, 2])
+    return sums.take(np.zeros(n), 0) - Moments(gone, own)
 
 
 def each(parameters: Any, x: Real) -> Real:

@@ -21,7 +21,7 @@ from banbury.distributions.family import Choice, Feature
 from banbury.distributions.leave_one_out import Own
 from banbury.distributions.text import Text
 from banbury.distributions.vocabulary import pairs_of
-from banbury.sums import Rows, Words
+from banbury.sums import Words
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -92,7 +92,7 @@ class _Column:
         self.texts = family.texts(own.rows, feature.name)
         self.n_texts, self.n_classes, self.n_words = len(own.labels), int(table.n_classes), int(table.n_ids)
         self.there = ~missing_texts(self.texts, self.n_texts)
-        self.per_class = Rows(*table.texts()).value
+        self.per_class = table.texts().value
 
     # What there is
 

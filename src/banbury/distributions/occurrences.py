@@ -24,7 +24,7 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
-from banbury.sums import Rows, Words
+from banbury.sums import Words
 
 Real = NDArray[np.float64]
 MOST_OCCURRENCES = 2.0**500  # of a column in one row
@@ -302,7 +302,7 @@ class Occurring:
             return family.estimate(self.features, sums, self.choice, UNUSED)
         pairs = pairs_of(table, touched)
         change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
-        scores = change(self.scores, pairs, pairs.occurrences, Rows(*table.occurrences()).value, len(self.ids), a)
+        scores = change(self.scores, pairs, pairs.occurrences, table.occurrences().value, len(self.ids), a)
         return Occurring(self.features, self.choice, table, self.ids, scores, a)
 
     # Looking
@@ -339,7 +339,7 @@ class Occurring:
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
         """Some columns at a time: their places, P(column | class), and the share of a class's rows that have them."""
         family, names = self.family, self.features[0].inputs
-        texts = Rows(*self.table.texts()).value
+        texts = self.table.texts().value
         texts = np.where(texts > 0, texts, 1.0)
         step = max(1, CELLS // max(len(texts), 1))
         for start in range(0, len(names), step):
@@ -351,7 +351,7 @@ class Occurring:
                     share = 1.0 / (1.0 + np.exp(-rows))
             elif family.model == "complement":
                 counts = pairs.cells(pairs.occurrences, len(texts)) + SMALLEST_ALPHA
-                share = counts / (Rows(*self.table.occurrences()).value + SMALLEST_ALPHA * len(names))
+                share = counts / (self.table.occurrences().value + SMALLEST_ALPHA * len(names))
             else:
                 share = np.exp(rows)
             yield at, share, pairs.cells(pairs.documents, len(texts)) / texts
@@ -370,8 +370,8 @@ class Occurring:
         if family.model == "complement":
             raise errors.bad_setting("model", "complement", "one to draw rows from, such as 'multinomial'")
         drawn = np.zeros((len(classes), n_columns))
-        texts = Rows(*self.table.texts()).value
-        lengths = Rows(*self.table.occurrences()).value / np.where(texts > 0, texts, 1.0)
+        texts = self.table.texts().value
+        lengths = self.table.occurrences().value / np.where(texts > 0, texts, 1.0)
         for c, rows in enumerate(by_class(classes, len(texts))):
             weights = self.weights[:, c]
             if family.model == "bernoulli":

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.sums import ROUNDING, Rows, value
+from banbury._core import Integers
+from banbury.sums import ROUNDING
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -76,10 +77,7 @@ class Pairs:
 
 
 def pairs_of(table: Any, ids: Ids) -> Pairs:
-    starts, classes, occurrences, documents, weights = table.pairs(ids)
-    if weights is None:
-        return Pairs(ids, starts, classes, occurrences, documents)
-    return Pairs(ids, starts, classes, value(weights[:, 0]), value(weights[:, 1]))
+    return Pairs(ids, *table.pairs(ids))
 
 
 @dataclass(frozen=True)
@@ -144,10 +142,9 @@ class Learned:
         core = self.core.with_words(words)
         return Learned(core, self.index, self.n_classes, core.in_order)
 
-    def _of_classes(self, each: tuple[Int, Real | None]) -> tuple[Int, Real | None]:
+    def _of_classes(self, each: Integers) -> Integers:
         kept = np.flatnonzero(self.index >= 0)
-        rows = Rows(*each).take(kept, 0).merged(self.index[kept], self.n_classes, 0)
-        return rows.rows, rows.weights
+        return each.take(kept, 0).merge(self.index[kept], self.n_classes, 0)
 
 
 @dataclass(frozen=True)
@@ -209,7 +206,7 @@ class Vocabulary:
     @cached_property
     def texts(self) -> Real:
         """Texts per class."""
-        return Rows(*self.table.texts()).value
+        return self.table.texts().value
 
     def __iter__(self) -> Iterator[Pairs]:
         """The words' pairs, chunk by chunk, in the order of ``ids``."""

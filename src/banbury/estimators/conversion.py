@@ -21,7 +21,8 @@ from banbury.estimators.drop_in.learning import DropIn
 from banbury.naive_bayes import Model, estimate
 from banbury.readers.batches import positions
 from banbury.schema import Schema, block
-from banbury.sums import Counts, Moments, Rows, Words
+from banbury._core import Integers
+from banbury.sums import GRID, Counts, Moments, Words, in_parts, integers, python_integers, whole
 from banbury.tally import Tally
 
 Real = NDArray[np.float64]
@@ -128,15 +129,13 @@ def _names(fitted: Any) -> tuple[tuple[str, ...], bool]:
     return (positions(fitted.n_features_in_), False) if names is None else (tuple(map(str, names)), True)
 
 
-def _rows(numbers: Any) -> Rows:
-    """Sums as counts where they are whole, else beside how many rows they may be of."""
+def _rows(numbers: Any) -> Integers:
+    """Sums of weights as whole numbers of rows, or of parts of them."""
     sums = np.asarray(numbers, dtype=np.float64)
-    if np.array_equal(sums, np.rint(sums)) and sums.max(initial=0.0) < 2.0**53:
-        return Rows(sums.astype(np.int64))
-    weights = np.zeros((*sums.shape, 3))
-    weights[..., 0] = sums
-    rows = np.where(sums > 0, np.clip(np.rint(sums), 1.0, MOST_ROWS), 0.0)
-    return Rows(rows.astype(np.int64), weights)
+    parts = in_parts(sums.ravel())
+    if parts.ndim == 1:
+        return whole(parts.reshape(sums.shape))
+    return Integers.of(parts.view(np.int64), 18).arranged(list(sums.shape))
 
 
 def _prior(log_prior: Any, kept: NDArray[np.int64]) -> list[float]:
@@ -155,7 +154,7 @@ def _model(tally: Tally, alpha: Any, prior: Any) -> Model:
     return estimate(tally, how="mle" if alpha == 0 else "mean", class_prior=prior)
 
 
-def _tally(schema: Schema, classes: tuple[Any, ...], rows: Rows, **sums: Any) -> Tally:
+def _tally(schema: Schema, classes: tuple[Any, ...], rows: Integers, **sums: Any) -> Tally:
     size = len(classes)
     empty = {"counts": Counts.join([], size), "moments": Moments.zeros(0, size), "words": ()}
     return Tally(schema, classes, rows, **(empty | sums))  # type: ignore[arg-type]
@@ -179,18 +178,20 @@ def _of_gaussian(fitted: Any) -> Model:
     scales = zip(names, origin.tolist(), unit.tolist(), strict=True)
     features = tuple(Feature(name, family, start, width, "float") for name, start, width in scales)
     z = (mean - origin[:, None]) / unit[:, None]
-    sums = np.zeros((*mean.shape, 2, 3))
-    sums[..., 0, 0] = n * z
-    sums[..., 1, 0] = n * (variance / np.square(unit)[:, None] + z * z)
     rows = _rows(n)
-    each = Rows(np.repeat(rows.rows[None], len(names), axis=0), _repeated(rows.weights, len(names)))
+    each = rows.arranged([1, len(n)]).take(np.zeros(len(names), dtype=np.int64), 0)
+    sums = _moments(each, z, variance / np.square(unit)[:, None])
     schema = Schema(features, None, names, named)
-    tally = _tally(schema, classes, rows, moments=Moments(each, sums))
+    tally = _tally(schema, classes, rows, moments=Moments(each, sums), rounded=True)
     return _model(tally, 1.0, _prior(np.log(np.maximum(fitted.class_prior_, 1e-300)), kept))
 
 
-def _repeated(weights: Real | None, times: int) -> Real | None:
-    return None if weights is None else np.repeat(weights[None], times, axis=0)
+def _moments(n: Integers, mean: Real, variance: Real) -> Integers:
+    """Sums of z and of z² of so many rows with these means and variances; of squares upwards, so that rows can have them."""
+    rows, step = python_integers(n, 18), 2**GRID
+    first = np.vectorize(lambda x: round(Fraction(x) * step), otypes=[object])(mean)
+    second = np.vectorize(lambda x: math.ceil(Fraction(x) * step * step), otypes=[object])(variance)
+    return integers(np.stack([rows * first, rows * (first * first + second)], axis=-1), 18)
 
 
 def _of_categorical(fitted: Any) -> Model:

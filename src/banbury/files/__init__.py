@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, min_count: float = 0) -> None:
@@ -76,6 +76,10 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
     """
     about, found = arrays.read(path, FORMAT, verify)
     try:
+        if about["format"] == 1:
+            from banbury.files import format_1  # few have such files
+
+            about, found = format_1.brought_over(about, found)
         if "network" in about:
             from banbury.files import networks
 

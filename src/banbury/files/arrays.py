@@ -141,7 +141,7 @@ def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[
         found = about["format"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise errors.bad_file(path, NO_FILE_OF_OURS) from None
-    if type(found) is not int or found != format:
+    if type(found) is not int or not 1 <= found <= format:
         raise errors.unknown_format(path, found, format)
     if not _is_sound(head, metadata.get("checksum")):
         raise errors.damaged_file(path, "its header is not what was written")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury.sums import Rows, in_order
+from banbury._core import Integers
+from banbury.sums import in_order
 
 Arrays = dict[str, NDArray[Any]]
-HEAVIEST = 2.0**600  # 2**63 rows of the greatest weight are lighter
 
 
 def under(prefix: str, arrays: Arrays) -> Arrays:
@@ -50,17 +50,19 @@ def whole(name: str, number: Any) -> int:
     return number
 
 
-def rows_of(name: str, arrays: Arrays, shape: tuple[int, ...]) -> Rows:
-    rows = arrays[f"{name}.rows"]
-    if rows.dtype != np.int64 or rows.shape != shape or (rows < 0).any():
-        raise ValueError(f"{name}.rows is not {shape} whole numbers from 0 up")
-    weights = f"{name}.weights"
-    if weights not in arrays:
-        return Rows(rows.copy())
-    sums = real(weights, arrays, (*shape, 3))
-    if (sums[..., 0] < 0).any() or sums[rows == 0].any() or (np.abs(sums) > HEAVIEST).any():
-        raise ValueError(f"{weights} has a weight below 0, one without rows, or one that no rows have")
-    return Rows(rows.copy(), sums)
+def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], signed: bool = False) -> Integers:
+    """Whole numbers, in as few limbs and digits as will do; none below 0 unless signed."""
+    limbs = arrays[name]
+    if limbs.dtype != np.int64 or limbs.shape[:-1] != shape or limbs.shape[-1:] == (0,):
+        raise ValueError(f"{name} is not {shape} whole numbers")
+    if digits[name] not in (0, 18):
+        raise ValueError(f"{name} is not in rows, nor in parts of them")
+    found = Integers.of(limbs, digits[name])
+    if found.digits != digits[name] or found.limbs().shape != limbs.shape:
+        raise ValueError(f"{name} has more limbs or digits than it needs")
+    if not signed and found.is_negative().any():
+        raise ValueError(f"{name} has numbers below 0")
+    return found
 
 
 def real(name: str, arrays: Arrays, shape: tuple[int, ...]) -> NDArray[np.float64]:

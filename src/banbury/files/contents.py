@@ -15,11 +15,11 @@ from banbury.distributions import Bernoulli, Occurrences, Poisson, Text
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.vocabulary import Pruning, every_word
-from banbury.files.checking import Arrays, names_of, real, rows_of, under, whole
+from banbury.files.checking import Arrays, integers_of, names_of, under, whole
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import n_threads
 from banbury.schema import Schema
-from banbury.sums import IMPOSSIBLE, Counts, Moments, Products, Words, in_order
+from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order
 from banbury.tally import Tally
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
@@ -34,7 +34,14 @@ def about(thing: Model | Tally) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     tally = thing.tally if isinstance(thing, Model) else thing
     keys = [list(keys) for keys in tally.counts.keys]
-    sums = {"schema": tally.schema.to_dict(), "classes": list(tally.classes), "keys": keys, "skipped": tally.skipped}
+    sums = {
+        "schema": tally.schema.to_dict(),
+        "classes": list(tally.classes),
+        "keys": keys,
+        "skipped": tally.skipped,
+        "digits": {name: numbers.digits for name, numbers in tally.sums().items()},
+        "rounded": tally.rounded,
+    }
     model = _settings(thing) if isinstance(thing, Model) else None
     calibration = _calibration_of(thing)
     return {"tally": sums, "model": model, "calibration": None if calibration is None else calibration.method}
@@ -42,14 +49,7 @@ def about(thing: Model | Tally) -> dict[str, Any]:
 
 def arrays(thing: Model | Tally) -> Arrays:
     tally = thing.tally if isinstance(thing, Model) else thing
-    numbers = {"classes": tally.rows, "counts": tally.counts.cells, "moments": tally.moments.n}
-    found: Arrays = {f"{name}.rows": rows.rows for name, rows in numbers.items()}
-    found |= {f"{name}.weights": rows.weights for name, rows in numbers.items() if rows.weights is not None}
-    found["moments.sums"] = tally.moments.sums
-    for i, products in enumerate(tally.products):
-        found |= {f"products.{i}.rows": products.n.rows, f"products.{i}.sums": products.sums}
-        if products.n.weights is not None:
-            found[f"products.{i}.weights"] = products.n.weights
+    found: Arrays = {name: numbers.limbs() for name, numbers in tally.sums().items()}
     for i, words in enumerate(tally.words):
         found |= {f"words.{i}.{name}": array for name, array in words.table.state().items()}
     calibration = _calibration_of(thing)
@@ -124,44 +124,55 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     if len(about["keys"]) != len(schema.keyed):
         raise ValueError("keys and features differ in number")
     keys = tuple(_keys(feature, names) for feature, names in zip(schema.keyed, about["keys"], strict=True))
-    counts = Counts(keys, rows_of("counts", arrays, (sum(map(len, keys)), len(classes))))
+    digits, n = about["digits"], len(classes)
+    counts = Counts(keys, integers_of("counts", arrays, digits, (sum(map(len, keys)), n)))
     if counts.without_empty(schema.declared) is not counts:
         raise ValueError("a key has no rows")
-    shape = (len(schema.measured), len(classes))
-    moments = Moments(rows_of("moments", arrays, shape), real("moments.sums", arrays, (*shape, 2, 3)))
-    _check_moments(schema, moments)
-    words = tuple(_words(f"words.{i}.", f, arrays, len(classes)) for i, f in enumerate(schema.texts))
-    rows = rows_of("classes", arrays, (len(classes),))
-    blocks = tuple(_products(f"products.{i}", f, arrays, len(classes)) for i, f in enumerate(schema.blocks))
-    for present in (*(column.texts for column in words), *(block.n for block in blocks)):
-        if (present.value > rows.value * (1.0 + IMPOSSIBLE)).any():
-            raise ValueError("a class has more texts, or rows of a block, than rows")
+    shape = (len(schema.measured), n)
+    moments = Moments(
+        integers_of("moments.n", arrays, digits, shape),
+        integers_of("moments.sums", arrays, digits, (*shape, 2), signed=True),
+    )
+    _check_reach("moments.sums", moments, 1)
+    _check_counts(schema, moments)
+    words = tuple(_words(f"words.{i}.", f, arrays, n) for i, f in enumerate(schema.texts))
+    blocks = tuple(_products(f"products.{i}", f, arrays, digits, n) for i, f in enumerate(schema.blocks))
+    if type(about["rounded"]) is not bool:
+        raise TypeError("sums were rounded or not")
+    rows = integers_of("classes", arrays, digits, (n,))
     skipped = whole("skipped", about["skipped"])
-    return Tally(schema, classes, rows, counts, moments, words, blocks, skipped).checked()
+    tally = Tally(schema, classes, rows, counts, moments, words, blocks, skipped, about["rounded"]).checked()
+    if not float(tally.n_rows) < MOST_ROWS:
+        raise ValueError("there are more rows than can be counted")
+    return tally
 
 
-def _products(name: str, feature: Feature, arrays: Arrays, n_classes: int) -> Products:
+def _products(name: str, feature: Feature, arrays: Arrays, digits: Any, n_classes: int) -> Products:
     d = len(feature.inputs)
-    sums = real(f"{name}.sums", arrays, (n_classes, d + d * (d + 1) // 2, 3))
-    found = Products(rows_of(name, arrays, (n_classes,)), sums)
-    n, most = found.n.value[:, None], np.repeat([FARTHEST, FARTHEST**2], [d, d * (d + 1) // 2])
-    if (np.abs(sums[..., 0]) > n * most).any() or found.below_zero(found).any():
-        raise ValueError(f"{name}.sums are beyond what can be counted")
+    shape = n_classes, d + d * (d + 1) // 2
+    n = integers_of(f"{name}.n", arrays, digits, (n_classes,))
+    found = Products(n, integers_of(f"{name}.sums", arrays, digits, shape, signed=True))
+    _check_reach(f"{name}.sums", found, d)
     spread = np.sqrt(np.maximum(np.diagonal(found.scatter, axis1=1, axis2=2), 0.0))
-    if (np.abs(found.scatter) > (1.0 + 1e-6) * spread[:, :, None] * spread[:, None, :] + 1e-9 * n[:, :, None]).any():
+    if (np.abs(found.scatter) > (1.0 + 1e-6) * spread[:, :, None] * spread[:, None, :] + 1e-9).any():
         raise ValueError(f"{name}.sums are those of no rows: columns go together more than each with itself")
     return found
 
 
-def _check_moments(schema: Schema, moments: Moments) -> None:
-    """Sums of what can be counted: within reach, and of counts not below zero."""
-    n, (first, second) = moments.n.value, np.moveaxis(moments.sums[..., 0], -1, 0)
-    if (np.abs(first) > n * FARTHEST).any() or (second < 0).any() or (second > n * FARTHEST**2).any():
-        raise ValueError("moments.sums are beyond what can be counted")
+def _check_reach(name: str, sums: Moments | Products, columns: int) -> None:
+    """No value is farther out than can be counted."""
+    first, second = sums.sums.values(-GRID)[..., :columns], sums.sums.values(-2 * GRID)[..., columns:]
+    n = sums.n.value[..., None]
+    if (np.abs(first) > n * FARTHEST).any() or (np.abs(second) > n * FARTHEST**2).any():
+        raise ValueError(f"{name} are beyond what can be counted")
+
+
+def _check_counts(schema: Schema, moments: Moments) -> None:
+    """Counts are not below zero."""
     for f, feature in enumerate(schema.measured):
         if isinstance(feature.family, Poisson):
-            total = first[f] * feature.unit + n[f] * feature.origin
-            if (total < -1e-6 * np.maximum(np.abs(n[f] * feature.origin), 1.0)).any():
+            n, total = moments.n.value[f], moments.sums.values(-GRID)[f, :, 0] * feature.unit
+            if (total + n * feature.origin < -1e-6 * np.maximum(np.abs(n * feature.origin), 1.0)).any():
                 raise ValueError(f"feature {feature.name!r} has counts below 0")
 
 

@@ -14,15 +14,15 @@ from banbury import errors
 from banbury.distributions import Bernoulli, Histogram
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Choice, Kind
-from banbury.files.checking import Arrays, names_of, real, rows_of, scalars, texts
+from banbury.files.checking import Arrays, integers_of, names_of, real, scalars, texts
 from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.counting import Sums, reshaped
+from banbury.networks.counting import Sums
 from banbury.networks.given import CLOSE, check_shares
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import Variable, intervals
 from banbury.schema import family_from_dict, family_to_dict
-from banbury.sums import Rows
-from banbury.tally.tally import LARGEST_TALLY
+from banbury._core import Integers
+from banbury.sums import MOST_ROWS
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
 SETTINGS = {"how", "alpha", "seed"}
@@ -45,6 +45,7 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
             "left_out": dict(network.left_out),
         },
         "model": None if network.sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
+        "digits": {name: numbers.digits for name, numbers in sums_of(network).items()},
     }
 
 
@@ -57,16 +58,17 @@ def _node(variable: Variable, parents: Sequence[str]) -> dict[str, Any]:
 
 def arrays(network: BeliefNetwork) -> Arrays:
     """The tables of all nodes, one after the other."""
-    sums = network.sums
-    if sums is None:
+    if network.sums is None:
         return {GIVEN: np.concatenate([table.reshape(-1) for table in network.tables.values()])}
-    found: Arrays = {}
-    for name, tables in zip(COUNTED, ((sums.rows,), sums.seen, sums.cells), strict=True):
-        joined = Rows.concatenate([reshaped(table, (table.rows.size,)) for table in tables])
-        found[f"{name}.rows"] = joined.rows
-        if joined.weights is not None:
-            found[f"{name}.weights"] = joined.weights
-    return {name: np.ascontiguousarray(array) for name, array in found.items()}
+    return {name: np.ascontiguousarray(numbers.limbs()) for name, numbers in sums_of(network).items()}
+
+
+def sums_of(network: BeliefNetwork) -> dict[str, Integers]:
+    """The sums of all nodes, by name, one node after the other."""
+    if network.sums is None:
+        return {}
+    tables = zip(COUNTED, ((network.sums.rows,), network.sums.seen, network.sums.cells), strict=True)
+    return {name: Integers.join([table.arranged([prod(table.shape)]) for table in each]) for name, each in tables}
 
 
 # Put together ---------------------------------------------------------------------------------------------------------
@@ -90,7 +92,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
         return BeliefNetwork(variables, parents, Choice("mle"), None, tables, target, columns, named, left_out)
     if settings.keys() != SETTINGS:
         raise ValueError("the network has other settings")
-    choice, sums = checked_choice(**settings), _sums(variables, parents, shapes, arrays)
+    choice, sums = checked_choice(**settings), _sums(variables, parents, shapes, arrays, about["digits"])
     return BeliefNetwork(variables, parents, choice, sums, (), target, columns, named, left_out)
 
 
@@ -134,12 +136,15 @@ def _sums(
     parents: tuple[tuple[int, ...], ...],
     shapes: Sequence[tuple[int, ...]],
     arrays: Arrays,
+    digits: Any,
 ) -> Sums:
-    if not arrays.keys() <= {f"{name}.{what}" for name in COUNTED for what in ("rows", "weights")}:
-        raise ValueError("there are arrays that no network has")
-    rows = _bounded("network", rows_of("network", arrays, (1,)))
+    if arrays.keys() != set(COUNTED):
+        raise ValueError("there are arrays that no network has, or too few")
+    rows = integers_of("network", arrays, digits, (1,))
+    if not rows.value[0] < MOST_ROWS:
+        raise ValueError("there are more rows than can be counted")
     seen, cells = (
-        tuple(_parts(name, of, arrays))
+        tuple(_parts(name, of, arrays, digits))
         for name, of in (("values", [(variable.size,) for variable in variables]), ("cells", shapes))
     )
     try:
@@ -148,20 +153,12 @@ def _sums(
         raise ValueError("a value has fewer rows than none, or more than there are") from None
 
 
-def _parts(name: str, shapes: Sequence[tuple[int, ...]], arrays: Arrays) -> list[Rows]:
+def _parts(name: str, shapes: Sequence[tuple[int, ...]], arrays: Arrays, digits: Any) -> list[Integers]:
     """The tables of all nodes, each in its shape."""
     starts = [0, *accumulate(map(prod, shapes))]
-    every = _bounded(name, rows_of(name, arrays, (starts[-1],)))
-    weights = every.weights
-    flat = (Rows(every.rows[a:b], None if weights is None else weights[a:b]) for a, b in pairwise(starts))
-    return [reshaped(table, shape) for table, shape in zip(flat, shapes, strict=True)]
-
-
-def _bounded(name: str, rows: Rows) -> Rows:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not (rows.value < LARGEST_TALLY).all():
-            raise ValueError(f"{name}.weights are beyond what can be counted")
-    return rows
+    every = integers_of(name, arrays, digits, (starts[-1],))
+    flat = (every.take(np.arange(a, b), 0) for a, b in pairwise(starts))
+    return [table.arranged(list(shape)) for table, shape in zip(flat, shapes, strict=True)]
 
 
 def _tables(variables: Sequence[Variable], shapes: Sequence[tuple[int, ...]], arrays: Arrays) -> tuple[Any, ...]:

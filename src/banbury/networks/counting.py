@@ -15,7 +15,8 @@ from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened
-from banbury.sums import IMPOSSIBLE, Rows, total
+from banbury._core import Integers
+from banbury.sums import as_index, in_parts, some, total, weighing
 from banbury.tally import Labels
 
 Real = NDArray[np.float64]
@@ -23,29 +24,25 @@ Int = NDArray[np.int64]
 
 
 class Weighed(NamedTuple):
-    """Weights of rows, and whether all of them are whole numbers."""
+    """Weights of rows, as the kernels take them."""
 
-    weights: Real | None
-    whole: bool
+    weights: NDArray[Any] | None
 
     @classmethod
     def of(cls, weights: Real | None) -> Weighed:
-        if weights is None:
-            return cls(None, True)
-        whole = bool(np.all(weights == np.rint(weights))) and float(weights.sum()) < 2.0**53
-        return cls(np.ascontiguousarray(weights), whole)
+        return cls(None if weights is None else in_parts(weights))
 
     def without_idle(self, places: Places) -> Places:
         """The numbers, but of a row that weighs nothing none."""
-        return places if self.weights is None else np.where(self.weights > 0, places, np.int32(MISSING))
+        return places if self.weights is None else np.where(weighing(self.weights), places, np.int32(MISSING))
 
 
 def tallied(
     columns: Sequence[Places], sizes: Sequence[int], within: Places, n: int, rows: Weighed, threads: int
-) -> Rows:
+) -> Integers:
     """Rows of each value of each column, one column below the other, within each of ``n`` groups."""
     low, size = np.zeros(len(columns), dtype=np.int64), np.array(sizes, dtype=np.int64)
-    return Rows(*_core.count_codes(list(columns), low, size, within, n, rows.weights, rows.whole, threads))
+    return _core.count_codes(list(columns), low, size, within, n, rows.weights, threads)
 
 
 def joint_places(places: Sequence[Places], sizes: Sequence[int], n_rows: int) -> Places:
@@ -58,18 +55,15 @@ def joint_places(places: Sequence[Places], sizes: Sequence[int], n_rows: int) ->
     return np.where(known, cells, np.int32(MISSING))
 
 
-def reshaped(cells: Rows, shape: tuple[int, ...]) -> Rows:
-    return Rows(cells.rows.reshape(shape), None if cells.weights is None else cells.weights.reshape(*shape, 3))
-
-
-def turned(cells: Rows, axes: tuple[int, ...]) -> Rows:
+def turned(cells: Integers, axes: tuple[int, ...]) -> Integers:
     """The same cells with their axes in another order."""
-    weights = None if cells.weights is None else cells.weights.transpose(*axes, len(axes))
-    return Rows(cells.rows.transpose(axes), weights)
+    index = np.arange(prod(cells.shape)).reshape(cells.shape).transpose(axes)
+    return cells.arranged(list(index.shape), as_index(index.reshape(-1)))
 
 
-def summed(cells: Rows, axis: int) -> Rows:
-    return Rows(cells.rows.sum(axis=axis), None if cells.weights is None else total(cells.weights, axis))
+def summed(cells: Integers, axis: int) -> Integers:
+    every = total(cells, axis)
+    return every.arranged([*every.shape[:axis], *every.shape[axis + 1 :]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +75,9 @@ class Sums:
 
     variables: tuple[Variable, ...]
     parents: tuple[tuple[int, ...], ...]
-    rows: Rows  # (1,)
-    seen: tuple[Rows, ...]  # (values,)
-    cells: tuple[Rows, ...]  # (values, values of each parent)
+    rows: Integers  # (1,)
+    seen: tuple[Integers, ...]  # (values,)
+    cells: tuple[Integers, ...]  # (values, values of each parent)
 
     @classmethod
     def count(
@@ -107,12 +101,12 @@ class Sums:
             sizes = [found[p].size for p in above]
             check_size(found, v, above)
             seen.append(
-                reshaped(tallied([places[v]], [found[v].size], all_of_them, 1, rows, threads), (found[v].size,))
+                tallied([places[v]], [found[v].size], all_of_them, 1, rows, threads).arranged([found[v].size])
             )
             within = joint_places([*(places[p] for p in above), all_of_them], [*sizes, 1], n_rows)
             table = tallied([places[v]], [found[v].size], within, prod(sizes), rows, threads)
-            cells.append(reshaped(table, (found[v].size, *sizes)))
-        n = Rows(*_core.count_classes(all_of_them, 1, rows.weights, rows.whole, threads))
+            cells.append(table.arranged([found[v].size, *sizes]))
+        n = _core.count_classes(all_of_them, 1, rows.weights, threads)
         return cls(found, parents, n, tuple(seen), tuple(cells)).trimmed()
 
     def with_values(self, variables: tuple[Variable, ...]) -> Sums:
@@ -126,17 +120,17 @@ class Sums:
         seen, cells = [], []
         for v, above in enumerate(self.parents):
             check_size(variables, v, above)
-            seen.append(self.seen[v].place(index[v], variables[v].size, 0))
+            seen.append(self.seen[v].merge(index[v], variables[v].size, 0))
             table = self.cells[v]
             for axis, each in enumerate((v, *above)):
-                table = table.place(index[each], variables[each].size, axis)
+                table = table.merge(index[each], variables[each].size, axis)
             cells.append(table)
         return replace(self, variables=variables, seen=tuple(seen), cells=tuple(cells))
 
     def trimmed(self) -> Sums:
         """Without the values that no row has, unless they are declared."""
         kept = [
-            np.flatnonzero([n > 0 or value in declared for n, value in zip(rows.rows, each.values, strict=True)])
+            np.flatnonzero([n or value in declared for n, value in zip(some(rows), each.values, strict=True)])
             for each, rows, declared in ((v, s, v.declared()) for v, s in zip(self.variables, self.seen, strict=True))
         ]
         if all(len(k) == v.size for k, v in zip(kept, self.variables, strict=True)):
@@ -177,30 +171,31 @@ class Sums:
     def checked(self) -> Sums:
         """These sums; raises where no rows can have them: less than none, or more with their parents' values than in all."""
         for each, rows in zip([None, *self.variables, *self.variables], self._all(), strict=True):
-            for cell in np.argwhere(rows.below_zero()):
+            for cell in np.argwhere(rows.is_negative()):
                 value = None if each is None else each.values[cell[0]]
                 raise errors.negative_rows(rows.value[tuple(cell)], None if each is None else each.name, value)
         for variable, seen, cells in zip(self.variables, self.seen, self.cells, strict=True):
-            with_parents = cells.value.sum(axis=tuple(range(1, cells.rows.ndim)))
-            for (k,) in np.argwhere(with_parents > _most(seen)):
-                raise errors.negative_rows(seen.value[k] - with_parents[k], variable.name, variable.values[k])
-            if seen.value.sum() > _most(self.rows)[0]:
-                raise errors.negative_rows(self.rows.value[0] - seen.value.sum(), None, None)
+            with_parents = cells.arranged([cells.shape[0], prod(cells.shape[1:])])
+            for (k,) in np.argwhere((seen - summed(with_parents, 1)).is_negative()):
+                over = (seen - summed(with_parents, 1)).value[k]
+                raise errors.negative_rows(over, variable.name, variable.values[k])
+            left = self.rows - total(seen, 0)
+            if left.is_negative().any():
+                raise errors.negative_rows(left.value[0], None, None)
         return self
 
     def __mul__(self, factor: float) -> Sums:
-        scaled = self._with([rows * factor for rows in self._all()])
-        return scaled.trimmed() if factor == 0 else scaled
+        return self._with([rows.times(factor)[0] for rows in self._all()]).trimmed()
 
     def same(self, other: Sums) -> bool:
         a, b = self._together(other)
         values = all(v.values == w.values for v, w in zip(self.variables, other.variables, strict=True))
         return values and all(x.same(y) for x, y in zip(a._all(), b._all(), strict=True))
 
-    def _all(self) -> list[Rows]:
+    def _all(self) -> list[Integers]:
         return [self.rows, *self.seen, *self.cells]
 
-    def _with(self, rows: Sequence[Rows]) -> Sums:
+    def _with(self, rows: Sequence[Integers]) -> Sums:
         n = len(self.variables) + 1
         return replace(self, rows=rows[0], seen=tuple(rows[1:n]), cells=tuple(rows[n:]))
 
@@ -217,11 +212,6 @@ def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequ
     if list(here) != list(there):
         return f"the nodes come as {errors.listed(here)} here, as {errors.listed(there)} there"
     return None
-
-
-def _most(rows: Rows) -> Real:
-    """What a part of these rows can sum to, up to rounding."""
-    return np.asarray(rows.value * (1.0 + IMPOSSIBLE) + (0.0 if rows.weights is None else IMPOSSIBLE))
 
 
 def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) -> None:

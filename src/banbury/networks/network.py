@@ -28,7 +28,7 @@ from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
-from banbury.sums import Key, Keys
+from banbury.sums import Key, Keys, rows_of
 from banbury.tally import Labels, many
 from banbury.tally.tally import LARGEST_TALLY
 
@@ -323,8 +323,7 @@ class BeliefNetwork:
     def n_rows(self) -> float:
         """Rows counted, or their weight when weights are fractional."""
         rows = self._sums("it has no rows").rows
-        weight = float(rows.value[0])
-        return int(weight) if rows.weights is None else weight
+        return rows_of(rows).tolist()[0]  # type: ignore[no-any-return]
 
     @property
     def n_parameters(self) -> int:

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.dependence.pairs import FEWEST_ROWS, Measured, measured
-from banbury.networks.counting import Sums, Weighed, counted, reshaped, summed, tallied, turned
+from banbury.networks.counting import Sums, Weighed, counted, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
 from banbury.networks.variables import MISSING, Bins, First, Places, Variable, check_length, chosen, kind_of_values
 from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
-from banbury.sums import Rows, in_order
+from banbury._core import Integers
+from banbury.sums import in_order, some, total, zeros
 from banbury.tally import Labels, aligned, numbered, refuse_continuous
 
 Real = NDArray[np.float64]
@@ -33,9 +34,9 @@ class Pairs:
 
     target: Variable
     features: tuple[Variable, ...]
-    classes: Rows  # (classes,)
-    single: tuple[Rows, ...]  # (values, classes)
-    pairs: tuple[Rows, ...]  # of column b: (values of all columns before it, one below the other; classes; values of b)
+    classes: Integers  # (classes,)
+    single: tuple[Integers, ...]  # (values, classes)
+    pairs: tuple[Integers, ...]  # of column b: (values of all columns before it, one below the other; classes; values of b)
     columns: tuple[str, ...] = ()
     named: bool = True
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -98,13 +99,13 @@ class Pairs:
         found, places = tuple(variable for variable, _ in met), [each for _, each in met]
         sizes, n_classes = [variable.size for variable in found], target.size
         _check_size(found, n_classes)
-        every = tallied(places, sizes, classes, n_classes, rows, threads) if found else Rows.zeros((0, n_classes))
+        every = tallied(places, sizes, classes, n_classes, rows, threads) if found else zeros(0, n_classes)
         starts = np.cumsum([0, *sizes]).tolist()
         single = tuple(every.take(np.arange(a, b), 0) for a, b in pairwise(starts))
         together = np.minimum(classes, 0)
         of_class = tallied([classes], [n_classes], together, 1, rows, threads)
         pairs = tuple(_pairs_of(b, places, sizes, classes, n_classes, rows, threads) for b in range(len(found)))
-        return cls(target, found, of_class.take(0, 1), single, pairs)._trimmed()
+        return cls(target, found, of_class.arranged([n_classes]), single, pairs)._trimmed()
 
     def checked(self) -> Pairs:
         """These pairs; raises where there is no class."""
@@ -130,21 +131,21 @@ class Pairs:
         starts = np.cumsum([0, *sizes])
         before = np.concatenate([np.zeros(0, dtype=np.int64), *(i + s for i, s in zip(index, starts, strict=False))])
         single = tuple(
-            t.place(i, n, 0).place(c, target.size, 1) for t, i, n in zip(self.single, index, sizes, strict=True)
+            t.merge(i, n, 0).merge(c, target.size, 1) for t, i, n in zip(self.single, index, sizes, strict=True)
         )
         pairs = tuple(
-            t.place(before[: len(t.rows)], int(starts[b]), 0).place(c, target.size, 1).place(index[b], sizes[b], 2)
+            t.merge(before[: t.shape[0]], int(starts[b]), 0).merge(c, target.size, 1).merge(index[b], sizes[b], 2)
             for b, t in enumerate(self.pairs)
         )
-        classes = self.classes.place(c, target.size, 0)
+        classes = self.classes.merge(c, target.size, 0)
         return replace(self, target=target, features=features, classes=classes, single=single, pairs=pairs)
 
     def _trimmed(self) -> Pairs:
         """Without classes that no row has, and without values, unless they are declared."""
-        c = np.flatnonzero(self.classes.rows > 0)
+        c = np.flatnonzero(some(self.classes))
         kept = []
         for variable, table in zip(self.features, self.single, strict=True):
-            declared, seen = variable.declared(), np.asarray(table.rows.any(axis=1))
+            declared, seen = variable.declared(), some(table).any(axis=1)
             kept.append([k for k, value in enumerate(variable.values) if seen[k] or value in declared])
         if len(c) == self.target.size and all(len(k) == v.size for k, v in zip(kept, self.features, strict=True)):
             return self
@@ -181,14 +182,14 @@ class Pairs:
     def __sub__(self, other: Pairs) -> Pairs:
         a, b = self._together(other)
         left = [x - y for x, y in zip(a._all(), b._all(), strict=True)]
-        if any(rows.below_zero().any() for rows in left):
+        if any(rows.is_negative().any() for rows in left):
             raise errors.negative_rows(min(float(rows.value.min(initial=0.0)) for rows in left), None, None)
         return a._with(left)._trimmed()
 
-    def _all(self) -> list[Rows]:
+    def _all(self) -> list[Integers]:
         return [self.classes, *self.single, *self.pairs]
 
-    def _with(self, rows: Sequence[Rows]) -> Pairs:
+    def _with(self, rows: Sequence[Integers]) -> Pairs:
         n = len(self.features) + 1
         return replace(self, classes=rows[0], single=tuple(rows[1:n]), pairs=tuple(rows[n:]))
 
@@ -206,12 +207,9 @@ class Pairs:
         return directed(spanning_forest(edges, len(names)), len(names), first)
 
     def weighed(self, level: float | None) -> list[tuple[int, int, float]]:
-        """Pairs of columns and I(A; B | class) in bits, the greatest first: those beyond chance at the level, or all.
-
-        Fractional weights count in the test as so many rows, each of the average weight.
-        """
-        whole, n_rows = float(self.classes.value.sum()), float(self.classes.rows.sum())
-        least = 0.0 if level is None else FEWEST_ROWS / n_rows
+        """Pairs of columns and I(A; B | class) in bits, the greatest first: those beyond chance at the level, or all."""
+        whole = float(self.classes.value.sum())
+        least = 0.0 if level is None else FEWEST_ROWS / whole
         varied = [k for k, variable in enumerate(self.features) if variable.size > 1]
         compared = [(varied[:at], b) for at, b in enumerate(varied) if at]
         if not compared:
@@ -223,7 +221,7 @@ class Pairs:
         bits, shown = every.joint, np.arange(len(first))
         if level is not None:
             found = every.found(
-                lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, n_rows / whole
+                lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, 1.0
             )
             bits, shown = found.bits, np.flatnonzero((found.p * len(first) < level) & (found.bits > 0))
         order = shown[np.lexsort((second[shown], first[shown], -bits[shown]))]
@@ -248,11 +246,11 @@ class Pairs:
             parents.append((0,) if a is None else (0, place[a]))
             seen.append(summed(self.single[b], 1))
             cells.append(self.single[b] if a is None else self._pair(a, b))
-        rows = reshaped(summed(self.classes, 0), (1,))
+        rows = total(self.classes, 0)
         variables = (self.target, *(self.features[k] for k in kept))
         return Sums(variables, tuple(parents), rows, tuple(seen), tuple(cells))
 
-    def _pair(self, a: int, b: int) -> Rows:
+    def _pair(self, a: int, b: int) -> Integers:
         """(values of b, classes, values of a)."""
         low, high = min(a, b), max(a, b)
         table = self.pairs[high].take(np.arange(self.starts[low], self.starts[low + 1]), 0)
@@ -261,7 +259,7 @@ class Pairs:
 
 def _pairs_of(
     b: int, places: Sequence[Places], sizes: Sequence[int], classes: Places, n_classes: int, rows: Weighed, threads: int
-) -> Rows:
+) -> Integers:
     """Column b within each class, together with every column before it."""
     shape = (n_classes, sizes[b])
     cells = np.where((classes >= 0) & (places[b] >= 0), classes * np.int32(sizes[b]) + places[b], np.int32(MISSING))
@@ -271,8 +269,8 @@ def _pairs_of(
         )
         for a in range(0, b, TOGETHER)
     ]
-    joined = Rows.concatenate(parts) if parts else Rows.zeros((0, shape[0] * shape[1]))
-    return reshaped(joined, (len(joined.rows), *shape))
+    joined = Integers.join(parts) if parts else zeros(0, shape[0] * shape[1])
+    return joined.arranged([joined.shape[0], *shape])
 
 
 def _check_size(features: Sequence[Variable], n_classes: int) -> None:

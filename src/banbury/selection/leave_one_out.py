@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury import _core
 from banbury.distributions import Text, leave_one_out, leave_one_text_out
 from banbury.distributions.family import Choice
 from banbury.distributions.leave_one_out import Own
@@ -15,6 +16,7 @@ from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch
 from banbury.selection.dataset import Dataset
 from banbury.selection.groups import Groups
+from banbury.sums import in_parts, weighing
 from banbury.tally import Tally
 
 Real = NDArray[np.float64]
@@ -95,9 +97,12 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
 def _log_prior(model: Model, own: Own) -> Real:
     """The class prior without each row; −inf where its class has no other."""
     rows, at = model.tally.rows.value, np.arange(len(own.labels))
-    counted, whole = model.tally.rows.rows, model.tally.rows.weights is None
-    gone = counted[own.labels] <= (own.weight if whole else 1.0)
-    left = np.maximum(rows[own.labels] - own.weight, np.finfo(float).tiny)
+    parts, alone = None if own.weights is None else in_parts(own.weights), at.astype(np.int32)
+    if parts is not None:
+        alone = np.where(weighing(parts), alone, np.int32(-1))
+    mine = _core.count_classes(alone, len(at), parts, 1)
+    others = model.tally.rows.take(own.labels, 0) - mine
+    gone, left = others.is_zero() | others.is_negative(), others.value
     result = np.broadcast_to(model.log_prior, (len(at), len(rows))).copy()
     prior = model.class_prior
     if prior is None or (isinstance(prior, (int, float)) and not isinstance(prior, bool)):

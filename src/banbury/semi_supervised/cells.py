@@ -14,11 +14,12 @@ from banbury.distributions.family import Feature
 from banbury.distributions.joint import combinations
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
-from banbury.sums import Counts, Keys, Rows, expansion
+from banbury._core import Integers
+from banbury.sums import Counts, Keys, as_index, in_parts, weighing
 from banbury.tally import count_rows, dense_numbers
 
 Real = NDArray[np.float64]
-Places = NDArray[np.intp]
+Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Cells:
     schema: Schema
     keys: tuple[Keys, ...]
     places: tuple[Places, ...]
+    threads: int
 
     @classmethod
     def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Cells | None:
@@ -40,17 +42,21 @@ class Cells:
             return None
         each = zip(schema.keyed, counted.counts.keys, strict=True)
         places = tuple(_places(batch, feature, keys, threads) for feature, keys in each)
-        return cls(schema, counted.counts.keys, places)
+        return cls(schema, counted.counts.keys, places, threads)
 
     def count(self, shares: Real) -> Counts:
         """The rows of each key and class, of which each class has these shares, rows × classes."""
-        by_class = np.ascontiguousarray(shares.T)
-        parts = []
-        for keys, place in zip(self.keys, self.places, strict=True):
-            sums = [np.bincount(place, share, len(keys) + 1)[1:] for share in by_class]
-            cells = np.stack(sums, axis=1)
-            parts.append((keys, Rows((cells > 0).astype(np.int64), expansion(cells))))
-        return Counts.join(parts, len(by_class)).without_empty(self.schema.declared)
+        parts, n_classes = in_parts(shares), shares.shape[1]
+        low, size = np.ones(len(self.keys), dtype=np.int64), as_index([len(keys) for keys in self.keys])
+        each = []
+        for c in range(n_classes):
+            mine = np.ascontiguousarray(parts[:, c])
+            rows = np.where(weighing(mine), 0, -1).astype(np.int32)
+            cells = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
+            each.append(cells.arranged([1, int(size.sum())]))
+        turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T
+        cells = Integers.join(each).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))
+        return Counts(self.keys, cells).without_empty(self.schema.declared)
 
 
 def _places(batch: Batch, feature: Feature, keys: Keys, threads: int) -> Places:
@@ -64,15 +70,15 @@ def _places(batch: Batch, feature: Feature, keys: Keys, threads: int) -> Places:
     elif family.shape == "bins" or (isinstance(family, Bernoulli) and family.threshold is not None):
         column = batch.numbers([feature.name])[0].reshape(-1)
         if isinstance(family, Bernoulli):
-            return np.where(np.isnan(column), 0, 1 + (column > family.threshold)).astype(np.intp)
+            return np.where(np.isnan(column), 0, 1 + (column > family.threshold)).astype(np.int64)
         codes = _core.bins(column, feature.origin, feature.unit, threads)
         known = np.array(keys, dtype=np.int64)
         at = np.minimum(np.searchsorted(known, codes), max(len(known) - 1, 0))
-        return np.where(known[at] == codes, at + 1, 0).astype(np.intp) if len(known) else np.zeros(len(codes), np.intp)
+        return np.where(known[at] == codes, at + 1, 0).astype(np.int64) if len(known) else np.zeros(len(codes), np.int64)
     else:
         numbers, names = dense_numbers(batch.codes(feature.name, _kind(feature)), threads)
         found = [*(family.means_yes(names, feature.name) if isinstance(family, Bernoulli) else names), None]
-    return np.array([place.get(value, 0) for value in found], dtype=np.intp)[numbers]
+    return np.array([place.get(value, 0) for value in found], dtype=np.int64)[numbers]
 
 
 def _kind(feature: Feature) -> Any:

@@ -19,11 +19,12 @@ from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.selection.dataset import Encoded
 from banbury.semi_supervised.cells import Cells
-from banbury.sums import Counts, Moments, Rows, Words, expansion
+from banbury.sums import Counts, Moments, Words, in_parts, weighing
 from banbury.tally import Growing, Label, Tally, count_rows
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
+Parts = NDArray[np.uint64]
 UNPRUNED: dict[str, Any] = {
     "min_count": 0,
     "min_share": 0,
@@ -69,7 +70,7 @@ class Bags:
         numbered = replace(family, vocabulary=vocabulary, buckets=None, **UNPRUNED)
         return cls(feature._replace(family=numbered), encoded, _counted(family, offsets, times), n_words)
 
-    def count(self, rows: Int, classes: NDArray[np.int32], weights: Real, n_classes: int, threads: int) -> Words:
+    def count(self, rows: Int, classes: NDArray[np.int32], weights: Parts, n_classes: int, threads: int) -> Words:
         """The words of these rows, some of them more than once, each in one class."""
         size = np.diff(self.encoded.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(size)])
@@ -78,7 +79,7 @@ class Bags:
         numbers = np.where(self.encoded.missing[rows], np.int32(-1), classes)
         table = _core.Words(n_classes, 1 << max(1, (self.n_words - 1).bit_length())).with_columns(self.n_words)
         matrix: Any = ("matrix", cells, self.n_words, None, True)
-        table.count(UNREAD, matrix, numbers, weights, False, threads)
+        table.count(UNREAD, matrix, numbers, weights, threads)
         return Words(table)
 
 
@@ -162,7 +163,7 @@ class Observed:
         if rest:
             found = self._count(replace(self.schema, features=rest), classes, rows, numbers, weights)
         else:
-            per_class = Rows(*_core.count_classes(numbers, len(classes), weights, False, self.threads))
+            per_class = _core.count_classes(numbers, len(classes), weights, self.threads)
             found = Tally(
                 self.schema, classes, per_class, Counts.join([], len(classes)), Moments.zeros(0, len(classes))
             )
@@ -184,13 +185,15 @@ class Observed:
         """Columns of numbers: all rows once for every class, so that none has to be looked for."""
         schema = _without_keyed(self.schema)
         if not schema.features:
-            rows = Rows(np.count_nonzero(shares, axis=0).astype(np.int64), expansion(shares.sum(axis=0)))
+            n, parts = len(classes), in_parts(shares).reshape(-1, 2)
+            numbers = np.where(weighing(parts), np.tile(np.arange(n, dtype=np.int32), self.n_rows), np.int32(-1))
+            rows = _core.count_classes(numbers, n, parts, self.threads)
             return Tally(schema, classes, rows, Counts.join([], len(classes)), Moments.zeros(0, len(classes)))
         together = max(PIECE // max(self.n_rows, 1), 1)
-        growing = Growing(schema, classes)
+        growing, parts = Growing(schema, classes), in_parts(shares)
         for first in range(0, len(classes), together):
             some = classes[first : first + together]
-            weights = np.ascontiguousarray(shares.T[first : first + together]).reshape(-1)
+            weights = np.ascontiguousarray(parts[:, first : first + together].swapaxes(0, 1)).reshape(-1, 2)
             numbers = np.repeat(np.arange(len(some), dtype=np.int32), self.n_rows)
             part = self._times(len(some))
             growing.add(count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads))
@@ -212,7 +215,7 @@ class Observed:
         classes: tuple[Label, ...],
         rows: Int,
         numbers: NDArray[np.int32],
-        weights: Real,
+        weights: Parts,
     ) -> Tally:
         growing = Growing(schema, classes)
         for start in range(0, max(len(rows), 1), PIECE):
@@ -232,11 +235,11 @@ def _without_keyed(schema: Schema) -> Schema:
     return replace(schema, features=tuple(f for f in schema.features if f not in schema.keyed))
 
 
-def _repeated(soft: Real) -> tuple[Int, NDArray[np.int32], Real]:
-    """Each row once for every class that has a share of it: its number, its class, and its weight there."""
-    kept = _shares(soft)
-    rows, numbers = np.nonzero(kept)
-    return rows, numbers.astype(np.int32), kept[rows, numbers]
+def _repeated(soft: Real) -> tuple[Int, NDArray[np.int32], Parts]:
+    """Each row once for every class that has a share of it: its number, its class, and its weight there, in parts."""
+    parts = in_parts(_shares(soft))
+    rows, numbers = np.nonzero(parts.any(axis=2))
+    return rows, numbers.astype(np.int32), parts[rows, numbers]
 
 
 def _shares(soft: Real) -> Real:

@@ -33,9 +33,21 @@ from banbury.readers import (
 )
 from banbury.schema import Features, Missing, Schema, infer
 from banbury._core import Integers
-from banbury.sums import Counts, Keys, Moments, Products, as_index, in_order, some, total
+from banbury.sums import (
+    MOST_ROWS,
+    Counts,
+    Keys,
+    Moments,
+    Products,
+    as_index,
+    in_order,
+    in_parts,
+    some,
+    total,
+    weighing,
+)
 from banbury.tally.growing import Assigned, Growing, Part
-from banbury.tally.tally import MOST_ROWS, Label, Tally, within_bins
+from banbury.tally.tally import Label, Tally, within_bins
 
 MOST_CELLS = 2**28  # of a table of values and classes: two gigabytes
 LOWEST = int(np.iinfo(np.int64).min)  # the bin of a missing value
@@ -276,20 +288,6 @@ def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
         yield replace(part, tally=replace(part.tally, skipped=0))
 
 
-def in_parts(weights: NDArray[np.float64]) -> NDArray[Any]:
-    """Weights as kernels take them: whole numbers, or limbs of parts of a row. What is added up must stay below 2**63 rows."""
-    if not float(weights.sum()) < MOST_ROWS:
-        raise errors.too_many_rows()
-    if weights.ndim == 1 and bool(np.all(weights == np.rint(weights))):
-        return weights.astype(np.int64)
-    return _core.parts(weights)
-
-
-def weighing(weights: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows weigh anything; ``weights`` as kernels take them."""
-    return weights > 0 if weights.ndim == 1 else weights.any(axis=1)
-
-
 def _kernel(rows: Assigned, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
     """Calls a counting kernel; a bad value gets its column's name and its row."""
     try:
@@ -417,7 +415,10 @@ def _count_keyed(schema: Schema, rows: Assigned, per_class: Integers) -> Counts:
     if not schema.keyed:
         return Counts.join([], len(rows.labels))
     flags = [f for f, feature in enumerate(schema.keyed) if _is_flag(feature, rows.batch)]
-    found = dict(zip(flags, _count_flags([schema.keyed[f] for f in flags], rows), strict=True))
+    answers = _count_flags([schema.keyed[f] for f in flags], rows)
+    if len(flags) == len(schema.keyed):
+        return Counts((KEYS,) * len(flags), answers)
+    found = {f: (KEYS, answers.take(np.arange(2 * k, 2 * k + 2), 0)) for k, f in enumerate(flags)}
     for f, feature in enumerate(schema.keyed):
         if feature.columns and feature.family.shape == "keys":
             found[f] = _count_codes([feature], [_complete(feature, rows)], rows)[0]
@@ -439,16 +440,14 @@ def _complete(feature: Feature, rows: Assigned) -> Codes:
     return Codes(place[numbers] if len(found) else numbers, 0, kept)
 
 
-def _count_flags(features: Sequence[Feature], rows: Assigned) -> list[tuple[Keys, Integers]]:
-    if not features:
-        return []
+def _count_flags(features: Sequence[Feature], rows: Assigned) -> Integers:
+    """No and yes of each feature, one below the other."""
     names = [feature.name for feature in features]
     limits = [getattr(feature.family, "threshold", None) for feature in features]
     threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
-    cells: Integers = _kernel(rows, _core.count_flags, names, rows.batch.numbers(names), threshold)
-    if len(features) == 1:
-        return [(KEYS, cells.arranged([2, len(rows.labels)]))]
-    return [(KEYS, cells.take(as_index([f]), 0).arranged([2, len(rows.labels)])) for f in range(len(features))]
+    columns = rows.batch.numbers(names) if names else []
+    cells: Integers = _kernel(rows, _core.count_flags, names, columns, threshold)
+    return cells.arranged([2 * len(features), len(rows.labels)])
 
 
 def _count_values(features: Sequence[Feature], rows: Assigned, per_class: Integers) -> list[tuple[Keys, Integers]]:

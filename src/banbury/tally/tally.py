@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,11 +19,10 @@ from banbury.distributions.family import MOST_BINS, Family, Feature
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
 from banbury._core import Integers
-from banbury.sums import GRID, Counts, Moments, Products, Words, in_order, rows_of, some, total
+from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order, rows_of, some, total
 
 Label = bool | int | float | str
 Sums = Counts | Moments | Words | Products
-MOST_ROWS = 2.0**63
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -282,6 +283,41 @@ class Tally:
 
     # Looking
 
+    def sums(self) -> dict[str, Integers]:
+        """All sums but those of words, by the names that they have in a file."""
+        found = {
+            "classes": self.rows,
+            "counts": self.counts.cells,
+            "moments.n": self.moments.n,
+            "moments.sums": self.moments.sums,
+        }
+        for i, block in enumerate(self.products):
+            found |= {f"products.{i}.n": block.n, f"products.{i}.sums": block.sums}
+        return found
+
+    def digest(self) -> str:
+        """A SHA-256 of all that was counted, 64 hexadecimal digits: equal exactly when tallies are equal.
+
+        So forgetting can be proved: a tally that forgot rows has the digest of one that never met them.
+
+        >>> import banbury as bb
+        >>> weather = bb.datasets.play_tennis()
+        >>> tally = bb.count(weather, target="play")
+        >>> more = tally.count({name: column[:3] for name, column in weather.items()})
+        >>> (tally + more - more).digest() == tally.digest()
+        True
+        """
+        keys = [[_canonical(key) for key in keys] for keys in (self.classes, *self.counts.keys)]
+        found = hashlib.sha256(json.dumps([self.schema.counted(), keys]).encode())
+        arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.sums().items()}
+        for i, words in enumerate(self.words):
+            state = sorted(words.table.state().items())
+            arrays |= {f"words.{i}.{name}": (0, array) for name, array in state if name != "slots"}
+        for name, (digits, array) in arrays.items():
+            found.update(f"{name} {digits} {array.dtype.str} {array.shape}".encode())
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()
+
     @cached_property
     def groups(self) -> list[tuple[Family, tuple[Feature, ...], Sums]]:
         """Features of one family and settings with their sums, so that parameters are estimated together."""
@@ -393,6 +429,13 @@ class Tally:
 
     def _missing_text(self, name: str) -> str:
         return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
+
+
+def _canonical(key: Any) -> Any:
+    """Equal keys alike: 1, 1.0 and True are."""
+    if isinstance(key, tuple):
+        return [_canonical(part) for part in key]
+    return int(key) if isinstance(key, (bool, float)) and key == key // 1 else key
 
 
 def many(n: float, what: str) -> str:

@@ -123,8 +123,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         return Matrix(batch._dense(batch.names), batch.names, batch.named)
 
     def _check_counted(self, tally: Tally, X: Any) -> None:
-        rows: Any = tally.rows.rows
-        if self.missing == "error" and (tally.moments.n.rows < rows).any():
+        if self.missing == "error" and (tally.moments.n.value < tally.rows.value).any():
             self._refuse(X)
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
