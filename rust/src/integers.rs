@@ -4,6 +4,7 @@
 //! weights such as 0.1 are whole numbers too; equal arrays have equal limbs, whatever they were made of.
 
 use crate::error::{Error, demand};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// 10^18: the parts of a row that weights are counted in.
@@ -28,6 +29,20 @@ impl<const L: usize> From<u128> for Int<L> {
         let mut int = Int::default();
         int.add(number, 0, false);
         int
+    }
+}
+
+impl<const L: usize> PartialOrd for Int<L> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<const L: usize> Ord for Int<L> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let limbs = |a: &Self| a.0.into_iter().rev();
+        let signs = other.is_negative().cmp(&self.is_negative());
+        signs.then_with(|| limbs(self).cmp(limbs(other)))
     }
 }
 
@@ -102,6 +117,28 @@ impl<const L: usize> Int<L> {
 
     pub fn is_negative(&self) -> bool {
         is_negative(&self.0)
+    }
+
+    /// Divides a number that is not negative; what is left.
+    #[inline(always)]
+    pub fn divide(&mut self, divisor: u64) -> u64 {
+        divide(&mut self.0, divisor)
+    }
+
+    /// A number that is not negative times a number of parts, rounded down; and whether nothing was lost by that. It must fit.
+    pub fn times(&self, parts: u128) -> (Self, bool) {
+        let mut room = [0; MOST];
+        for (at, factor) in [parts as u64, (parts >> 64) as u64].into_iter().enumerate() {
+            let mut carry = 0;
+            for (i, &limb) in self.0.iter().enumerate() {
+                let sum = u128::from(limb) * u128::from(factor) + u128::from(room[at + i]) + carry;
+                room[at + i] = sum as u64;
+                carry = sum >> 64;
+            }
+            room[at + L] = carry as u64;
+        }
+        let rest = divide(&mut room[..L + 2], PARTS);
+        (Int(std::array::from_fn(|i| room[i])), rest == 0)
     }
 
     /// Rounded to a double, in units of 10^-digits.
@@ -196,6 +233,18 @@ fn subtract(a: &mut [u64], b: &[u64], above: u64) {
     }
 }
 
+/// Divides a number that is not negative; what is left.
+#[inline(always)]
+fn divide(a: &mut [u64], divisor: u64) -> u64 {
+    let mut rest = 0;
+    for limb in a.iter_mut().rev() {
+        let number = rest << 64 | u128::from(*limb);
+        *limb = (number / u128::from(divisor)) as u64;
+        rest = number % u128::from(divisor);
+    }
+    rest as u64
+}
+
 /// The limbs that hold a number and its sign.
 fn needed(a: &[u64]) -> usize {
     let above = sign(a);
@@ -269,14 +318,9 @@ impl Magnitude {
 
     /// Divides; what is left.
     fn divide(&mut self, divisor: u64) -> u64 {
-        let mut rest = 0;
-        for limb in self.limbs[..self.len].iter_mut().rev() {
-            let number = rest << 64 | u128::from(*limb);
-            *limb = (number / u128::from(divisor)) as u64;
-            rest = number % u128::from(divisor);
-        }
+        let rest = divide(&mut self.limbs[..self.len], divisor);
         *self = self.trimmed();
-        rest as u64
+        rest
     }
 
     /// A double of 64 significant bits at most, and the power of two that it is to be multiplied by. `rest`: something was cut off.

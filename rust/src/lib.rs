@@ -10,7 +10,6 @@ pub mod codes;
 pub mod columns;
 pub mod encode;
 pub mod error;
-pub mod expansion;
 mod exponential;
 pub mod flags;
 pub mod integers;

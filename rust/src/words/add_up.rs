@@ -1,10 +1,9 @@
 //! Numbers of words to cells: the texts of each class are added up in a row of all words that stays in the cache.
 
-use super::Total;
 use super::count::{Batch, Chunk};
-use super::store::{Counts, Sums};
+use super::store::{Count, Counts, Lane, Unit, merge, times};
 use crate::classes::Weights;
-use crate::expansion::Expansion;
+use crate::integers::{Int, PARTS, parts};
 use crate::text::Tokeniser;
 use crate::threads;
 use std::ops::Range;
@@ -15,22 +14,43 @@ use std::sync::{Mutex, PoisonError};
 pub struct Found {
     pub class: u32,
     pub ids: Vec<u32>,
+    /// What follows counts in their unit.
     pub counts: Lane,
-    pub real: bool,
-    /// One per cell if `real`.
-    pub sums: Vec<Sums>,
-    pub texts: Total,
+    pub texts: Count,
     /// Over all words: occurrences and documents.
-    pub totals: [Total; 2],
+    pub totals: Counts,
 }
 
 impl Found {
-    /// A total's weight, whether or not sums are real.
-    pub fn weight(&self, total: Total) -> Expansion {
-        if self.real {
-            total.weight
-        } else {
-            Expansion::from_whole(total.rows)
+    /// Cells in order, and the sum of their texts.
+    pub fn new(class: u32, ids: Vec<u32>, counts: Lane, texts: Count) -> Found {
+        let mut totals = Counts::default();
+        match &counts {
+            Lane::Narrow(counts) => totals = whole_totals(counts.iter().map(|n| n.map(u64::from))),
+            Lane::Wide(counts) => totals = whole_totals(counts.iter().copied()),
+            Lane::Parts(counts) => counts.iter().for_each(|more| merge(&mut totals, more)),
+        }
+        Found {
+            class,
+            ids,
+            counts,
+            texts,
+            totals,
+        }
+    }
+
+    pub fn unit(&self) -> Unit {
+        self.counts.unit()
+    }
+
+    /// Counts in a finer unit.
+    pub fn make_finer(&mut self, unit: Unit) {
+        let old = self.unit();
+        if unit > old {
+            let counts = (0..self.ids.len()).map(|i| old.all_to(unit, self.counts.get(i)));
+            self.counts = Lane::Parts(counts.collect());
+            self.texts = old.to(unit, self.texts);
+            self.totals = old.all_to(unit, self.totals);
         }
     }
 
@@ -41,21 +61,9 @@ impl Found {
     }
 }
 
-/// Occurrences and documents, in 32 bits where they fit.
-#[derive(Debug)]
-pub enum Lane {
-    Narrow(Vec<[u32; 2]>),
-    Wide(Vec<Counts>),
-}
-
-impl Lane {
-    #[inline(always)]
-    pub fn get(&self, i: usize) -> Counts {
-        match self {
-            Lane::Narrow(counts) => counts[i].map(u64::from),
-            Lane::Wide(counts) => counts[i],
-        }
-    }
+fn whole_totals(counts: impl Iterator<Item = [u64; 2]>) -> Counts {
+    let sum = counts.fold([0, 0], |sum, more| [sum[0] + more[0], sum[1] + more[1]]);
+    sum.map(|n| Int([n, 0, 0]))
 }
 
 /// How much a word counts that occurs so many times, and the length of a text in which words occur so many times each.
@@ -77,6 +85,15 @@ impl Damping {
     pub fn damp(self, times: u32) -> f64 {
         let times = f64::from(times);
         if self.log { times.ln_1p() } else { times }
+    }
+
+    /// The same in parts of a token, in a text of this length.
+    fn parts(self, times: u32, length: f64) -> u128 {
+        match self.log || self.length {
+            // No token counts more often than it occurs.
+            true => parts(self.damp(times) / length).unwrap_or(0),
+            false => u128::from(times) * u128::from(PARTS),
+        }
     }
 
     /// Squares are added from the smallest up, so that the order of the words has no effect. `times` is sorted.
@@ -125,11 +142,10 @@ pub fn add_up(
         n_ids,
         threads,
     };
-    match (batch.is_real(), batch.rows.weights) {
-        (true, Weights::Ones) => jobs.run(real_job::<()>),
-        (true, _) => jobs.run(real_job::<Expansion>),
-        (false, Weights::Ones) => jobs.run(ones_job),
-        (false, _) => jobs.run(whole_job),
+    match (batch.unit(), batch.rows.weights) {
+        (Unit::Part, _) => jobs.run(parts_job),
+        (Unit::One, Weights::Ones) => jobs.run(ones_job),
+        (Unit::One, _) => jobs.run(whole_job),
     }
 }
 
@@ -272,24 +288,8 @@ impl Slots<'_> {
 
 /// What texts of whole weights add up to.
 fn whole(batch: &Batch, texts: &[Text], ids: Vec<u32>, counts: Lane) -> Found {
-    let whole = |rows| Total {
-        rows,
-        weight: Expansion::default(),
-    };
-    let mut totals = [0, 0];
-    for i in 0..ids.len() {
-        let [occurrences, documents] = counts.get(i);
-        totals = [totals[0] + occurrences, totals[1] + documents];
-    }
-    Found {
-        class: texts[0].class,
-        ids,
-        counts,
-        real: false,
-        sums: vec![],
-        texts: whole(texts.iter().map(|text| batch.times(text.row)).sum()),
-        totals: totals.map(whole),
-    }
+    let n = texts.iter().map(|text| batch.times(text.row)).sum();
+    Found::new(texts[0].class, ids, counts, Int([n, 0, 0]))
 }
 
 /// Texts that weigh one. A cell has, from the highest bits down, occurrences (32), documents (16), and the last text that has the word
@@ -316,7 +316,7 @@ fn ones_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<u64>) -> 
 /// A cell where texts have whole weights.
 #[derive(Clone, Copy, Debug, Default)]
 struct Whole {
-    counts: Counts,
+    counts: [u64; 2],
     /// The last text that has the word; texts are numbered from 1.
     last: u32,
 }
@@ -341,51 +341,24 @@ fn whole_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Whole>) 
     whole(batch, texts, slots.ids(used), Lane::Wide(counts))
 }
 
-/// A cell where sums are real.
+/// A cell where numbers are parts.
 #[derive(Clone, Copy, Debug, Default)]
-struct Real<D> {
-    occurrences: Expansion,
-    documents: D,
-    counts: [u32; 2],
+struct Parts {
+    occurrences: Count,
+    /// In parts of a row.
+    documents: u128,
     last: u32,
     /// How often the last text has the word.
     times: u32,
 }
 
-/// The weight of documents: where texts weigh one, it is their number.
-trait Documents: Copy + Default + Send {
-    fn add(&mut self, weight: f64);
-    fn sum(self, number: u32) -> Expansion;
-}
+/// Of how many numbers of times what they count is kept while a text is added.
+const KEPT: usize = 8;
 
-impl Documents for () {
-    fn add(&mut self, _: f64) {}
-
-    fn sum(self, number: u32) -> Expansion {
-        Expansion::from_whole(u64::from(number))
-    }
-}
-
-impl Documents for Expansion {
-    #[inline(always)]
-    fn add(&mut self, weight: f64) {
-        Expansion::add(self, weight);
-    }
-
-    fn sum(self, _: u32) -> Expansion {
-        self
-    }
-}
-
-fn real_job<D: Documents>(
-    batch: &Batch,
-    texts: &[Text],
-    slots: Slots,
-    row: &mut Row<Real<D>>,
-) -> Found {
+fn parts_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Parts>) -> Found {
     let damping = Damping::of(batch.tokeniser);
-    let (mut met, mut distinct, mut times) = (0, vec![], vec![]);
-    let (mut total, mut totals) = (Total::default(), [Total::default(); 2]);
+    let (mut met, mut distinct, mut often) = (0, vec![], vec![]);
+    let mut all = 0;
     for ((ids, text), number) in slots.texts.iter().zip(texts).zip(1_u32..) {
         distinct.clear();
         for &slot in *ids {
@@ -398,34 +371,25 @@ fn real_job<D: Documents>(
             }
             cell.times += 1;
         }
-        times.clear();
-        times.extend(distinct.iter().map(|&slot| row.cells[slot as usize].times));
-        let (weight, length) = (batch.weight(text.row), damping.length(&mut times));
+        often.clear();
+        often.extend(distinct.iter().map(|&slot| row.cells[slot as usize].times));
+        let (weight, length) = (batch.weight(text.row), damping.length(&mut often));
+        let mut kept = [None; KEPT];
         for &slot in &distinct {
             let cell = &mut row.cells[slot as usize];
-            let sum = weight * (damping.damp(cell.times) / length);
-            cell.counts[0] += cell.times;
-            cell.counts[1] += 1;
-            cell.occurrences.add(sum);
-            cell.documents.add(weight);
-            totals[0].weight.add(sum);
-            totals[1].weight.add(weight);
+            let more = || times(weight, damping.parts(cell.times, length));
+            let more = match kept.get_mut(cell.times as usize) {
+                Some(kept) => *kept.get_or_insert_with(more),
+                None => more(),
+            };
+            cell.occurrences.merge(&more);
+            cell.documents += weight;
         }
-        totals[0].rows += ids.len() as u64;
-        totals[1].rows += distinct.len() as u64;
-        total.rows += 1;
-        total.weight.add(weight);
+        all += weight;
     }
     let used = slots.used(row, met, |cell| cell.last != 0);
-    let cells = Slots::take(&used, row, |cell| cell);
-    let sums = |cell: &Real<D>| [cell.occurrences, cell.documents.sum(cell.counts[1])];
-    Found {
-        class: texts[0].class,
-        ids: slots.ids(used),
-        counts: Lane::Narrow(cells.iter().map(|cell| cell.counts).collect()),
-        real: true,
-        sums: cells.iter().map(sums).collect(),
-        texts: total,
-        totals,
-    }
+    let one = u128::from(PARTS);
+    let counts = |cell: Parts| [cell.occurrences, times(cell.documents, one)];
+    let counts = Lane::Parts(Slots::take(&used, row, counts));
+    Found::new(texts[0].class, slots.ids(used), counts, times(all, one))
 }

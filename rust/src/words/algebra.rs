@@ -2,148 +2,48 @@
 
 use super::add_up::Found;
 use super::index::{UNKNOWN, Vocabulary};
-use super::store::{Cell, Cells, Counts, Sums, as_sums};
-use super::{TOO_LARGE, Total, Words};
-use crate::error::{Error, Number, demand};
-use crate::expansion::Expansion;
+use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
+use super::{TOO_LARGE, TOO_MANY, Words};
+use crate::error::{Error, demand};
+use crate::integers::{Int, PARTS, parts};
 
-/// Real sums compare to this share of themselves.
-const ROUNDING: f64 = 1e-12;
-/// A real sum below zero by more than this share of what was there cannot be rounding.
-const IMPOSSIBLE: f64 = 1e-9;
-/// Multiples of whole numbers stay whole below this.
-const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0; // 2^53
-/// No real sum may be larger.
-pub const LARGEST_REAL: f64 = f64::from_bits((1023 + 1000) << 52); // 2^1000
-
-impl Total {
-    fn of(rows: u64, weight: Expansion) -> Self {
-        Total { rows, weight }
+/// The difference, or how much is missing.
+fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
+    let less = |mut a: Count, b: &Count| {
+        a.take(b);
+        a
+    };
+    let left = less(*a, b);
+    if left.is_negative() {
+        return Err(less(*b, a));
     }
-
-    fn plus(self, other: Total) -> Total {
-        let mut weight = self.weight;
-        weight.merge(&other.weight);
-        Total::of(self.rows + other.rows, weight)
-    }
-
-    /// The difference, or what would be left below zero.
-    ///
-    /// Real sums decide where there are any: a cell with weight left is not empty, whatever its number of rows was scaled to;
-    /// and what is left within rounding of a cell without rows is nothing.
-    fn minus(self, other: Total, real: bool) -> Result<Total, Number> {
-        let rows = i128::from(self.rows) - i128::from(other.rows);
-        if !real {
-            let weight = Expansion::default();
-            let left = u64::try_from(rows).map(|rows| Total::of(rows, weight));
-            return left.map_err(|_| Number::Whole(rows));
-        }
-        let mut weight = self.weight;
-        weight.take(&other.weight);
-        let left = weight.value();
-        let size = self.weight.value() + other.weight.value();
-        let nothing = left.abs() <= IMPOSSIBLE * size;
-        if nothing && (rows <= 0 || left < 0.0) {
-            weight = Expansion::default();
-        } else if left < 0.0 {
-            return Err(Number::Real(left));
-        }
-        // A text adds its weight while all weights are whole, and one otherwise: no weight is no row, whatever was added.
-        let rows = match weight == Expansion::default() {
-            true => 0,
-            false => rows.max(if nothing { 0 } else { 1 }),
-        };
-        Ok(Total::of(u64::try_from(rows).unwrap_or(0), weight))
-    }
-
-    fn same(self, other: Total, real: bool) -> bool {
-        if !real {
-            return self.rows == other.rows;
-        }
-        let mut gap = self.weight;
-        gap.take(&other.weight);
-        let size = self.weight.value().max(other.weight.value());
-        (self.rows > 0) == (other.rows > 0) && gap.value().abs() <= ROUNDING * size
-    }
-
-    /// `whole`: the number of rows is multiplied too.
-    fn times(self, factor: f64, whole: bool) -> Total {
-        let rows = if whole {
-            self.rows * factor as u64
-        } else {
-            self.rows
-        };
-        Total::of(rows, self.weight.times(factor))
-    }
-
-    /// The same with its weight, whole numbers having none.
-    fn real(self, was: bool) -> Total {
-        if was {
-            self
-        } else {
-            Total::of(self.rows, Expansion::from_whole(self.rows))
-        }
-    }
+    Ok(left)
 }
 
 impl Cell {
-    fn new(class: u32, totals: [Total; 2]) -> Self {
-        Cell {
-            class,
-            counts: totals.map(|total| total.rows),
-            sums: totals.map(|total| total.weight),
-        }
-    }
-
     fn nothing(class: u32) -> Self {
         Cell {
             class,
             counts: Counts::default(),
-            sums: Sums::default(),
         }
     }
 
-    fn totals(&self) -> [Total; 2] {
-        [0, 1].map(|i| Total::of(self.counts[i], self.sums[i]))
+    fn plus(mut self, other: Cell) -> Cell {
+        self.merge(&other);
+        self
     }
 
-    fn plus(self, other: Cell) -> Cell {
-        let (a, b) = (self.totals(), other.totals());
-        Cell::new(self.class, [a[0].plus(b[0]), a[1].plus(b[1])])
-    }
-
-    /// The difference, or what would be left below zero. Occurrences without documents, and fewer of them than documents, are
-    /// less than nothing too.
-    fn minus(self, other: Cell, real: bool) -> Result<Cell, Number> {
-        let (a, b) = (self.totals(), other.totals());
-        let occurrences = a[0].minus(b[0], real)?;
-        let documents = a[1].minus(b[1], real)?;
-        let left = Cell::new(self.class, [occurrences, documents]);
-        if real {
-            let over = occurrences.weight.value();
-            let orphaned = documents.rows == 0 && over > IMPOSSIBLE * a[0].weight.value();
-            return if orphaned {
-                Err(Number::Real(-over))
-            } else {
-                Ok(left)
-            };
-        }
-        let (occurrences, documents) = (i128::from(occurrences.rows), i128::from(documents.rows));
-        match documents {
-            0 if occurrences > 0 => Err(Number::Whole(-occurrences)),
-            _ if occurrences < documents => Err(Number::Whole(occurrences - documents)),
-            _ => Ok(left),
-        }
-    }
-
-    /// The same with its sums, whole numbers having none.
-    fn real(self, was: bool) -> Cell {
-        match was {
-            true => self,
-            false => Cell {
-                sums: as_sums(self.counts),
+    /// The difference, or how much is missing. Occurrences without documents, or the other way round, are missing the other.
+    pub(super) fn minus(self, other: &Cell) -> Result<Cell, Count> {
+        let occurrences = minus(&self.counts[0], &other.counts[0])?;
+        let documents = minus(&self.counts[1], &other.counts[1])?;
+        match (occurrences.is_zero(), documents.is_zero()) {
+            (true, false) => Err(documents),
+            (false, true) => Err(occurrences),
+            _ => Ok(Cell {
+                counts: [occurrences, documents],
                 ..self
-            },
+            }),
         }
     }
 }
@@ -167,22 +67,12 @@ fn combined(found: &[Found]) -> Vec<(u32, Cell)> {
     let mut cells = vec![];
     for found in found {
         cells.extend(found.ids.iter().enumerate().map(|(i, &id)| {
-            let cell = Cell {
-                class: found.class,
-                counts: found.counts.get(i),
-                sums: found.sums.get(i).copied().unwrap_or_default(),
-            };
-            (id, cell)
+            let (class, counts) = (found.class, found.counts.get(i));
+            (id, Cell { class, counts })
         }));
     }
     cells.sort_by_key(|(id, cell)| (*id, cell.class));
-    cells.dedup_by(|next, kept| {
-        let same = (next.0, next.1.class) == (kept.0, kept.1.class);
-        if same {
-            kept.1 = kept.1.plus(next.1);
-        }
-        same
-    });
+    cells.dedup_by(|next, kept| next.0 == kept.0 && kept.1.absorbs(&next.1));
     cells
 }
 
@@ -198,117 +88,72 @@ impl Words {
         )
     }
 
-    fn not_there(&self, id: u32, class: u32, left: Number) -> Error {
+    fn not_there(&self, word: Option<u32>, class: usize, missing: &Count) -> Error {
         Error::NotThere {
-            word: Some(self.name(id)),
-            class: class as usize,
-            left,
+            word: word.map(|id| self.name(id)),
+            class,
+            left: self.below_zero(missing),
         }
     }
 
-    /// Takes found texts away; changes nothing if they are not there.
-    pub(super) fn take_found(&mut self, found: &[Found], real: bool) -> Result<(), Error> {
-        let mut texts = vec![Total::default(); self.n_classes()];
-        for found in found {
-            let total = &mut texts[found.class as usize];
-            *total = total.plus(found.texts);
+    /// Takes found texts away; changes nothing if they are not there. `plain`: every token counts as often as it occurs.
+    pub(super) fn take_found(&mut self, found: &mut [Found], plain: bool) -> Result<(), Error> {
+        let unit = found.iter().map(Found::unit).max().unwrap_or_default();
+        self.make_finer(unit);
+        let mut texts = vec![Count::default(); self.n_classes()];
+        for found in found.iter_mut() {
+            found.make_finer(self.unit());
+            texts[found.class as usize].merge(&found.texts);
         }
         let cells = combined(found);
-        self.subtract(|| cells.iter().copied(), &texts, real)
+        self.subtract(|| cells.iter().copied(), &texts, plain)
     }
 
-    /// Takes cells away, each of which comes once; changes nothing if one of them is not there. `is_real`: they have real sums.
+    /// Takes cells away, each of which comes once; changes nothing if one of them is not there. They count in our unit.
     fn subtract<I: Iterator<Item = (u32, Cell)>>(
         &mut self,
         cells: impl Fn() -> I,
-        texts: &[Total],
-        is_real: bool,
+        texts: &[Count],
+        plain: bool,
     ) -> Result<(), Error> {
-        let (was, real) = (self.is_real(), self.is_real() || is_real);
-        let prepared = |total: &Total, has: bool| if real { total.real(has) } else { *total };
         let mut texts_left = vec![];
         for (class, (here, there)) in self.texts.iter().zip(texts).enumerate() {
-            let left = prepared(here, was).minus(prepared(there, is_real), real);
-            texts_left.push(left.map_err(|left| Error::NotThere {
-                word: None,
-                class,
-                left,
-            })?);
+            let left = minus(here, there);
+            texts_left.push(left.map_err(|missing| self.not_there(None, class, &missing))?);
         }
-        let less = |words: &Words, id: u32, cell: Cell| {
+        let left = |words: &Words, id: u32, cell: &Cell| {
             let here = words.cells.get(id as usize, cell.class);
-            let here = here.unwrap_or(Cell::nothing(cell.class));
-            let (a, b) = match real {
-                true => (here.real(words.is_real()), cell.real(is_real)),
-                false => (here, cell),
-            };
-            (a, a.minus(b, real))
+            here.unwrap_or(Cell::nothing(cell.class)).minus(cell)
         };
-        let mut occurrences: Vec<u64> = self.totals.iter().map(|totals| totals[0].rows).collect();
+        let mut totals = self.totals.clone();
         for (id, cell) in cells() {
-            let left = less(self, id, cell).1;
-            let left = left.map_err(|left| self.not_there(id, cell.class, left))?;
-            let texts = texts_left[cell.class as usize].rows;
-            if !real && left.counts[1] > texts {
-                let over = i128::from(texts) - i128::from(left.counts[1]);
-                return Err(self.not_there(id, cell.class, Number::Whole(over)));
+            let class = cell.class as usize;
+            let checked = left(self, id, &cell).and_then(|left| {
+                let [occurrences, documents] = &left.counts;
+                minus(&texts_left[class], documents)?;
+                if plain {
+                    minus(occurrences, documents)?;
+                }
+                Ok(())
+            });
+            checked.map_err(|missing| self.not_there(Some(id), class, &missing))?;
+            for (total, gone) in totals[class].iter_mut().zip(&cell.counts) {
+                total.take(gone);
             }
-            occurrences[cell.class as usize] =
-                occurrences[cell.class as usize].saturating_sub(cell.counts[0]);
         }
-        self.check_no_orphans(&texts_left, &occurrences, real)?;
-        if real {
-            self.make_real();
+        // A class without texts has no occurrences.
+        for (class, (texts, totals)) in texts_left.iter().zip(&totals).enumerate() {
+            if texts.is_zero() && !totals[0].is_zero() {
+                return Err(self.not_there(None, class, &totals[0]));
+            }
         }
         for (id, cell) in cells() {
-            let (before, Ok(after)) = less(self, id, cell) else {
-                continue;
-            };
-            self.replace(id, before, after);
+            if let Ok(left) = left(self, id, &cell) {
+                self.cells.set(id as usize, &left);
+            }
         }
-        self.texts = texts_left;
+        (self.texts, self.totals) = (texts_left, totals);
         Ok(())
-    }
-
-    /// A class without texts has no occurrences. (Numbers of rows of real sums may have been scaled, and say nothing.)
-    fn check_no_orphans(
-        &self,
-        texts: &[Total],
-        occurrences: &[u64],
-        real: bool,
-    ) -> Result<(), Error> {
-        let mut classes = texts.iter().zip(occurrences).enumerate();
-        let orphaned = |(_, (texts, occurrences)): &(usize, (&Total, &u64))| {
-            !real && texts.rows == 0 && **occurrences > 0
-        };
-        match classes.find(orphaned) {
-            None => Ok(()),
-            Some((class, (_, &left))) => Err(Error::NotThere {
-                word: None,
-                class,
-                left: Number::Whole(-i128::from(left)),
-            }),
-        }
-    }
-
-    /// Puts a cell in another's place, and the class's total right.
-    fn replace(&mut self, id: u32, before: Cell, after: Cell) {
-        let gone = after.counts[1] == 0;
-        let left = if gone {
-            Cell::nothing(after.class)
-        } else {
-            after
-        };
-        for (i, total) in self.totals[before.class as usize].iter_mut().enumerate() {
-            total.rows = (total.rows + left.counts[i]).saturating_sub(before.counts[i]);
-            total.weight.take(&before.sums[i]);
-            total.weight.merge(&left.sums[i]);
-            if total.rows == 0 {
-                total.weight = Expansion::default();
-            }
-        }
-        self.cells
-            .set(id as usize, left.class, left.counts, &left.sums);
     }
 
     /// The sums of both, words of the same name together.
@@ -317,13 +162,9 @@ impl Words {
         let occurrences = self.total() + other.total();
         demand(
             occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE,
-            "there are more than 2**63 - 1 occurrences or texts",
+            TOO_MANY,
         )?;
-        let (was, is, real) = (
-            self.is_real(),
-            other.is_real(),
-            self.is_real() || other.is_real(),
-        );
+        let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
         let mut vocabulary = self.vocabulary.clone();
         let mut theirs = vec![UNKNOWN; self.n_ids()];
         let mut new = vec![];
@@ -336,25 +177,27 @@ impl Words {
                 None => new.push(id),
             }
         }
-        let wide = occurrences > u64::from(u32::MAX);
+        let form = Form::of(unit, occurrences);
         let room = self.cells.len() + other.cells.len();
-        let mut cells = Cells::with_room(vocabulary.len(), room, wide, real);
-        let as_real = |cell: Cell, was: bool| if real { cell.real(was) } else { cell };
+        let mut cells = Cells::with_room(vocabulary.len(), room, form);
         for (id, &their) in theirs.iter().enumerate() {
-            let mine = self.cells.of(id).map(|cell| as_real(cell, was));
+            let mine = self.cells.of(id).map(|cell| cell.to(was, unit));
             match their {
                 UNKNOWN => cells.push(mine),
                 their => {
                     let more = other.cells.of(their as usize);
-                    cells.push(merged(mine, more.map(|cell| as_real(cell, is))));
+                    cells.push(merged(mine, more.map(|cell| cell.to(is, unit))));
                 }
             }
         }
         for id in new {
-            cells.push(other.cells.of(id).map(|cell| as_real(cell, is)));
+            cells.push(other.cells.of(id).map(|cell| cell.to(is, unit)));
         }
-        let real = |total: &Total, was| if real { total.real(was) } else { *total };
-        let both = |a: &Total, b: &Total| real(a, was).plus(real(b, is));
+        let both = |a: &Count, b: &Count| {
+            let mut sum = was.to(unit, *a);
+            sum.merge(&is.to(unit, *b));
+            sum
+        };
         let texts = self.texts.iter().zip(&other.texts);
         let totals = self.totals.iter().zip(&other.totals);
         Ok(Words {
@@ -381,12 +224,17 @@ impl Words {
             }
             ids.push((id, number));
         }
-        let cells = || {
-            ids.iter()
-                .flat_map(|&(id, number)| other.cells.of(id).map(move |cell| (number, cell)))
-        };
         let mut left = self.clone();
-        left.subtract(cells, &other.texts, other.is_real())?;
+        left.make_finer(other.unit());
+        let (is, unit) = (other.unit(), left.unit());
+        let cells = || {
+            ids.iter().flat_map(|&(id, number)| {
+                let cells = other.cells.of(id);
+                cells.map(move |cell| (number, cell.to(is, unit)))
+            })
+        };
+        let texts: Vec<Count> = other.texts.iter().map(|n| is.to(unit, *n)).collect();
+        left.subtract(cells, &texts, false)?;
         left.check_documents()?;
         Ok(left.without_empty())
     }
@@ -394,25 +242,16 @@ impl Words {
     /// All of a word is to be taken away where there is nothing.
     fn nobody_has(&self, id: usize) -> Error {
         let first = self.cells.of(id).next().unwrap_or(Cell::nothing(0));
-        let left = match self.is_real() {
-            true => Number::Real(-first.sums[0].value()),
-            false => Number::Whole(-i128::from(first.counts[0])),
-        };
-        self.not_there(id as u32, first.class, left)
+        self.not_there(Some(id as u32), first.class as usize, &first.counts[0])
     }
 
     /// No word is in more documents than there are texts.
     fn check_documents(&self) -> Result<(), Error> {
-        if self.is_real() {
-            return Ok(());
-        }
         for id in 0..self.n_ids() {
             for cell in self.cells.of(id) {
-                let texts = self.texts[cell.class as usize].rows;
-                if cell.counts[1] > texts {
-                    let over = i128::from(texts) - i128::from(cell.counts[1]);
-                    return Err(self.not_there(id as u32, cell.class, Number::Whole(over)));
-                }
+                let class = cell.class as usize;
+                minus(&self.texts[class], &cell.counts[1])
+                    .map_err(|missing| self.not_there(Some(id as u32), class, &missing))?;
             }
         }
         Ok(())
@@ -441,12 +280,7 @@ impl Words {
             let stays = kept[id];
             self.cells.of(id).filter(move |_| stays)
         };
-        let mut totals = vec![<[Total; 2]>::default(); self.n_classes()];
-        for cell in (0..self.n_ids()).flat_map(cells) {
-            for (total, more) in totals[cell.class as usize].iter_mut().zip(cell.totals()) {
-                total.merge(&more);
-            }
-        }
+        let totals = self.totals_of((0..self.n_ids()).flat_map(cells));
         let (vocabulary, cells) = self.rebuilt(0, cells);
         Words {
             vocabulary,
@@ -456,6 +290,13 @@ impl Words {
         }
     }
 
+    /// What cells add up to, class by class.
+    pub(super) fn totals_of(&self, cells: impl Iterator<Item = Cell>) -> Vec<Counts> {
+        let mut totals = vec![Counts::default(); self.n_classes()];
+        cells.for_each(|cell| merge(&mut totals[cell.class as usize], &cell.counts));
+        totals
+    }
+
     /// The words, in the order of their numbers, to which `of` gives cells.
     fn rebuilt<I: Iterator<Item = Cell>>(
         &self,
@@ -463,8 +304,7 @@ impl Words {
         of: impl Fn(usize) -> I,
     ) -> (Vocabulary, Cells) {
         let mut vocabulary = Vocabulary::new(self.buckets());
-        let mut cells =
-            Cells::with_room(self.n_words(), room, self.cells.is_wide(), self.is_real());
+        let mut cells = Cells::with_room(self.n_words(), room, self.cells.form());
         for id in 0..self.n_ids() {
             let mut these = of(id).peekable();
             if these.peek().is_some() {
@@ -479,64 +319,67 @@ impl Words {
         (vocabulary, cells)
     }
 
-    /// Every text so many times. A whole factor keeps whole numbers whole.
-    pub fn times(&self, factor: f64) -> Result<Words, Error> {
-        if !(0.0..=LARGEST_REAL).contains(&factor) {
+    /// Every text so many times; and whether that is exact. A factor that is not whole rounds numbers down: documents and texts to
+    /// parts of a row, occurrences to a part of those. A cell of which nothing is left is gone.
+    pub fn times(&self, factor: f64) -> Result<(Words, bool), Error> {
+        let Some(by) = parts(factor) else {
             return Err(Error::malformed(format!(
-                "the factor must be finite and not negative, got {factor}"
+                "the factor must not be negative, and be below 2**63; got {factor}"
             )));
+        };
+        if by == 0 {
+            let none = Words::new(self.n_classes(), self.buckets())?;
+            return Ok((none, factor == 0.0));
         }
-        if factor == 0.0 {
-            let mut none = Words::new(self.n_classes(), self.buckets())?;
-            none.cells = Cells::new(false, self.is_real());
-            return Ok(none);
+        let most = |n: u64| Int([n, 0, 0]).times(by).0.0;
+        let fits = |n: u64| matches!(most(n), [ones, 0, 0] if ones < TOO_LARGE);
+        let (total, texts) = (self.total(), self.n_texts());
+        demand(fits(total) && fits(texts), TOO_MANY)?;
+        let whole = by.is_multiple_of(u128::from(PARTS));
+        let (was, mut exact) = (self.unit(), true);
+        let unit = if whole { was } else { Unit::Part };
+        let mut scaled = |count: Count, rows: bool| {
+            let (mut product, mut all) = was.to(unit, count).times(by);
+            if rows && !whole {
+                let rest = { product }.divide(PARTS);
+                product.take(&Int([rest, 0, 0]));
+                all &= rest == 0;
+            }
+            exact &= all;
+            product
+        };
+        let texts = self.texts.iter().map(|&n| scaled(n, true)).collect();
+        let form = Form::of(unit, most(total)[0] + 1).max(self.cells.form());
+        let mut cells = Cells::with_room(self.cells.words(), self.cells.len(), form);
+        for id in 0..self.cells.words() {
+            let these = self.cells.of(id).map(|Cell { class, counts }| Cell {
+                class,
+                counts: [scaled(counts[0], false), scaled(counts[1], true)],
+            });
+            cells.push(these.filter(|cell| cell.counts.iter().all(|n| !n.is_zero())));
         }
-        let most = self.total().max(self.n_texts()).max(1) as f64;
-        let whole = factor == factor.trunc() && factor * most < LARGEST_WHOLE;
-        let mut product = self.clone();
-        if !whole {
-            product.make_real();
-        }
-        let real = product.is_real();
-        let totals = product.texts.iter_mut();
-        for total in totals.chain(product.totals.as_flattened_mut()) {
-            *total = total.times(factor, whole);
-            demand(
-                total.weight.value() < LARGEST_REAL,
-                "sums would be 2**1000 or more",
-            )?;
-        }
-        let (mut wide, old) = (product.total() > u64::from(u32::MAX), product.cells);
-        wide |= old.is_wide();
-        let mut cells = Cells::with_room(old.words(), old.len(), wide, real);
-        for id in 0..old.words() {
-            cells.push(old.of(id).map(|cell| {
-                Cell::new(
-                    cell.class,
-                    cell.totals().map(|total| total.times(factor, whole)),
-                )
-            }));
-        }
-        product.cells = cells;
-        Ok(product)
+        let product = Words {
+            vocabulary: self.vocabulary.clone(),
+            totals: self.totals_of((0..cells.words()).flat_map(|id| cells.of(id))),
+            cells,
+            texts,
+        };
+        let fewer = product.n_words() < self.n_words();
+        let product = if fewer {
+            product.without_empty()
+        } else {
+            product
+        };
+        Ok((product, exact))
     }
 
-    /// Whether both hold the same sums of the same words: exactly, or real ones within rounding.
+    /// Whether both hold the same numbers of the same words, whatever they count in.
     pub fn same(&self, other: &Words) -> bool {
         let alike = self.check_alike(other).is_ok() && self.n_words() == other.n_words();
         if !alike {
             return false;
         }
-        let (was, is, real) = (
-            self.is_real(),
-            other.is_real(),
-            self.is_real() || other.is_real(),
-        );
-        let equal = |a: Total, b: Total| match real {
-            true => a.real(was).same(b.real(is), true),
-            false => a.same(b, false),
-        };
-        let totals = self.texts.iter().zip(&other.texts);
+        let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
         let word = |id: usize| {
             let number = self
                 .vocabulary
@@ -545,12 +388,10 @@ impl Words {
                 return false;
             }
             let mut cells = self.cells.of(id).zip(other.cells.of(number as usize));
-            cells.all(|(a, b)| {
-                let (x, y) = (a.totals(), b.totals());
-                a.class == b.class && equal(x[0], y[0]) && equal(x[1], y[1])
-            })
+            cells.all(|(a, b)| a.to(was, unit) == b.to(is, unit))
         };
-        totals.into_iter().all(|(&a, &b)| equal(a, b))
+        let mut texts = self.texts.iter().zip(&other.texts);
+        texts.all(|(a, b)| was.to(unit, *a) == is.to(unit, *b))
             && (0..self.n_ids())
                 .filter(|&id| self.cells.is_live(id))
                 .all(word)
@@ -569,16 +410,10 @@ impl Words {
         let mut placed = Words::new(n_classes, 0)?;
         for (class, &new) in index.iter().enumerate() {
             placed.texts[new as usize].merge(&self.texts[class]);
-            for (total, more) in placed.totals[new as usize]
-                .iter_mut()
-                .zip(&self.totals[class])
-            {
-                total.merge(more);
-            }
+            merge(&mut placed.totals[new as usize], &self.totals[class]);
         }
-        let (wide, real) = (self.cells.is_wide(), self.is_real());
         placed.vocabulary = self.vocabulary.clone();
-        placed.cells = Cells::with_room(self.cells.words(), self.cells.len(), wide, real);
+        placed.cells = Cells::with_room(self.cells.words(), self.cells.len(), self.cells.form());
         let ascends = index.is_sorted();
         let mut moved: Vec<Cell> = vec![];
         for id in 0..self.cells.words() {
@@ -611,16 +446,13 @@ impl Words {
             taken.texts[new] = self.texts[old as usize];
             taken.totals[new] = self.totals[old as usize];
         }
-        let most = |rows: fn(&Words, usize) -> u64| -> u128 {
-            (0..index.len())
-                .map(|class| u128::from(rows(&taken, class)))
-                .sum()
+        // A class may be taken often: the sum of all may not fit.
+        let most = |counts: &mut dyn Iterator<Item = &Count>| -> u128 {
+            counts.map(|n| u128::from(self.unit().whole(n).0) + 1).sum()
         };
-        let occurrences = most(|taken, class| taken.totals[class][0].rows);
-        demand(
-            occurrences.max(most(|taken, class| taken.texts[class].rows)) < u128::from(TOO_LARGE),
-            "there are more than 2**63 - 1 occurrences or texts",
-        )?;
+        let occurrences = most(&mut taken.totals.iter().map(|totals| &totals[0]));
+        let texts = most(&mut taken.texts.iter());
+        demand(occurrences.max(texts) < u128::from(TOO_LARGE), TOO_MANY)?;
         (taken.vocabulary, taken.cells) = self.rebuilt(0, |id| {
             let mut cells = vec![];
             for cell in self.cells.of(id) {
@@ -630,9 +462,7 @@ impl Words {
             cells.sort_by_key(|cell| cell.class);
             cells.into_iter()
         });
-        if occurrences > u128::from(u32::MAX) {
-            taken.cells.widen();
-        }
+        taken.cells.widen(Form::of(self.unit(), occurrences as u64));
         Ok(taken)
     }
 }

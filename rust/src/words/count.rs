@@ -2,19 +2,21 @@
 //!
 //! Texts are read in chunks, whose tokens are looked up in the words there are; a chunk's new words get numbers of its own, which
 //! are replaced by real ones chunk by chunk, in order. Then the texts of each class are added up, and the cells are added to the
-//! store. How texts are cut depends on the texts alone, so the sums are the same bits whatever the threads.
+//! store. Sums are exact, so that they are the same whatever the threads and however texts are cut.
 
 use super::add_up::{Found, add_up};
 use super::index::{Fresh, UNKNOWN, Vocabulary};
 use super::merge::gather;
+use super::store::Unit;
 use super::{TOO_LARGE, Texts, Words};
 use crate::classes::{Rows, Weights};
 use crate::error::{Error, Number, demand};
+use crate::integers::PARTS;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use std::ops::Range;
 
-/// How texts are cut. What depends on it is time and memory, and the last bits of real sums.
+/// How texts are cut. What depends on it is time and memory.
 #[derive(Clone, Copy)]
 struct Cut {
     /// Bytes of text that a thread takes at a time.
@@ -48,8 +50,6 @@ pub struct Batch<'a> {
     pub tokeniser: &'a Tokeniser,
     pub texts: &'a Texts<'a>,
     pub rows: Rows<'a>,
-    /// Sums are to be real, even if all weights are ones.
-    pub real: bool,
 }
 
 impl Batch<'_> {
@@ -72,25 +72,23 @@ impl Batch<'_> {
         self.tokeniser.log() || self.tokeniser.length()
     }
 
-    pub(super) fn is_real(&self) -> bool {
-        self.real || self.is_damped() || matches!(self.rows.weights, Weights::Real(_))
-    }
-
-    /// What a row weighs.
-    pub(super) fn weight(&self, row: usize) -> f64 {
+    /// What numbers count.
+    pub(super) fn unit(&self) -> Unit {
         match self.rows.weights {
-            Weights::Ones => 1.0,
-            Weights::Whole(weights) | Weights::Real(weights) => weights[row],
+            Weights::Parts(_) => Unit::Part,
+            _ if self.is_damped() => Unit::Part,
+            _ => Unit::One,
         }
     }
 
-    /// What a row adds to whole numbers.
+    /// What a row weighs, in parts of a row.
+    pub(super) fn weight(&self, row: usize) -> u128 {
+        self.rows.weight(row) * (u128::from(PARTS) / self.rows.unit())
+    }
+
+    /// What a row weighs, rounded up.
     pub(super) fn times(&self, row: usize) -> u64 {
-        if self.is_real() {
-            1
-        } else {
-            self.weight(row) as u64
-        }
+        self.rows.weight(row).div_ceil(self.rows.unit()) as u64
     }
 
     fn counted(&self) -> impl Iterator<Item = usize> {
@@ -346,15 +344,12 @@ impl Words {
 
     fn count_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
         reader.batch.check(self)?;
-        if reader.batch.is_real() {
-            self.make_real();
-        }
         let mut touched = vec![];
         while reader.begin() {
             let chunks = reader.read(&mut self.vocabulary)?;
-            let found = reader.add_up(&chunks, self.n_ids());
+            let mut found = reader.add_up(&chunks, self.n_ids());
             drop(chunks);
-            self.add_found(&found, reader.threads)?;
+            self.add_found(&mut found, reader.threads)?;
             gather(&mut touched, &found, self.n_ids());
         }
         Ok(touched)
@@ -378,7 +373,7 @@ impl Words {
             gather(&mut touched, &found, self.n_ids());
             all.extend(found);
         }
-        self.take_found(&all, reader.batch.is_real())?;
+        self.take_found(&mut all, !reader.batch.is_damped())?;
         Ok(touched)
     }
 }
@@ -392,15 +387,19 @@ fn not_there(batch: &Batch, chunk: &Chunk) -> Error {
     Error::NotThere {
         word: Some(word),
         class: batch.rows.classes[row].max(0) as usize,
-        left: Number::Whole(-i128::from(times * batch.times(row))),
+        left: match batch.unit() {
+            Unit::One => Number::Whole(-i128::from(times * batch.times(row))),
+            Unit::Part => Number::Real(-(times as f64) * batch.weight(row) as f64 / PARTS as f64),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::integers::parts;
     use crate::text::{Pattern, Settings};
-    use crate::words::Counts;
+    use crate::words::Numbers;
     use std::collections::BTreeMap;
 
     const TINY: Cut = Cut {
@@ -455,7 +454,7 @@ mod tests {
     /// Everything that can be seen of a store.
     fn seen(words: &Words) -> String {
         let ids: Vec<Vec<u8>> = (0..words.n_ids() as u32).map(|id| words.name(id)).collect();
-        format!("{ids:?} {:?} {:?}", words.totals(), words.state())
+        format!("{ids:?} {:?} {:?}", words.totals, words.state())
     }
 
     fn counted(batch: Batch, cut: Cut, threads: usize) -> Words {
@@ -465,45 +464,127 @@ mod tests {
         words
     }
 
+    /// Weights in parts of a row.
+    fn in_parts(weights: &[f64]) -> Vec<[u64; 2]> {
+        let limbs = |&w: &f64| parts(w).map(|n| [n as u64, (n >> 64) as u64]);
+        weights.iter().map(limbs).collect::<Option<_>>().unwrap()
+    }
+
+    /// Texts of ones, of whole and of fractional weights, damped and not.
+    fn each_kind(f: impl Fn(&Tokeniser, &[String], &[i32], Weights)) {
+        let (texts, classes, weights) = made_up(120);
+        let whole: Vec<i64> = weights.iter().map(|w| w.ceil() as i64).collect();
+        let parts = in_parts(&weights);
+        for (log, longest) in [(false, 1), (true, 1), (false, 3)] {
+            let tokeniser = tokeniser(log, longest);
+            f(&tokeniser, &texts, &classes, Weights::Ones);
+            f(&tokeniser, &texts, &classes, Weights::Whole(&whole));
+            f(&tokeniser, &texts, &classes, Weights::Parts(&parts));
+        }
+    }
+
+    fn batch<'a>(
+        tokeniser: &'a Tokeniser,
+        texts: &'a Texts<'a>,
+        classes: &'a [i32],
+        weights: Weights<'a>,
+    ) -> Batch<'a> {
+        Batch {
+            tokeniser,
+            texts,
+            rows: Rows::new(classes, 3, weights).unwrap(),
+        }
+    }
+
     #[test]
     fn any_cut_and_any_number_of_threads_give_the_same() {
-        let (texts, classes, weights) = made_up(120);
-        let whole: Vec<f64> = weights.iter().map(|w| w.ceil()).collect();
-        for (log, longest) in [(false, 1), (true, 1), (false, 3)] {
-            let (tokeniser, texts) = (tokeniser(log, longest), borrowed(&texts));
-            for weights in [
-                Weights::Ones,
-                Weights::Whole(&whole),
-                Weights::Real(&weights),
-            ] {
-                let batch = Batch {
-                    tokeniser: &tokeniser,
-                    texts: &texts,
-                    rows: Rows::new(&classes, 3, weights).unwrap(),
-                    real: false,
-                };
-                let one = counted(batch, TINY, 1);
-                assert!(seen(&one) == seen(&counted(batch, TINY, 3)));
-                let uncut = counted(batch, CUT, 1);
-                assert!(one.same(&uncut));
-                assert!(seen(&uncut) == seen(&counted(batch, CUT, 2)));
-                if !batch.is_real() {
-                    assert!(seen(&one) == seen(&uncut));
-                }
+        each_kind(|tokeniser, texts, classes, weights| {
+            let texts = borrowed(texts);
+            let batch = batch(tokeniser, &texts, classes, weights);
+            let one = counted(batch, TINY, 1);
+            for (cut, threads) in [(TINY, 3), (CUT, 1), (CUT, 2)] {
+                let other = counted(batch, cut, threads);
+                assert!(one.same(&other));
+                assert!(seen(&one) == seen(&other));
             }
+        });
+    }
+
+    fn counted_any(batch: Batch) -> Words {
+        let mut words = Words::new(batch.rows.n_classes, 0).unwrap();
+        words.count_cut(Reader::new(batch, TINY, 1)).unwrap();
+        words
+    }
+
+    #[test]
+    fn what_is_left_is_what_was_never_forgotten() {
+        each_kind(|tokeniser, texts, classes, weights| {
+            // Every fourth row.
+            let pieces = [0, 1, 2, 3].map(|i| {
+                let kept = |(row, &class)| if row % 4 == i { class } else { -1 };
+                classes.iter().enumerate().map(kept).collect::<Vec<i32>>()
+            });
+            let texts = borrowed(texts);
+            let all = batch(tokeniser, &texts, classes, weights);
+            let piece = |i: usize| batch(tokeniser, &texts, &pieces[i], weights);
+            let expected = counted_any(piece(3)).state();
+            for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+                let (mut words, mut minus) = (counted_any(all), counted_any(all));
+                for i in order {
+                    words.forget_cut(Reader::new(piece(i), TINY, 2)).unwrap();
+                    minus = minus.minus(&counted_any(piece(i))).unwrap();
+                }
+                assert!(words.state() == expected);
+                assert!(minus.state() == expected && minus.same(&words));
+            }
+            let [a, b, c, d] = [3, 1, 0, 2].map(|i| counted_any(piece(i)));
+            let sum = a.plus(&b).unwrap().plus(&c.plus(&d).unwrap()).unwrap();
+            assert!(sum.state() == counted_any(all).state());
+        });
+    }
+
+    #[test]
+    fn weights_are_the_text_so_often() {
+        let [tenth, half, one] = [0.1, 0.5, 1.0].map(|weight| in_parts(&[weight; 2]));
+        let strings = ["aa bb bb".to_string(), "bb cc cc cc".to_string()];
+        for log in [false, true] {
+            let tokeniser = tokeniser(log, 1);
+            let texts = borrowed(&strings);
+            let batch = |weights| batch(&tokeniser, &texts, &[0, 1], weights);
+            let times = |weights, n| {
+                let mut words = Words::new(3, 0).unwrap();
+                (0..n).for_each(|_| drop(words.count(batch(weights), 1).unwrap()));
+                words
+            };
+            let (tenths, half) = (times(Weights::Parts(&tenth), 5), Weights::Parts(&half));
+            assert!(tenths.state() == times(half, 1).state());
+            let twice = times(Weights::Whole(&[2, 2]), 1);
+            assert!(times(Weights::Parts(&one), 2).state() == twice.state());
+            assert!(times(Weights::Ones, 2).state() == twice.state());
+            let (once, exact) = twice.times(0.5).unwrap();
+            assert!(exact && once.state() == times(Weights::Ones, 1).state());
+            assert!(once.times(2.0).unwrap().0.same(&twice));
+            let (third, exact) = twice.times(1.0 / 3.0).unwrap();
+            let (ninth, inexact) = third.times(1.0 / 3.0).unwrap();
+            assert!(exact && !inexact);
+            let sum = ninth.totals_of((0..3).flat_map(|id| ninth.cells.of(id)));
+            assert_eq!(sum, ninth.totals);
+            assert_eq!(twice.times(1e-20).unwrap().0.n_ids(), 0);
+            let whole = matches!(twice.state().counts, Numbers::Narrow(..));
+            assert_eq!(whole, !log);
         }
     }
 
     #[test]
     fn cells_are_those_of_a_map() {
         let (texts, classes, _) = made_up(120);
-        let mut expected: BTreeMap<(Vec<u8>, u32), Counts> = BTreeMap::new();
+        let mut expected: BTreeMap<(Vec<u8>, u32), [f64; 2]> = BTreeMap::new();
         for (text, &class) in texts.iter().zip(&classes) {
             let mut words: Vec<&str> = text.split(' ').filter(|word| word.len() > 1).collect();
             words.sort_unstable();
             for same in words.chunk_by(|a, b| a == b).filter(|_| class >= 0) {
                 let cell = expected.entry((same[0].into(), class as u32)).or_default();
-                *cell = [cell[0] + same.len() as u64, cell[1] + 1];
+                *cell = [cell[0] + same.len() as f64, cell[1] + 1.0];
             }
         }
         let (tokeniser, texts) = (tokeniser(false, 1), borrowed(&texts));
@@ -511,7 +592,6 @@ mod tests {
             tokeniser: &tokeniser,
             texts: &texts,
             rows: Rows::new(&classes, 3, Weights::Ones).unwrap(),
-            real: false,
         };
         for cut in [TINY, CUT] {
             let words = counted(batch, cut, 1);
@@ -519,7 +599,7 @@ mod tests {
                 let name = words.name(id);
                 words
                     .cells(id)
-                    .map(move |cell| ((name.clone(), cell.class), cell.counts))
+                    .map(move |cell| ((name.clone(), cell.class), cell.counts.map(|n| n.value(0))))
             });
             assert!(found.eq(expected.clone()));
         }
@@ -527,25 +607,21 @@ mod tests {
 
     #[test]
     fn what_was_counted_can_be_forgotten_in_any_cut() {
-        let (texts, classes, weights) = made_up(120);
-        let texts = borrowed(&texts);
-        let tokeniser = tokeniser(true, 2);
-        for weights in [Weights::Ones, Weights::Real(&weights)] {
-            let batch = Batch {
-                tokeniser: &tokeniser,
-                texts: &texts,
-                rows: Rows::new(&classes, 3, weights).unwrap(),
-                real: false,
-            };
+        each_kind(|tokeniser, texts, classes, weights| {
+            let texts = borrowed(texts);
+            let batch = batch(tokeniser, &texts, classes, weights);
             let mut words = counted(batch, TINY, 1);
             let before = seen(&words);
             words.forget_cut(Reader::new(batch, TINY, 2)).unwrap();
             assert_eq!((words.n_words(), words.total()), (0, 0));
+            let empty = Words::new(3, 0).unwrap().state();
+            assert!(words.state() == empty);
             let error = words.forget_cut(Reader::new(batch, TINY, 1)).unwrap_err();
             assert!(matches!(error, Error::NotThere { .. }));
+            assert!(words.state() == empty);
             words.count_cut(Reader::new(batch, TINY, 2)).unwrap();
             assert!(seen(&words) == before);
-        }
+        });
     }
 
     #[test]
@@ -556,7 +632,6 @@ mod tests {
             tokeniser: &tokeniser,
             texts: &texts,
             rows: Rows::new(&[0, 0], 1, Weights::Ones).unwrap(),
-            real: false,
         };
         let words = counted(batch, CUT, 1);
         assert_eq!([0, 1, 2].map(|id| words.name(id)), [b"bb", b"aa", b"cc"]);

@@ -3,74 +3,23 @@
 //! A store has a class for each group of texts of one class; this is the same cells by group. What is left without a group is
 //! what all have together, minus its cells: that costs the group's cells, and not those of all others.
 
-use super::store::{Cell, Counts, Sums};
-use super::{Pairs, Words};
+use super::store::{Cell, Cells, Unit};
+use super::{Pairs, Words, sum};
 use crate::error::{Error, demand};
 
 /// The cells of every group, each in the order of words and classes.
 #[derive(Debug)]
 pub struct Groups {
     groups: Vec<Group>,
-    real: bool,
+    unit: Unit,
     n_ids: usize,
 }
 
-#[derive(Debug, Default)]
+/// Word i of the cells is `ids[i]`.
+#[derive(Debug)]
 struct Group {
     ids: Vec<u32>,
-    classes: Vec<u32>,
-    counts: Vec<Counts>,
-    sums: Vec<Sums>,
-}
-
-impl Group {
-    fn push(&mut self, id: u32, cell: &Cell, real: bool) {
-        // Classes of one group that have become one.
-        if self.ids.last() == Some(&id) && self.classes.last() == Some(&cell.class) {
-            let last = self.ids.len() - 1;
-            for i in 0..2 {
-                self.counts[last][i] += cell.counts[i];
-            }
-            if real {
-                self.sums[last][0].merge(&cell.sums[0]);
-                self.sums[last][1].merge(&cell.sums[1]);
-            }
-            return;
-        }
-        self.ids.push(id);
-        self.classes.push(cell.class);
-        self.counts.push(cell.counts);
-        if real {
-            self.sums.push(cell.sums);
-        }
-    }
-
-    fn cell(&self, at: usize) -> Cell {
-        Cell {
-            class: self.classes[at],
-            counts: self.counts[at],
-            sums: self.sums.get(at).copied().unwrap_or_default(),
-        }
-    }
-}
-
-/// A cell without another of its class; nothing if no text is left.
-fn left(cell: Cell, gone: &Cell, real: bool) -> Option<Cell> {
-    let [occurrences, documents] = [0, 1].map(|i| cell.counts[i].saturating_sub(gone.counts[i]));
-    if documents == 0 {
-        return None;
-    }
-    let mut sums = cell.sums;
-    for (sum, gone) in sums.iter_mut().zip(&gone.sums) {
-        if real {
-            sum.take(gone);
-        }
-    }
-    Some(Cell {
-        counts: [occurrences, documents],
-        sums,
-        ..cell
-    })
+    cells: Cells,
 }
 
 impl Groups {
@@ -90,21 +39,34 @@ impl Groups {
             classes.iter().all(fits(i32::MAX as usize)) && groups.iter().all(fits(n_groups)),
             "classes and groups must be numbers from 0 up",
         )?;
-        let real = words.is_real();
-        let mut found: Vec<Group> = (0..n_groups).map(|_| Group::default()).collect();
+        let empty = || Group {
+            ids: vec![],
+            cells: Cells::with_room(0, 0, words.cells.form()),
+        };
+        let mut found: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
+        let mut these: Vec<(i64, Cell)> = vec![];
         for id in 0..words.n_ids() as u32 {
-            for cell in words.cells(id) {
-                let class = classes[cell.class as usize] as u32;
-                let group = &mut found[groups[cell.class as usize] as usize];
-                if group.ids.last() == Some(&id) && group.classes.last() > Some(&class) {
-                    return Err(Error::malformed("classes must ascend within a group"));
-                }
-                group.push(id, &Cell { class, ..cell }, real);
+            these.clear();
+            these.extend(words.cells(id).map(|Cell { class, counts }| {
+                let (group, class) = (groups[class as usize], classes[class as usize] as u32);
+                (group, Cell { class, counts })
+            }));
+            these.sort_by_key(|(group, _)| *group);
+            // Classes of one group that have become one.
+            these.dedup_by(|next, kept| next.0 == kept.0 && kept.1.absorbs(&next.1));
+            for same in these.chunk_by(|a, b| a.0 == b.0) {
+                demand(
+                    same.is_sorted_by_key(|(_, cell)| cell.class),
+                    "classes must ascend within a group",
+                )?;
+                let group = &mut found[same[0].0 as usize];
+                group.ids.push(id);
+                group.cells.push(same.iter().map(|(_, cell)| *cell));
             }
         }
         Ok(Groups {
             groups: found,
-            real,
+            unit: words.unit(),
             n_ids: words.n_ids(),
         })
     }
@@ -116,25 +78,19 @@ impl Groups {
 
     /// The words of a group, in order.
     pub fn words(&self, group: usize) -> Result<Vec<u32>, Error> {
-        let mut ids = self.group(group)?.ids.clone();
-        ids.dedup();
-        Ok(ids)
+        Ok(self.group(group)?.ids.clone())
     }
 
     /// The words that no other group has.
     pub fn gone(&self, total: &Words, group: usize) -> Result<Vec<u32>, Error> {
         self.check(total)?;
         let group = self.group(group)?;
-        let mut gone = vec![];
-        for run in Runs::new(&group.ids) {
-            let id = group.ids[run.start];
-            let documents = |counts: &[Counts]| counts.iter().map(|counts| counts[1]).sum::<u64>();
-            let all: u64 = total.cells(id).map(|cell| cell.counts[1]).sum();
-            if documents(&group.counts[run]) >= all {
-                gone.push(id);
-            }
-        }
-        Ok(gone)
+        let documents = |cell: Cell| cell.counts[1];
+        let is_gone = |&(at, &id): &(usize, &u32)| {
+            sum(group.cells.of(at).map(documents)) == sum(total.cells(id).map(documents))
+        };
+        let gone = group.ids.iter().enumerate().filter(is_gone);
+        Ok(gone.map(|(_, &id)| id).collect())
     }
 
     /// The cells that these words, in order, have in all texts but the group's.
@@ -146,22 +102,22 @@ impl Groups {
     ) -> Result<Pairs, Error> {
         self.check(total)?;
         let group = self.group(group)?;
-        let mut pairs = Pairs::new(self.real);
+        let mut pairs = Pairs::new();
         let (mut at, mut before) = (0, None);
         for id in ids {
             demand(before < Some(id), "ids must ascend")?;
             before = Some(id);
             at += group.ids[at..].partition_point(|&other| other < id);
+            let gone = group.ids.get(at).filter(|&&other| other == id);
+            let mut gone = gone.into_iter().flat_map(|_| group.cells.of(at)).peekable();
             for cell in total.cells(id) {
-                let same = group.ids.get(at) == Some(&id) && group.classes[at] == cell.class;
-                if !same {
-                    pairs.push(&cell);
-                    continue;
+                let left = match gone.next_if(|gone| gone.class == cell.class) {
+                    None => Some(cell),
+                    Some(gone) => cell.minus(&gone).ok().filter(|left| !left.is_empty()),
+                };
+                if let Some(left) = left {
+                    pairs.push(&left, self.unit);
                 }
-                if let Some(cell) = left(cell, &group.cell(at), self.real) {
-                    pairs.push(&cell);
-                }
-                at += 1;
             }
             pairs.end_word();
         }
@@ -170,32 +126,8 @@ impl Groups {
 
     fn check(&self, total: &Words) -> Result<(), Error> {
         demand(
-            total.n_ids() == self.n_ids && total.is_real() == self.real,
+            total.n_ids() == self.n_ids && total.unit() == self.unit,
             "the words must be those of all groups together",
         )
-    }
-}
-
-/// Ranges of equal numbers, one after the other.
-struct Runs<'a> {
-    numbers: &'a [u32],
-    at: usize,
-}
-
-impl<'a> Runs<'a> {
-    fn new(numbers: &'a [u32]) -> Self {
-        Runs { numbers, at: 0 }
-    }
-}
-
-impl Iterator for Runs<'_> {
-    type Item = std::ops::Range<usize>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (start, first) = (self.at, *self.numbers.get(self.at)?);
-        while self.numbers.get(self.at) == Some(&first) {
-            self.at += 1;
-        }
-        Some(start..self.at)
     }
 }

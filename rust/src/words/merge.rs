@@ -1,8 +1,8 @@
 //! Cells that were found into the store.
 
-use super::Words;
 use super::add_up::Found;
-use super::store::Part;
+use super::store::{Form, Part, merge};
+use super::{Words, rounded_up};
 use crate::error::Error;
 use crate::threads;
 use std::ops::Range;
@@ -16,11 +16,15 @@ const PART: usize = 1 << 17;
 
 impl Words {
     /// Adds cells.
-    pub(super) fn add_found(&mut self, found: &[Found], threads: usize) -> Result<(), Error> {
-        let more: u64 = found.iter().map(|found| found.totals[0].rows).sum();
-        if self.total() + more > u64::from(u32::MAX) {
-            self.cells.widen();
-        }
+    pub(super) fn add_found(&mut self, found: &mut [Found], threads: usize) -> Result<(), Error> {
+        let unit = found.iter().map(Found::unit).max().unwrap_or_default();
+        self.make_finer(unit);
+        found
+            .iter_mut()
+            .for_each(|found| found.make_finer(self.unit()));
+        let found = &*found;
+        let more = rounded_up(self.unit(), found.iter().map(|found| found.totals[0]));
+        self.cells.widen(Form::of(self.unit(), self.total() + more));
         self.cells.grow(self.vocabulary.len());
         if self.make_room(found, threads)? {
             let mut parts = self.cells.parts(PART);
@@ -41,25 +45,15 @@ impl Words {
         for ids in found.ids.chunks(TOGETHER) {
             self.cells.load(ids);
             for (&id, i) in ids.iter().zip(&mut cells) {
-                let (counts, sums) = (found.counts.get(i), found.sums.get(i));
-                self.cells.add(id as usize, found.class, counts, sums);
+                self.cells.add(id as usize, found.class, &found.counts, i);
             }
         }
     }
 
     fn add_totals(&mut self, found: &[Found]) {
-        let real = self.is_real();
         for found in found {
-            let class = found.class as usize;
-            let [occurrences, documents] = &mut self.totals[class];
-            let totals = [&mut self.texts[class], occurrences, documents];
-            let more = [found.texts, found.totals[0], found.totals[1]];
-            for (total, more) in totals.into_iter().zip(more) {
-                total.rows += more.rows;
-                if real {
-                    total.weight.merge(&found.weight(more));
-                }
-            }
+            self.texts[found.class as usize].merge(&found.texts);
+            merge(&mut self.totals[found.class as usize], &found.totals);
         }
     }
 
@@ -103,8 +97,7 @@ impl Part<'_> {
         let words = self.words();
         for found in found {
             for i in found.places(&words) {
-                let (counts, sums) = (found.counts.get(i), found.sums.get(i));
-                self.add(found.ids[i], found.class, counts, sums);
+                self.add(found.ids[i], found.class, &found.counts, i);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Sums of a column of text: per (word, class) occurrences and documents, per class texts and occurrences.
 //!
-//! A store grows as texts are counted; the numbers of words are those of first occurrence, whatever the threads. Whole numbers are
-//! exact. Once a weight is fractional or counts are damped, sums are expansions beside numbers of tokens and texts, which say when
-//! a cell is empty again.
+//! A store grows as texts are counted; the numbers of words are those of first occurrence, whatever the threads. Every number is
+//! exact: whole, or, once a weight is fractional or a token is damped, a whole number of parts. So what is taken away again leaves
+//! nothing behind.
 
 mod add_up;
 mod algebra;
@@ -22,29 +22,15 @@ pub use groups::Groups;
 pub use index::UNKNOWN;
 pub use matrix::{Each, Layout, Matrix, has_twins, plain};
 pub use state::{Numbers, State, Stored, StoredNumbers};
-pub use store::{Cell, Counts, Sums};
+pub use store::{Cell, Count, Counts, Unit};
 pub use texts::{Encoded, Given, Texts};
 
-use crate::error::{Error, demand};
-use crate::expansion::Expansion;
+use crate::error::{Error, Number, demand};
+use crate::integers::Integers;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use index::Vocabulary;
-use store::Cells;
-
-/// How many, and the sum of their weights; the sum is zero while all are whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Total {
-    pub rows: u64,
-    pub weight: Expansion,
-}
-
-impl Total {
-    fn merge(&mut self, other: &Total) {
-        self.rows += other.rows;
-        self.weight.merge(&other.weight);
-    }
-}
+use store::{Cells, Form};
 
 /// The sums of one column of text.
 #[derive(Clone, Debug)]
@@ -52,9 +38,9 @@ pub struct Words {
     vocabulary: Vocabulary,
     cells: Cells,
     /// Per class.
-    texts: Vec<Total>,
+    texts: Vec<Count>,
     /// Per class, over all words: occurrences and documents.
-    totals: Vec<[Total; 2]>,
+    totals: Vec<Counts>,
 }
 
 /// Cells side by side; those of the i-th word are `starts[i]` to `starts[i + 1]`.
@@ -62,10 +48,8 @@ pub struct Words {
 pub struct Pairs {
     pub starts: Vec<i64>,
     pub classes: Vec<i32>,
-    pub occurrences: Vec<i64>,
-    pub documents: Vec<i64>,
-    /// Six numbers per cell: the parts of both sums.
-    pub sums: Option<Vec<f64>>,
+    pub occurrences: Vec<f64>,
+    pub documents: Vec<f64>,
 }
 
 /// The words of texts: those of text i are `offsets[i]` to `offsets[i + 1]`.
@@ -77,21 +61,17 @@ pub struct Bags {
 }
 
 impl Pairs {
-    fn new(real: bool) -> Self {
+    fn new() -> Self {
         Pairs {
             starts: vec![0],
-            sums: real.then(Vec::new),
             ..Pairs::default()
         }
     }
 
-    fn push(&mut self, cell: &Cell) {
+    fn push(&mut self, cell: &Cell, unit: Unit) {
         self.classes.push(cell.class as i32);
-        self.occurrences.push(cell.counts[0] as i64);
-        self.documents.push(cell.counts[1] as i64);
-        if let Some(sums) = &mut self.sums {
-            sums.extend(cell.sums.iter().flat_map(|sum| sum.parts()));
-        }
+        self.occurrences.push(unit.value(&cell.counts[0]));
+        self.documents.push(unit.value(&cell.counts[1]));
     }
 
     fn end_word(&mut self) {
@@ -104,8 +84,9 @@ const PIECE: usize = 256;
 
 const NO_ROOM: &str = "there is no memory for so many buckets; give fewer";
 
-/// No sum of whole numbers may reach this.
+/// No sum may reach this.
 const TOO_LARGE: u64 = 1 << 63;
+const TOO_MANY: &str = "there are more than 2**63 - 1 occurrences or texts";
 
 impl Words {
     /// `buckets` is 0, or the number of buckets that tokens are hashed into, a power of two.
@@ -122,7 +103,7 @@ impl Words {
         Ok(Words {
             vocabulary: Vocabulary::new(buckets),
             cells: Cells::default(),
-            texts: vec![Total::default(); n_classes],
+            texts: vec![Count::default(); n_classes],
             totals: vec![Default::default(); n_classes],
         })
     }
@@ -145,19 +126,37 @@ impl Words {
         self.vocabulary.buckets()
     }
 
-    /// Whether sums are real beside the whole numbers.
-    pub fn is_real(&self) -> bool {
-        self.cells.is_real()
+    /// What numbers count. It says how they are held, and nothing about what they are.
+    pub fn unit(&self) -> Unit {
+        self.cells.form().unit()
     }
 
     /// Per class: texts.
-    pub fn texts(&self) -> &[Total] {
-        &self.texts
+    pub fn texts(&self) -> Result<Integers, Error> {
+        self.per_class(|class| self.texts[class])
     }
 
-    /// Per class, over all words: occurrences and documents.
-    pub fn totals(&self) -> &[[Total; 2]] {
-        &self.totals
+    /// Per class, over all words: occurrences.
+    pub fn occurrences(&self) -> Result<Integers, Error> {
+        self.per_class(|class| self.totals[class][0])
+    }
+
+    /// Per class, over all words: documents.
+    pub fn documents(&self) -> Result<Integers, Error> {
+        self.per_class(|class| self.totals[class][1])
+    }
+
+    fn per_class(&self, count: impl Fn(usize) -> Count) -> Result<Integers, Error> {
+        let counts: Vec<Count> = (0..self.n_classes()).map(count).collect();
+        Integers::of(vec![counts.len()], self.unit().digits(), &counts)
+    }
+
+    /// A number below zero by this, for messages.
+    fn below_zero(&self, count: &Count) -> Number {
+        match self.unit().whole(count) {
+            (whole, true) => Number::Whole(-i128::from(whole)),
+            _ => Number::Real(-self.unit().value(count)),
+        }
     }
 
     /// The number of the word that a token is.
@@ -198,9 +197,9 @@ impl Words {
 
     /// The cells of these words, side by side.
     pub fn pairs(&self, ids: impl Iterator<Item = u32>) -> Pairs {
-        let mut pairs = Pairs::new(self.is_real());
+        let (mut pairs, unit) = (Pairs::new(), self.unit());
         for id in ids {
-            self.cells(id).for_each(|cell| pairs.push(&cell));
+            self.cells(id).for_each(|cell| pairs.push(&cell, unit));
             pairs.end_word();
         }
         pairs
@@ -210,7 +209,7 @@ impl Words {
     pub fn pairs_in(&self, ids: impl Iterator<Item = u32>, index: &[i64]) -> Result<Pairs, Error> {
         self.check_index(index)?;
         let ascends = index.iter().filter(|&&class| class >= 0).is_sorted();
-        let (mut pairs, mut cells) = (Pairs::new(self.is_real()), Vec::<Cell>::new());
+        let (mut pairs, mut cells) = (Pairs::new(), Vec::<Cell>::new());
         for id in ids {
             cells.clear();
             for cell in self.cells(id) {
@@ -228,7 +227,7 @@ impl Words {
                 cells.sort_by_key(|cell| cell.class);
                 cells.dedup_by(|cell, first| first.absorbs(cell));
             }
-            cells.iter().for_each(|cell| pairs.push(cell));
+            cells.iter().for_each(|cell| pairs.push(cell, self.unit()));
             pairs.end_word();
         }
         Ok(pairs)
@@ -370,27 +369,43 @@ impl Words {
     pub fn commonest_first(&self) -> Vec<u32> {
         let mut groups: Vec<Vec<u32>> = vec![vec![]; 65];
         for id in 0..self.n_ids() as u32 {
-            let documents: u64 = self.cells(id).map(|cell| cell.counts[1]).sum();
+            let documents = sum(self.cells(id).map(|cell| cell.counts[1]));
+            let (documents, _) = self.unit().whole(&documents);
             groups[documents.leading_zeros() as usize].push(id);
         }
         groups.concat()
     }
 
-    /// Occurrences of all words in all classes.
+    /// Occurrences of all words in all classes, rounded up.
     fn total(&self) -> u64 {
-        self.totals.iter().map(|totals| totals[0].rows).sum()
+        rounded_up(self.unit(), self.totals.iter().map(|totals| totals[0]))
     }
 
     fn n_texts(&self) -> u64 {
-        self.texts.iter().map(|total| total.rows).sum()
+        rounded_up(self.unit(), self.texts.iter().copied())
     }
 
-    fn make_real(&mut self) {
-        if !self.is_real() {
-            self.cells.make_real();
-            for total in self.texts.iter_mut().chain(self.totals.as_flattened_mut()) {
-                total.weight = Expansion::from_whole(total.rows);
+    /// Counts in a finer unit.
+    fn make_finer(&mut self, unit: Unit) {
+        let old = self.unit();
+        if unit > old {
+            self.cells.widen(Form::Parts);
+            for count in self.texts.iter_mut().chain(self.totals.as_flattened_mut()) {
+                *count = old.to(unit, *count);
             }
         }
     }
+}
+
+fn sum(counts: impl Iterator<Item = Count>) -> Count {
+    counts.fold(Count::default(), |mut sum, count| {
+        sum.merge(&count);
+        sum
+    })
+}
+
+/// A sum in ones, rounded up.
+fn rounded_up(unit: Unit, counts: impl Iterator<Item = Count>) -> u64 {
+    let (whole, exact) = unit.whole(&sum(counts));
+    whole + u64::from(!exact)
 }

@@ -2,12 +2,11 @@
 //!
 //! A large file is read as fast as its arrays can be: each is looked at once, in order, words and cells at the same time.
 
-use super::algebra::LARGEST_REAL;
 use super::index::{Lookup, Names, Vocabulary};
-use super::store::{Cell, Cells, Sums};
-use super::{TOO_LARGE, Total, Words};
+use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge, times};
+use super::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 use crate::error::{Error, demand};
-use crate::expansion::Expansion;
+use crate::integers::{Int, PARTS};
 use crate::threads;
 
 /// Words in the order of their bytes, each with its cells in the order of classes.
@@ -20,19 +19,19 @@ pub struct State {
     pub starts: Vec<i64>,
     pub classes: Vec<u32>,
     pub counts: Numbers,
-    /// Six numbers per cell: the parts of both sums.
-    pub sums: Option<Vec<f64>>,
+    /// Per class; three limbs each if numbers are parts.
     pub texts: Vec<i64>,
-    pub text_weights: Option<Vec<f64>>,
     /// The index; none if tokens are hashed into buckets.
     pub slots: Option<Vec<u32>>,
 }
 
-/// Occurrences and documents: in 32 bits if all occurrences together fit.
+/// Occurrences and documents: whole if all are, texts too; and in 32 bits if all occurrences together fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Numbers {
     Narrow(Vec<u32>, Vec<u32>),
     Wide(Vec<i64>, Vec<i64>),
+    /// Numbers of 10^-36: six limbs per cell, three of each number, the least first.
+    Parts(Vec<i64>),
 }
 
 impl Default for Numbers {
@@ -42,18 +41,25 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    fn push(&mut self, counts: [u64; 2]) {
+    /// Parts, or whole numbers.
+    fn push(&mut self, counts: &Counts) {
+        let [first, second] = counts.map(|n| n.0[0]);
         match self {
             Numbers::Narrow(occurrences, documents) => {
-                occurrences.push(counts[0] as u32);
-                documents.push(counts[1] as u32);
+                occurrences.push(first as u32);
+                documents.push(second as u32);
             }
             Numbers::Wide(occurrences, documents) => {
-                occurrences.push(counts[0] as i64);
-                documents.push(counts[1] as i64);
+                occurrences.push(first as i64);
+                documents.push(second as i64);
             }
+            Numbers::Parts(limbs) => limbs.extend(counts.iter().flat_map(limbs_of)),
         }
     }
+}
+
+fn limbs_of(count: &Count) -> [i64; 3] {
+    count.0.map(|limb| limb as i64)
 }
 
 /// The arrays of a [`State`] as they are given: nothing about them is known.
@@ -64,9 +70,7 @@ pub struct Stored<'a> {
     pub starts: &'a [i64],
     pub classes: &'a [u32],
     pub counts: StoredNumbers<'a>,
-    pub sums: Option<&'a [f64]>,
     pub texts: &'a [i64],
-    pub text_weights: Option<&'a [f64]>,
     pub slots: Option<&'a [u32]>,
 }
 
@@ -74,35 +78,79 @@ pub struct Stored<'a> {
 pub enum StoredNumbers<'a> {
     Narrow(&'a [u32], &'a [u32]),
     Wide(&'a [i64], &'a [i64]),
+    Parts(&'a [i64]),
+    /// Real sums, three doubles each, of cells and of texts: files of the first format.
+    Real(&'a [f64], &'a [f64]),
 }
 
 impl StoredNumbers<'_> {
-    fn lens(self) -> [usize; 2] {
+    /// The arrays and their lengths, in numbers of cells.
+    fn fit(self, n: usize) -> bool {
         match self {
-            StoredNumbers::Narrow(occurrences, documents) => [occurrences.len(), documents.len()],
-            StoredNumbers::Wide(occurrences, documents) => [occurrences.len(), documents.len()],
+            StoredNumbers::Narrow(occurrences, documents) => {
+                [occurrences.len(), documents.len()] == [n; 2]
+            }
+            StoredNumbers::Wide(occurrences, documents) => {
+                [occurrences.len(), documents.len()] == [n; 2]
+            }
+            StoredNumbers::Parts(limbs) => limbs.len() == 6 * n,
+            StoredNumbers::Real(sums, _) => sums.len() == 6 * n,
+        }
+    }
+
+    fn unit(self) -> Unit {
+        match self {
+            StoredNumbers::Narrow(..) | StoredNumbers::Wide(..) => Unit::One,
+            StoredNumbers::Parts(_) | StoredNumbers::Real(..) => Unit::Part,
         }
     }
 }
 
-fn parts(sums: &[Expansion]) -> impl Iterator<Item = f64> {
-    sums.iter().flat_map(|sum| sum.parts())
+/// Numbers of three limbs each.
+fn counts(limbs: &[i64]) -> impl Iterator<Item = Count> {
+    let (limbs, _) = limbs.as_chunks::<3>();
+    limbs.iter().map(|limbs| Int(limbs.map(|limb| limb as u64)))
+}
+
+/// The sum of three doubles, rounded to parts of 10^-18; nothing at all if it is not a number from 0 up to 2^63.
+fn from_doubles(doubles: &[f64]) -> Count {
+    // In units of 2^-128 of such a part.
+    let mut sum = Int::<6>::default();
+    for &x in doubles.iter().filter(|x| x.abs() < TOO_LARGE as f64) {
+        let bits = x.abs().to_bits();
+        let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
+        if let Ok(shift) = u32::try_from(exponent + 128) {
+            sum.add(u128::from(mantissa) * u128::from(PARTS), shift, x < 0.0);
+        }
+    }
+    sum.add(1, 127, false);
+    let [_, _, low, high, rest @ ..] = sum.0;
+    match rest {
+        [0, 0] => times(u128::from(high) << 64 | u128::from(low), u128::from(PARTS)),
+        _ => Count::default(),
+    }
 }
 
 impl Words {
     pub fn state(&self) -> State {
         let order = self.in_order();
+        let (form, unit) = (self.stored_form(), self.unit());
+        let stored = |count: Count| match (unit, form.unit()) {
+            (Unit::Part, Unit::One) => Int([unit.whole(&count).0, 0, 0]),
+            _ => count,
+        };
+        let texts = self.texts.iter().map(|&count| stored(count));
         let mut state = State {
             starts: vec![0],
-            counts: match self.total() <= u64::from(u32::MAX) {
-                true => Numbers::Narrow(vec![], vec![]),
-                false => Numbers::Wide(vec![], vec![]),
+            counts: match form {
+                Form::Narrow => Numbers::Narrow(vec![], vec![]),
+                Form::Wide => Numbers::Wide(vec![], vec![]),
+                Form::Parts => Numbers::Parts(vec![]),
             },
-            sums: self.is_real().then(Vec::new),
-            texts: self.texts.iter().map(|total| total.rows as i64).collect(),
-            text_weights: self
-                .is_real()
-                .then(|| self.texts.iter().flat_map(|t| t.weight.parts()).collect()),
+            texts: match form {
+                Form::Parts => texts.flat_map(|count| limbs_of(&count)).collect(),
+                _ => texts.map(|count| count.0[0] as i64).collect(),
+            },
             ..State::default()
         };
         let mut vocabulary = Vocabulary::new(self.buckets());
@@ -117,15 +165,24 @@ impl Words {
             state.ends.push(state.bytes.len() as i64);
             for cell in self.cells(id) {
                 state.classes.push(cell.class);
-                state.counts.push(cell.counts);
-                if let Some(sums) = &mut state.sums {
-                    sums.extend(parts(&cell.sums));
-                }
+                state.counts.push(&cell.counts.map(stored));
             }
             state.starts.push(state.classes.len() as i64);
         }
         state.slots = vocabulary.slots();
         state
+    }
+
+    /// The form in which these numbers go into a file, whatever theirs is.
+    fn stored_form(&self) -> Form {
+        let unit = self.unit();
+        let is_whole = |count: &Count| unit.whole(count).1;
+        let whole = self.texts.iter().all(is_whole)
+            && (0..self.n_ids()).all(|id| {
+                let mut cells = self.cells.of(id);
+                cells.all(|cell| cell.counts.iter().all(is_whole))
+            });
+        Form::of(if whole { Unit::One } else { unit }, self.total())
     }
 
     /// The store that has this state; refuses what no store has.
@@ -136,7 +193,7 @@ impl Words {
         threads: usize,
     ) -> Result<Words, Error> {
         let mut words = Words::new(n_classes, buckets)?;
-        words.texts = state.totals(n_classes)?;
+        words.texts = state.texts(n_classes)?;
         let n_cells = state.check_cells()?;
         let threads = threads::worth(threads, n_cells);
         let texts = &words.texts;
@@ -150,6 +207,11 @@ impl Words {
                 Half::Cells((cells, totals)) => (words.cells, words.totals) = (cells, totals),
             }
         }
+        let whole = || words.stored_form() != Form::Parts;
+        demand(
+            !matches!(state.counts, StoredNumbers::Parts(_)) || !whole(),
+            "numbers must be parts only if they are not all whole",
+        )?;
         Ok(words)
     }
 }
@@ -157,37 +219,39 @@ impl Words {
 /// What is read at the same time.
 enum Half {
     Names(Vocabulary),
-    Cells((Cells, Vec<[Total; 2]>)),
+    Cells((Cells, Vec<Counts>)),
 }
 
 impl Stored<'_> {
-    fn totals(&self, n_classes: usize) -> Result<Vec<Total>, Error> {
-        let weights = self.text_weights;
+    fn texts(&self, n_classes: usize) -> Result<Vec<Count>, Error> {
+        let texts: Vec<Count> = match self.counts {
+            StoredNumbers::Parts(_) => counts(self.texts).collect(),
+            StoredNumbers::Real(_, texts) => texts.chunks(3).map(from_doubles).collect(),
+            _ => self.texts.iter().map(|&n| Int([n as u64, 0, 0])).collect(),
+        };
         demand(
-            self.sums.is_some() == weights.is_some(),
-            "words and texts must both have weights, or neither",
-        )?;
-        demand(
-            self.texts.len() == n_classes
-                && weights.is_none_or(|weights| weights.len() == 3 * n_classes),
+            texts.len() == n_classes,
             "there must be one number of texts per class",
         )?;
-        let mut sum = 0_u64;
-        let mut totals = vec![];
-        for (class, &rows) in self.texts.iter().enumerate() {
-            let rows = u64::try_from(rows).unwrap_or(TOO_LARGE);
-            sum = sum.saturating_add(rows);
-            let weight = match weights {
-                None => Expansion::default(),
-                Some(weights) => expansion(&weights[3 * class..3 * class + 3], rows)?,
-            };
-            totals.push(Total { rows, weight });
+        let mut all = 0_u64;
+        for count in &texts {
+            all = all.saturating_add(self.checked(count)?);
         }
+        demand(all < TOO_LARGE, "numbers of texts must not add up to 2**63")?;
+        Ok(texts)
+    }
+
+    /// A number in ones, rounded up.
+    #[inline(always)]
+    fn checked(&self, count: &Count) -> Result<u64, Error> {
+        let unit = self.counts.unit();
+        let (ones, exact) = unit.whole(count);
+        let small = unit == Unit::One || count.0[2] < 1 << 55;
         demand(
-            sum < TOO_LARGE,
-            "numbers of texts must not be negative, nor add up to 2**63",
+            small && ones < TOO_LARGE,
+            "numbers must not be negative, nor 2**63 or more",
         )?;
-        Ok(totals)
+        Ok(ones + u64::from(!exact))
     }
 
     fn vocabulary(&self, buckets: usize) -> Result<Vocabulary, Error> {
@@ -236,23 +300,46 @@ impl Stored<'_> {
             "starts must ascend from 0 to the number of cells, one more than there are words",
         )?;
         demand(
-            self.counts.lens() == [n, n] && self.sums.is_none_or(|sums| sums.len() == 6 * n),
-            "each cell must have a class, occurrences and documents (and, if sums are real, both as weights)",
+            self.counts.fit(n),
+            "each cell must have a class, occurrences and documents",
         )?;
         Ok(n)
     }
 
     /// The cells, and what those of each class add up to.
-    fn cells(&self, texts: &[Total]) -> Result<(Cells, Vec<[Total; 2]>), Error> {
+    fn cells(&self, texts: &[Count]) -> Result<(Cells, Vec<Counts>), Error> {
+        let whole = |n: u64| Int([n, 0, 0]);
         match self.counts {
             StoredNumbers::Narrow(occurrences, documents) => {
                 let counts = |at: usize| [occurrences[at], documents[at]].map(u64::from);
                 let found = self.whole_cells(texts, occurrences, documents);
-                found.map_or_else(|| self.cells_of(texts, false, counts), Ok)
+                let slowly = || self.cells_of(texts, Form::Narrow, |at| counts(at).map(whole));
+                found.map_or_else(slowly, Ok)
             }
             // What is negative becomes too large.
-            StoredNumbers::Wide(occurrences, documents) => self.cells_of(texts, true, |at| {
-                [occurrences[at], documents[at]].map(|number| number as u64)
+            StoredNumbers::Wide(occurrences, documents) => self.cells_of(texts, Form::Wide, |at| {
+                [occurrences[at], documents[at]].map(|number| whole(number as u64))
+            }),
+            StoredNumbers::Parts(limbs) => self.cells_of(texts, Form::Parts, |at| {
+                let mut both = counts(&limbs[6 * at..6 * at + 6]);
+                [(); 2].map(|()| both.next().unwrap_or_default())
+            }),
+            // Rounding must not take a cell away, nor give it more documents than there are texts.
+            StoredNumbers::Real(sums, _) => self.cells_of(texts, Form::Parts, |at| {
+                let [a, b] = [&sums[6 * at..6 * at + 3], &sums[6 * at + 3..6 * at + 6]];
+                let one = Int([PARTS, 0, 0]);
+                let [occurrences, documents] = [a, b].map(from_doubles);
+                let occurrences = if occurrences.is_zero() {
+                    one
+                } else {
+                    occurrences
+                };
+                let documents = if documents.is_zero() { one } else { documents };
+                let most = texts.get(self.classes[at] as usize);
+                [
+                    occurrences,
+                    documents.min(most.copied().unwrap_or(documents)),
+                ]
             }),
         }
     }
@@ -260,33 +347,30 @@ impl Stored<'_> {
     /// The same of whole numbers, which most files have, without a branch in the loops; nothing if anything is wrong with them.
     fn whole_cells(
         &self,
-        texts: &[Total],
+        texts: &[Count],
         occurrences: &[u32],
         documents: &[u32],
-    ) -> Option<(Cells, Vec<[Total; 2]>)> {
+    ) -> Option<(Cells, Vec<Counts>)> {
         let n_classes = texts.len();
-        if self.sums.is_some() || n_classes == 0 || !self.ascend() {
+        if n_classes == 0 || !self.ascend() {
             return None;
         }
-        let most: Vec<u64> = texts.iter().map(|total| total.rows).collect();
+        let most: Vec<u64> = texts.iter().map(|count| count.0[0]).collect();
         let mut sums = vec![[0_u64; 2]; n_classes];
         let mut fit = self.starts.windows(2).all(|ends| ends[0] < ends[1]);
         let counts = occurrences.iter().zip(documents);
         let cells = self.classes.iter().zip(counts).map(|(&class, (&o, &d))| {
             let at = (class as usize).min(n_classes - 1);
             let inside = at == class as usize;
-            fit &= inside & (d > 0) & (d <= o) & (u64::from(d) <= most[at]);
+            fit &= inside & (d > 0) & (o > 0) & (u64::from(d) <= most[at]);
             sums[at][0] += u64::from(o);
             sums[at][1] += u64::from(d);
             (class, [o, d])
         });
         let cells = Cells::of_whole(self.starts, cells);
         let total: u64 = sums.iter().map(|sums| sums[0]).sum();
-        let as_total = |rows| Total {
-            rows,
-            ..Total::default()
-        };
-        let totals = sums.into_iter().map(|both| both.map(as_total)).collect();
+        let whole = |both: [u64; 2]| both.map(|n| Int([n, 0, 0]));
+        let totals = sums.into_iter().map(whole).collect();
         (fit && total <= u64::from(u32::MAX)).then_some((cells, totals))
     }
 
@@ -301,100 +385,60 @@ impl Stored<'_> {
 
     fn cells_of(
         &self,
-        texts: &[Total],
-        wide: bool,
-        counts: impl Fn(usize) -> [u64; 2],
-    ) -> Result<(Cells, Vec<[Total; 2]>), Error> {
-        let real = self.sums.is_some();
-        let mut cells = Cells::with_room(self.ends.len(), self.classes.len(), wide, real);
-        let mut totals = vec![<[Total; 2]>::default(); texts.len()];
-        let mut occurrences = 0_u64;
+        texts: &[Count],
+        form: Form,
+        counts: impl Fn(usize) -> Counts,
+    ) -> Result<(Cells, Vec<Counts>), Error> {
+        let mut cells = Cells::with_room(self.ends.len(), self.classes.len(), form);
+        let mut totals = vec![Counts::default(); texts.len()];
+        let mut all = 0_u64;
         for range in self.starts.windows(2) {
             let (start, end) = (range[0] as usize, range[1] as usize);
             demand(start < end, "a word must be in some text")?;
             let mut next_class = 0;
             for at in start..end {
-                let cell = self.cell(at, counts(at), texts)?;
-                demand(
-                    cell.class >= next_class,
-                    "the classes of a word must ascend",
-                )?;
-                next_class = cell.class + 1;
-                occurrences = occurrences.saturating_add(cell.counts[0]);
-                for (i, total) in totals[cell.class as usize].iter_mut().enumerate() {
-                    total.rows = total.rows.saturating_add(cell.counts[i]);
-                    if real {
-                        total.weight.merge(&cell.sums[i]);
-                    }
-                }
-                cells.push_cell(&cell);
+                let (class, counts) = (self.classes[at], counts(at));
+                demand(class >= next_class, "the classes of a word must ascend")?;
+                next_class = class + 1;
+                all = all.saturating_add(self.check_cell(class, &counts, texts)?);
+                demand(all < TOO_LARGE, TOO_MANY)?;
+                merge(&mut totals[class as usize], &counts);
+                cells.push_cell(&Cell { class, counts });
             }
             cells.end_word(end - start);
         }
+        let unit = form.unit();
+        let all = rounded_up(unit, totals.iter().map(|totals| totals[0]));
         demand(
-            occurrences < TOO_LARGE,
-            "there are more than 2**63 - 1 occurrences",
-        )?;
-        demand(
-            wide == (occurrences > u64::from(u32::MAX)),
+            form == Form::of(unit, all),
             "counts must be 32 bits wide as long as all occurrences fit, and 64 then",
         )?;
         Ok((cells, totals))
     }
 
+    /// Refuses what no cell has; its occurrences, rounded up.
     #[inline(always)]
-    fn cell(&self, at: usize, counts: [u64; 2], texts: &[Total]) -> Result<Cell, Error> {
-        let class = self.classes[at];
+    fn check_cell(&self, class: u32, counts: &Counts, texts: &[Count]) -> Result<u64, Error> {
         let Some(texts) = texts.get(class as usize) else {
             return Err(beyond(class, texts.len()));
         };
+        let [occurrences, documents] = counts;
         demand(
-            counts[1] > 0 && counts[0] < TOO_LARGE && counts[1] < TOO_LARGE,
-            "each cell must have documents, and no number below zero",
+            !occurrences.is_zero() && !documents.is_zero(),
+            "each cell must have occurrences and documents",
         )?;
-        let sums = match self.sums {
-            None => {
-                demand(
-                    counts[1] <= counts[0] && counts[1] <= texts.rows,
-                    "a word must be in no more documents than it has occurrences or its class texts",
-                )?;
-                Sums::default()
-            }
-            Some(sums) => [
-                expansion(&sums[6 * at..6 * at + 3], counts[0])?,
-                expansion(&sums[6 * at + 3..6 * at + 6], counts[1])?,
-            ],
-        };
-        Ok(Cell {
-            class,
-            counts,
-            sums,
-        })
+        self.checked(documents)?;
+        demand(
+            documents <= texts,
+            "a word must be in no more documents than its class has texts",
+        )?;
+        self.checked(occurrences)
     }
 }
 
 #[cold]
 fn beyond(class: u32, n_classes: usize) -> Error {
     Error::malformed(format!("classes must be below {n_classes}, got {class}"))
-}
-
-/// The weight of so many rows from its parts.
-fn expansion(parts: &[f64], rows: u64) -> Result<Expansion, Error> {
-    let parts = <[f64; 3]>::try_from(parts).unwrap_or([f64::NAN; 3]);
-    let sum = Expansion::from_parts(parts);
-    demand(
-        parts.iter().all(|part| part.abs() <= LARGEST_REAL) && parts[0] >= 0.0,
-        "weights must be finite and not negative",
-    )?;
-    demand(
-        sum.parts() == parts,
-        "the parts of a weight must be in order, each the rounded value of all that is left",
-    )?;
-    demand(
-        (rows > 0) == (parts[0] > 0.0),
-        "what has rows must have a weight, and what has a weight must have rows",
-    )?;
-    Ok(sum)
 }
 
 /// Whether Python can decode every word.

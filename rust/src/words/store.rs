@@ -1,15 +1,123 @@
 //! What is counted per (word, class): only the pairs that occur are held.
 
-use crate::expansion::Expansion;
+use crate::integers::{DIGITS, Int, PARTS, product};
 use std::ops::Range;
 
+/// A number of occurrences, documents or texts, in a [`Unit`]. All of a store add up to less than 2^63.
+pub type Count = Int<3>;
 /// Occurrences and documents, in this order wherever there are two of something.
-pub type Counts = [u64; 2];
-pub type Sums = [Expansion; 2];
+pub type Counts = [Count; 2];
 
-/// Whole numbers as real ones.
-pub fn as_sums(counts: Counts) -> Sums {
-    counts.map(Expansion::from_whole)
+/// What numbers count: ones, or, once some are not whole, parts of 10^-36. That is a part of a row times a part of a token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    #[default]
+    One,
+    Part,
+}
+
+/// Parts in one.
+const UNIT: u128 = PARTS as u128 * PARTS as u128;
+
+/// The product of two numbers of 10^-18, which must fit.
+#[inline(always)]
+pub fn times(a: u128, b: u128) -> Count {
+    let [low, middle, high, _] = product(a, b);
+    Int([low, middle, high])
+}
+
+impl Unit {
+    pub fn digits(self) -> u32 {
+        match self {
+            Unit::One => 0,
+            Unit::Part => 2 * DIGITS,
+        }
+    }
+
+    /// A number in this unit or a finer one.
+    #[inline(always)]
+    pub fn to(self, unit: Unit, count: Count) -> Count {
+        match (self, unit) {
+            (Unit::One, Unit::Part) => times(u128::from(count.0[0]), UNIT),
+            _ => count,
+        }
+    }
+
+    pub fn all_to(self, unit: Unit, counts: Counts) -> Counts {
+        counts.map(|count| self.to(unit, count))
+    }
+
+    /// Rounded to a double.
+    pub fn value(self, count: &Count) -> f64 {
+        match self {
+            Unit::One => count.0[0] as f64,
+            Unit::Part => count.value(self.digits()),
+        }
+    }
+
+    /// Rounded down to a whole number; and whether it was one.
+    pub fn whole(self, count: &Count) -> (u64, bool) {
+        let (mut ones, mut exact) = (*count, true);
+        if self == Unit::Part {
+            exact = ones.divide(PARTS) == 0;
+            exact &= ones.divide(PARTS) == 0;
+        }
+        (ones.0[0], exact)
+    }
+}
+
+/// How cells are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Form {
+    /// Whole numbers of 32 bits.
+    #[default]
+    Narrow,
+    /// Whole numbers of 64 bits.
+    Wide,
+    Parts,
+}
+
+impl Form {
+    /// The form that holds numbers of a unit that add up to so many.
+    pub fn of(unit: Unit, total: u64) -> Form {
+        match unit {
+            Unit::Part => Form::Parts,
+            Unit::One if total > u64::from(u32::MAX) => Form::Wide,
+            Unit::One => Form::Narrow,
+        }
+    }
+
+    pub fn unit(self) -> Unit {
+        match self {
+            Form::Parts => Unit::Part,
+            _ => Unit::One,
+        }
+    }
+}
+
+/// The numbers of cells, side by side.
+#[derive(Debug)]
+pub enum Lane {
+    Narrow(Vec<[u32; 2]>),
+    Wide(Vec<[u64; 2]>),
+    Parts(Vec<Counts>),
+}
+
+impl Lane {
+    pub fn unit(&self) -> Unit {
+        match self {
+            Lane::Parts(_) => Unit::Part,
+            _ => Unit::One,
+        }
+    }
+
+    pub fn get(&self, i: usize) -> Counts {
+        match self {
+            Lane::Narrow(counts) => counts[i].map(|n| Int([u64::from(n), 0, 0])),
+            Lane::Wide(counts) => counts[i].map(|n| Int([n, 0, 0])),
+            Lane::Parts(counts) => counts[i],
+        }
+    }
 }
 
 /// Where a word's cells are, in the order of their classes.
@@ -26,11 +134,15 @@ impl Span {
     }
 }
 
-/// A class and the lower halves of its two numbers.
+/// A class, and the lower halves of its two numbers; of parts the lowest limb of occurrences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pair {
     class: u32,
     lower: [u32; 2],
+}
+
+fn joined(lower: [u32; 2], upper: [u32; 2]) -> [u64; 2] {
+    [0, 1].map(|i| u64::from(upper[i]) << 32 | u64::from(lower[i]))
 }
 
 /// A word's numbers in one class.
@@ -38,17 +150,12 @@ struct Pair {
 pub struct Cell {
     pub class: u32,
     pub counts: Counts,
-    /// Zeros while sums are whole.
-    pub sums: Sums,
 }
 
 impl Cell {
     /// Adds another's numbers.
     pub fn merge(&mut self, other: &Cell) {
-        for i in 0..2 {
-            self.counts[i] += other.counts[i];
-            self.sums[i].merge(&other.sums[i]);
-        }
+        merge(&mut self.counts, &other.counts);
     }
 
     /// Adds another's numbers if it is of the same class; whether it was.
@@ -59,21 +166,38 @@ impl Cell {
         }
         same
     }
+
+    /// The same in this unit, from one that is not finer.
+    pub fn to(self, from: Unit, unit: Unit) -> Cell {
+        Cell {
+            counts: from.all_to(unit, self.counts),
+            ..self
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.counts[1].is_zero()
+    }
 }
 
-/// The cells of all words: 12 bytes each, 20 once numbers of more than 32 bits may occur, and 48 more for real sums.
+#[inline(always)]
+pub fn merge(counts: &mut Counts, more: &Counts) {
+    counts[0].merge(&more[0]);
+    counts[1].merge(&more[1]);
+}
+
+/// The cells of all words: 12 bytes each, 20 once numbers of more than 32 bits may occur, and 52 of parts.
 ///
 /// A word whose cells no longer fit moves to the end; when too much of the space is left behind, all move together again.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     spans: Vec<Span>,
     pairs: Vec<Pair>,
-    /// The upper halves, if `wide`.
+    /// The upper halves of wide numbers.
     upper: Vec<[u32; 2]>,
-    wide: bool,
-    /// The real sums, if `real`.
-    sums: Vec<Sums>,
-    real: bool,
+    /// The other limbs of parts: two of occurrences, three of documents.
+    limbs: Vec<[u64; 5]>,
+    form: Form,
     /// Places that no span has.
     lost: usize,
     /// Words that have cells.
@@ -87,30 +211,55 @@ struct Places<'a> {
     start: usize,
     pairs: &'a mut [Pair],
     upper: &'a mut [[u32; 2]],
-    sums: &'a mut [Sums],
+    limbs: &'a mut [[u64; 5]],
 }
 
 impl<'a> Places<'a> {
     #[inline(always)]
-    fn counts(&self, at: usize) -> Counts {
-        let lower = self.pairs[at].lower;
-        match self.upper.get(at) {
-            None => lower.map(u64::from),
-            Some(upper) => [0, 1].map(|i| u64::from(upper[i]) << 32 | u64::from(lower[i])),
+    fn set(&mut self, at: usize, counts: &Counts) {
+        let [Int([low, ..]), documents] = counts;
+        match self.limbs.get_mut(at) {
+            None => self.set_whole(at, [*low, documents.0[0]]),
+            Some(limbs) => {
+                let (pair, other) = split(counts);
+                (self.pairs[at].lower, *limbs) = (pair, other);
+            }
         }
     }
 
     #[inline(always)]
-    fn set_counts(&mut self, at: usize, counts: Counts) {
+    fn set_whole(&mut self, at: usize, counts: [u64; 2]) {
         self.pairs[at].lower = counts.map(|n| n as u32);
         if let Some(upper) = self.upper.get_mut(at) {
             *upper = counts.map(|n| (n >> 32) as u32);
         }
     }
 
-    /// Adds to a word's cell in a class. If it has none yet, there must be room for one more.
+    /// Adds to a word's cell in a class. If it has none yet, there must be room for one more. Units are the same.
     #[inline(always)]
-    fn add(&mut self, span: &mut Span, class: u32, counts: Counts, sums: Option<&Sums>) {
+    fn add(&mut self, span: &mut Span, class: u32, lane: &Lane, i: usize) {
+        let at = self.cell(span, class);
+        match lane {
+            Lane::Narrow(counts) => self.add_whole(at, counts[i].map(u64::from)),
+            Lane::Wide(counts) => self.add_whole(at, counts[i]),
+            Lane::Parts(counts) => {
+                let mut sum = parts_of(self.pairs[at].lower, &self.limbs[at]);
+                merge(&mut sum, &counts[i]);
+                self.set(at, &sum);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_whole(&mut self, at: usize, more: [u64; 2]) {
+        let upper = self.upper.get(at).copied().unwrap_or_default();
+        let old = joined(self.pairs[at].lower, upper);
+        self.set_whole(at, [old[0] + more[0], old[1] + more[1]]);
+    }
+
+    /// Where a word's cell in a class is; if it has none yet, an empty one.
+    #[inline(always)]
+    fn cell(&mut self, span: &mut Span, class: u32) -> usize {
         let range = span.range();
         let (start, end) = (range.start - self.start, range.end - self.start);
         let at = match self.pairs[start..end].last() {
@@ -122,17 +271,9 @@ impl<'a> Places<'a> {
         if at == end || self.pairs[at].class != class {
             self.open(at, end);
             self.pairs[at].class = class;
-            self.set_counts(at, counts);
             span.len += 1;
-        } else {
-            let old = self.counts(at);
-            self.set_counts(at, [old[0] + counts[0], old[1] + counts[1]]);
         }
-        if let Some(old) = self.sums.get_mut(at) {
-            let more = sums.copied().unwrap_or_else(|| as_sums(counts));
-            old[0].merge(&more[0]);
-            old[1].merge(&more[1]);
-        }
+        at
     }
 
     /// An empty place at `at`, the cells from there to `end` one further.
@@ -143,34 +284,44 @@ impl<'a> Places<'a> {
             if !self.upper.is_empty() {
                 self.upper.copy_within(at..end, at + 1);
             }
-            if !self.sums.is_empty() {
-                self.sums.copy_within(at..end, at + 1);
+            if !self.limbs.is_empty() {
+                self.limbs.copy_within(at..end, at + 1);
             }
         }
-        if let Some(sums) = self.sums.get_mut(at) {
-            *sums = Sums::default();
-        }
+        self.set(at, &Counts::default());
     }
 
     /// The first `places` of them, and the rest.
     fn split(self, places: usize) -> (Places<'a>, Places<'a>) {
         let (pairs, more_pairs) = self.pairs.split_at_mut(places);
         let (upper, more_upper) = self.upper.split_at_mut(places.min(self.upper.len()));
-        let (sums, more_sums) = self.sums.split_at_mut(places.min(self.sums.len()));
+        let (limbs, more_limbs) = self.limbs.split_at_mut(places.min(self.limbs.len()));
         let first = Places {
             start: self.start,
             pairs,
             upper,
-            sums,
+            limbs,
         };
         let rest = Places {
             start: self.start + places,
             pairs: more_pairs,
             upper: more_upper,
-            sums: more_sums,
+            limbs: more_limbs,
         };
         (first, rest)
     }
+}
+
+/// Parts as a cell holds them.
+#[inline(always)]
+fn split([Int([a, b, c]), Int([d, e, f])]: &Counts) -> ([u32; 2], [u64; 5]) {
+    ([*a as u32, (*a >> 32) as u32], [*b, *c, *d, *e, *f])
+}
+
+#[inline(always)]
+fn parts_of([low, high]: [u32; 2], &[b, c, d, e, f]: &[u64; 5]) -> Counts {
+    let a = u64::from(high) << 32 | u64::from(low);
+    [Int([a, b, c]), Int([d, e, f])]
 }
 
 /// The cells of some words, while other threads have those of others.
@@ -188,9 +339,9 @@ impl Part<'_> {
 
     /// Adds to a word's cell, for which there must be room.
     #[inline(always)]
-    pub fn add(&mut self, id: u32, class: u32, counts: Counts, sums: Option<&Sums>) {
+    pub fn add(&mut self, id: u32, class: u32, lane: &Lane, i: usize) {
         let span = &mut self.spans[id as usize - self.first];
-        self.places.add(span, class, counts, sums);
+        self.places.add(span, class, lane, i);
     }
 }
 
@@ -198,21 +349,15 @@ impl Cells {
     /// Places for so many cells are not worth moving others for.
     const FEW: usize = 64;
 
-    pub fn new(wide: bool, real: bool) -> Self {
-        Cells {
-            wide,
-            real,
-            ..Cells::default()
-        }
-    }
-
-    pub fn with_room(words: usize, cells: usize, wide: bool, real: bool) -> Self {
+    pub fn with_room(words: usize, cells: usize, form: Form) -> Self {
+        let room = |has: Form| if form == has { cells } else { 0 };
         Cells {
             spans: Vec::with_capacity(words),
             pairs: Vec::with_capacity(cells),
-            upper: Vec::with_capacity(if wide { cells } else { 0 }),
-            sums: Vec::with_capacity(if real { cells } else { 0 }),
-            ..Cells::new(wide, real)
+            upper: Vec::with_capacity(room(Form::Wide)),
+            limbs: Vec::with_capacity(room(Form::Parts)),
+            form,
+            ..Cells::default()
         }
     }
 
@@ -231,12 +376,8 @@ impl Cells {
         self.len
     }
 
-    pub fn is_real(&self) -> bool {
-        self.real
-    }
-
-    pub fn is_wide(&self) -> bool {
-        self.wide
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// Gives words up to this number their (empty) place.
@@ -246,29 +387,34 @@ impl Cells {
         }
     }
 
-    /// Numbers of more than 32 bits may come.
-    pub fn widen(&mut self) {
-        if !self.wide {
-            self.wide = true;
+    /// Holds cells in this form, unless theirs holds more already.
+    pub fn widen(&mut self, form: Form) {
+        if form <= self.form {
+            return;
+        }
+        let places = 0..self.pairs.len();
+        if form == Form::Wide {
             self.upper = vec![[0; 2]; self.pairs.len()];
+        } else {
+            let unit = self.form.unit();
+            let counts = |at| split(&unit.all_to(Unit::Part, self.counts(at)));
+            let (lower, limbs): (Vec<_>, Vec<_>) = places.map(counts).unzip();
+            for (pair, lower) in self.pairs.iter_mut().zip(lower) {
+                pair.lower = lower;
+            }
+            (self.upper, self.limbs) = (vec![], limbs);
         }
+        self.form = form;
     }
 
-    /// Sums may become real.
-    pub fn make_real(&mut self) {
-        if !self.real {
-            self.real = true;
-            let places = 0..self.pairs.len();
-            self.sums = places.map(|at| as_sums(self.counts(at))).collect();
-        }
-    }
-
+    #[inline(always)]
     fn counts(&self, at: usize) -> Counts {
         let lower = self.pairs[at].lower;
-        match self.upper.get(at) {
-            None => lower.map(u64::from),
-            Some(upper) => [0, 1].map(|i| u64::from(upper[i]) << 32 | u64::from(lower[i])),
+        if let Some(limbs) = self.limbs.get(at) {
+            return parts_of(lower, limbs);
         }
+        let upper = self.upper.get(at).copied().unwrap_or_default();
+        joined(lower, upper).map(|n| Int([n, 0, 0]))
     }
 
     pub fn n_cells(&self, id: usize) -> usize {
@@ -284,7 +430,6 @@ impl Cells {
         self.spans[id].range().map(|at| Cell {
             class: self.pairs[at].class,
             counts: self.counts(at),
-            sums: self.sums.get(at).copied().unwrap_or_default(),
         })
     }
 
@@ -315,19 +460,19 @@ impl Cells {
             start: 0,
             pairs: &mut self.pairs,
             upper: &mut self.upper,
-            sums: &mut self.sums,
+            limbs: &mut self.limbs,
         };
         (&mut self.spans, places)
     }
 
-    /// Adds to a word's cell in a class. `sums` is left out where all that is added is whole.
-    pub fn add(&mut self, id: usize, class: u32, counts: Counts, sums: Option<&Sums>) {
+    /// Adds the numbers of a lane to a word's cell in a class. Units are the same.
+    pub fn add(&mut self, id: usize, class: u32, lane: &Lane, i: usize) {
         if self.spans[id].len == self.spans[id].room {
             self.make_room(id);
         }
         let (spans, mut places) = self.places();
         let before = spans[id].len;
-        places.add(&mut spans[id], class, counts, sums);
+        places.add(&mut spans[id], class, lane, i);
         let after = spans[id].len;
         self.live += usize::from(before == 0);
         self.len += (after - before) as usize;
@@ -345,31 +490,26 @@ impl Cells {
     }
 
     /// Replaces a cell that is there; without documents it is gone.
-    pub fn set(&mut self, id: usize, class: u32, counts: Counts, sums: &Sums) {
+    pub fn set(&mut self, id: usize, cell: &Cell) {
         let span = self.spans[id];
         let pairs = &self.pairs[span.range()];
-        let Ok(at) = pairs.binary_search_by_key(&class, |pair| pair.class) else {
+        let Ok(at) = pairs.binary_search_by_key(&cell.class, |pair| pair.class) else {
             return;
         };
-        let at = span.start + at;
-        if counts[1] == 0 {
-            self.remove(id, at);
-            return;
-        }
-        self.places().1.set_counts(at, counts);
-        if let Some(old) = self.sums.get_mut(at) {
-            *old = *sums;
+        match cell.is_empty() {
+            true => self.remove(id, span.start + at),
+            false => self.places().1.set(span.start + at, &cell.counts),
         }
     }
 
     fn remove(&mut self, id: usize, at: usize) {
         let end = self.spans[id].range().end;
         self.pairs.copy_within(at + 1..end, at);
-        if self.wide {
+        if self.form == Form::Wide {
             self.upper.copy_within(at + 1..end, at);
         }
-        if self.real {
-            self.sums.copy_within(at + 1..end, at);
+        if self.form == Form::Parts {
+            self.limbs.copy_within(at + 1..end, at);
         }
         self.spans[id].len -= 1;
         self.len -= 1;
@@ -387,11 +527,11 @@ impl Cells {
         self.lengthen(room as usize);
         let range = span.range();
         self.pairs.copy_within(range.clone(), start);
-        if self.wide {
+        if self.form == Form::Wide {
             self.upper.copy_within(range.clone(), start);
         }
-        if self.real {
-            self.sums.copy_within(range, start);
+        if self.form == Form::Parts {
+            self.limbs.copy_within(range, start);
         }
         self.lost += span.room as usize;
         self.spans[id] = Span {
@@ -407,15 +547,16 @@ impl Cells {
         if len > self.pairs.capacity() {
             let more = places + self.pairs.len() / 8 + Cells::FEW;
             self.pairs.reserve_exact(more);
-            self.upper.reserve_exact(if self.wide { more } else { 0 });
-            self.sums.reserve_exact(if self.real { more } else { 0 });
+            let room = |has: Form| if self.form == has { more } else { 0 };
+            self.upper.reserve_exact(room(Form::Wide));
+            self.limbs.reserve_exact(room(Form::Parts));
         }
         self.pairs.resize(len, Pair::default());
-        if self.wide {
+        if self.form == Form::Wide {
             self.upper.resize(len, [0; 2]);
         }
-        if self.real {
-            self.sums.resize(len, Sums::default());
+        if self.form == Form::Parts {
+            self.limbs.resize(len, [0; 5]);
         }
     }
 
@@ -423,19 +564,19 @@ impl Cells {
     pub fn lay_out(&mut self, more: impl Fn(usize) -> u32) {
         let room = |(id, span): (usize, &Span)| (span.len + more(id)) as usize;
         let places = self.spans.iter().enumerate().map(room).sum();
-        let mut made = Cells::with_room(self.spans.len(), places, self.wide, self.real);
+        let mut made = Cells::with_room(self.spans.len(), places, self.form);
         for (id, span) in self.spans.iter().enumerate() {
             let (start, room) = (made.pairs.len(), span.len + more(id));
             let end = start + room as usize;
             made.pairs.extend_from_slice(&self.pairs[span.range()]);
             made.pairs.resize(end, Pair::default());
-            if self.wide {
+            if self.form == Form::Wide {
                 made.upper.extend_from_slice(&self.upper[span.range()]);
                 made.upper.resize(end, [0; 2]);
             }
-            if self.real {
-                made.sums.extend_from_slice(&self.sums[span.range()]);
-                made.sums.resize(end, Sums::default());
+            if self.form == Form::Parts {
+                made.limbs.extend_from_slice(&self.limbs[span.range()]);
+                made.limbs.resize(end, [0; 5]);
             }
             made.spans.push(Span {
                 start,
@@ -507,15 +648,18 @@ impl Cells {
     /// Adds a cell of the word that [`Cells::end_word`] then ends.
     #[inline(always)]
     pub fn push_cell(&mut self, cell: &Cell) {
-        self.pairs.push(Pair {
-            class: cell.class,
-            lower: cell.counts.map(|n| n as u32),
-        });
-        if self.wide {
-            self.upper.push(cell.counts.map(|n| (n >> 32) as u32));
+        let (class, [occurrences, documents]) = (cell.class, cell.counts.map(|n| n.0[0]));
+        let lower = [occurrences as u32, documents as u32];
+        if self.form == Form::Parts {
+            let (lower, limbs) = split(&cell.counts);
+            self.pairs.push(Pair { class, lower });
+            self.limbs.push(limbs);
+            return;
         }
-        if self.real {
-            self.sums.push(cell.sums);
+        self.pairs.push(Pair { class, lower });
+        if self.form == Form::Wide {
+            let upper = [occurrences, documents].map(|n| (n >> 32) as u32);
+            self.upper.push(upper);
         }
     }
 
@@ -537,31 +681,39 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    fn whole(counts: [u64; 2]) -> Counts {
+        counts.map(|n| Int([n, 0, 0]))
+    }
+
     /// Adds and removes cells of many words in an order that makes them move.
-    fn shuffled(cells: &mut Cells, mut done: impl FnMut(&Cells, usize, u32, Counts)) {
+    fn shuffled(cells: &mut Cells, mut done: impl FnMut(usize, u32, [u64; 2])) {
         let mut state = 1_u32;
         cells.grow(50);
         for step in 0..5000 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let (id, class) = ((state >> 8) as usize % 50, (state >> 20) % 40);
             if step % 3 == 2 {
-                let nothing = Sums::default();
-                cells.set(id, class, [0, 0], &nothing);
-                done(cells, id, class, [0, 0]);
+                let counts = Counts::default();
+                cells.set(id, &Cell { class, counts });
+                done(id, class, [0, 0]);
             } else {
                 let counts = [u64::from(state % 7) + 1, 1];
-                cells.add(id, class, counts, None);
-                done(cells, id, class, counts);
+                let lane = match cells.form.unit() {
+                    Unit::One => Lane::Wide(vec![counts]),
+                    Unit::Part => Lane::Parts(vec![Unit::One.all_to(Unit::Part, whole(counts))]),
+                };
+                cells.add(id, class, &lane, 0);
+                done(id, class, counts);
             }
         }
     }
 
     #[test]
     fn cells_move_and_keep_what_they_hold() {
-        for (wide, real) in [(false, false), (true, false), (false, true), (true, true)] {
-            let mut cells = Cells::new(wide, real);
-            let mut expected: BTreeMap<(usize, u32), Counts> = BTreeMap::new();
-            shuffled(&mut cells, |_, id, class, counts| {
+        for form in [Form::Narrow, Form::Wide, Form::Parts] {
+            let mut cells = Cells::with_room(0, 0, form);
+            let mut expected: BTreeMap<(usize, u32), [u64; 2]> = BTreeMap::new();
+            shuffled(&mut cells, |id, class, counts| {
                 let cell = expected.entry((id, class)).or_default();
                 *cell = match counts {
                     [0, 0] => [0, 0],
@@ -575,13 +727,9 @@ mod tests {
             let check = |cells: &Cells| {
                 let found = (0..50).flat_map(|id| cells.of(id).map(move |cell| (id, cell)));
                 for ((id, cell), (key, &counts)) in found.zip(&expected) {
+                    let unit = cells.form.unit();
+                    let counts = Unit::One.all_to(unit, whole(counts));
                     assert_eq!(((id, cell.class), cell.counts), (*key, counts));
-                    let sums = if real {
-                        as_sums(counts)
-                    } else {
-                        Sums::default()
-                    };
-                    assert_eq!(cell.sums, sums);
                     assert_eq!(cells.get(id, cell.class), Some(cell));
                 }
             };
@@ -593,25 +741,33 @@ mod tests {
             assert!(cells.parts(10).len() > 20);
             cells.settle();
             check(&cells);
+            cells.widen(Form::Wide);
+            check(&cells);
+            cells.widen(Form::Parts);
+            check(&cells);
         }
     }
 
     #[test]
-    fn cells_grow_wide_and_real() {
+    fn numbers_grow() {
         let mut cells = Cells::default();
         cells.grow(2);
-        cells.add(1, 5, [u64::from(u32::MAX), 1], None);
-        cells.widen();
-        cells.add(1, 5, [1, 1], None);
-        cells.add(1, 2, [1 << 40, 1 << 33], None);
-        cells.make_real();
-        let half = [0.5, 0.25].map(|x| Expansion::from_parts([x, 0.0, 0.0]));
-        cells.add(1, 2, [1, 1], Some(&half));
+        cells.add(1, 5, &Lane::Narrow(vec![[u32::MAX, 1]]), 0);
+        cells.widen(Form::Wide);
+        cells.add(1, 5, &Lane::Wide(vec![[1, 1]]), 0);
+        cells.add(1, 2, &Lane::Wide(vec![[1 << 40, 1 << 33]]), 0);
+        cells.widen(Form::Parts);
+        let parts = [2, 4].map(|share| times(UNIT / share, 1));
+        cells.add(1, 2, &Lane::Parts(vec![parts]), 0);
         let found: Vec<Cell> = cells.of(1).collect();
-        assert_eq!(found[0].counts, [(1 << 40) + 1, (1 << 33) + 1]);
-        assert_eq!(found[0].sums[0].value(), 2_f64.powi(40) + 0.5);
-        assert_eq!(found[1].counts, [1 << 32, 2]);
-        assert_eq!(found[1].sums[1].value(), 2.0);
+        let values = |cell: &Cell| cell.counts.map(|n| Unit::Part.value(&n));
+        assert_eq!(
+            values(&found[0]),
+            [2_f64.powi(40) + 0.5, 2_f64.powi(33) + 0.25]
+        );
+        assert_eq!(values(&found[1]), [2_f64.powi(32), 2.0]);
+        assert_eq!(Unit::Part.whole(&found[0].counts[0]), (1 << 40, false));
+        assert_eq!(Unit::Part.whole(&found[1].counts[0]), (1 << 32, true));
         assert!(!cells.is_live(0));
     }
 }

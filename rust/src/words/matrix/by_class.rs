@@ -1,38 +1,33 @@
 //! The rows of each class, added up by themselves.
 
 use super::Each;
-use super::cells::{Adding, NarrowCell, RealOnes, RealWeighted, WideCell};
+use super::cells::{Adding, NarrowCell, OnesCell, WeightedCell, WideCell};
+use super::seen::Seen;
 use super::task::{JOB, Task};
 use crate::classes::{self, Rows, Weights};
 use crate::error::Error;
 use crate::threads;
-use crate::words::Total;
 use crate::words::add_up::Found;
+use crate::words::store::Unit;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 impl Task<'_, '_> {
-    pub fn by_class(&self) -> Result<(Vec<Found>, bool), Error> {
-        let seen = self.look();
+    pub fn by_class(&self, seen: Seen) -> Result<Vec<Found>, Error> {
         let unweighted = Rows {
             weights: Weights::Ones,
             ..self.rows
         };
         let (order, starts) = classes::by_class(&unweighted);
         let jobs = self.jobs(&order, &starts);
-        let real = self.is_real(seen)?;
         let most = seen.largest * (JOB + self.matrix.n_columns) as f64;
-        let small = most.max(JOB as f64) < 4e9;
-        let narrow = !real && matches!(self.rows.weights, Weights::Ones) && small;
-        let found = match (real, narrow) {
-            (true, _) if small && matches!(self.rows.weights, Weights::Ones) => {
-                self.run::<RealOnes>(&jobs, &order)
-            }
-            (true, _) => self.run::<RealWeighted>(&jobs, &order),
-            (false, true) => self.run::<NarrowCell>(&jobs, &order),
-            (false, false) => self.run::<WideCell>(&jobs, &order),
-        };
-        Ok((found?, real))
+        let narrow = most.max(JOB as f64) < 4e9;
+        match (self.unit(seen)?, self.rows.weights) {
+            (Unit::One, Weights::Ones) if narrow => self.run::<NarrowCell>(&jobs, &order),
+            (Unit::One, _) => self.run::<WideCell>(&jobs, &order),
+            (Unit::Part, Weights::Ones) => self.run::<OnesCell>(&jobs, &order),
+            (Unit::Part, _) => self.run::<WeightedCell>(&jobs, &order),
+        }
     }
 
     fn run<C: Adding>(
@@ -57,15 +52,6 @@ impl Task<'_, '_> {
         })
     }
 
-    fn rows_of(&self, rows: &[i64]) -> Total {
-        let mut texts = Total::default();
-        for &row in rows {
-            texts.rows += self.times(row as usize);
-            texts.weight.add(self.weight(row as usize));
-        }
-        texts
-    }
-
     /// Runs of rows of one class, in the order of classes; how they are cut depends on the matrix alone.
     fn jobs(&self, order: &[i64], starts: &[i64]) -> Vec<(usize, Range<usize>)> {
         let mut jobs = vec![];
@@ -88,26 +74,27 @@ impl Task<'_, '_> {
 
     fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
         for &row in rows {
-            let (weight, times) = (self.weight(row as usize), self.times(row as usize));
-            let adding = AddRow(&mut *sums, weight, times);
-            self.matrix.with_row(row as usize, adding);
+            let weight = self.weight(row as usize, C::UNIT);
+            self.matrix
+                .with_row(row as usize, AddRow(&mut *sums, weight));
         }
         let cells = sums.iter_mut().zip(0..).filter(|(cell, _)| cell.is_used());
         let cells = cells.map(|(cell, id)| (id, std::mem::take(cell)));
-        Ok(C::found(class, cells, self.rows_of(rows)))
+        Ok(self.found_in(class, rows, cells.collect()))
     }
 
     /// The same where most columns are not met.
     fn few<C: Adding>(&self, class: usize, rows: &[i64]) -> Result<Found, Error> {
         let mut cells: Vec<(u32, C)> = vec![];
         for &row in rows {
-            let (weight, times) = (self.weight(row as usize), self.times(row as usize));
+            let weight = self.weight(row as usize, C::UNIT);
             self.matrix.each_of(row as usize, |column, x| {
                 let mut cell = C::default();
-                cell.add(x, weight, times);
+                cell.add(x, weight);
                 cells.push((column, cell));
             })?;
         }
+        cells.retain(|(_, cell)| cell.is_used());
         cells.sort_by_key(|(column, _)| *column);
         cells.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -116,19 +103,25 @@ impl Task<'_, '_> {
             }
             same
         });
-        Ok(C::found(class, cells.into_iter(), self.rows_of(rows)))
+        Ok(self.found_in(class, rows, cells))
+    }
+
+    fn found_in<C: Adding>(&self, class: usize, rows: &[i64], cells: Vec<(u32, C)>) -> Found {
+        let ids = cells.iter().map(|(id, _)| *id).collect();
+        let counts = C::lane(cells.into_iter().map(|(_, cell)| cell));
+        Found::new(class as u32, ids, counts, self.weigh(rows, C::UNIT))
     }
 }
 
 /// Adds the cells of a row to the sums of their columns.
-struct AddRow<'a, C>(&'a mut [C], f64, u64);
+struct AddRow<'a, C>(&'a mut [C], u128);
 
 impl<C: Adding> Each for AddRow<'_, C> {
     #[inline(always)]
     fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
-        let AddRow(sums, weight, times) = self;
+        let AddRow(sums, weight) = self;
         for (column, x) in cells {
-            sums[column as usize].add(x, weight, times);
+            sums[column as usize].add(x, weight);
         }
     }
 }

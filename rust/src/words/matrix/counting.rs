@@ -5,10 +5,11 @@ use super::task::Task;
 use crate::classes::Rows;
 use crate::error::{Error, demand};
 use crate::threads;
-use crate::words::add_up::{Found, Lane};
+use crate::words::add_up::Found;
 use crate::words::index::{Vocabulary, number_buckets};
 use crate::words::merge::gather;
-use crate::words::{TOO_LARGE, Words};
+use crate::words::store::{Count, Lane, Unit};
+use crate::words::{TOO_LARGE, TOO_MANY, Words, rounded_up};
 
 impl Words {
     /// Adds the rows of a matrix, whose columns are the first buckets. Gives the numbers of the words they have, in order.
@@ -18,21 +19,20 @@ impl Words {
         rows: Rows,
         threads: usize,
     ) -> Result<Vec<u32>, Error> {
-        let (mut found, real) = self.found(matrix, rows, threads)?;
-        let more: u64 = found.iter().map(|found| found.totals[0].rows).sum();
-        let texts: u64 = found.iter().map(|found| found.texts.rows).sum();
-        let fits = |a: u64, b: u64| a.checked_add(b).is_some_and(|sum| sum < TOO_LARGE);
+        let mut found = self.found(matrix, rows, threads)?;
+        let all = |count: fn(&Found) -> Count| {
+            let unit = found.first().map_or(Unit::One, Found::unit);
+            rounded_up(unit, found.iter().map(count))
+        };
         demand(
-            fits(self.total(), more) && fits(self.n_texts(), texts),
-            "there are more than 2**63 - 1 occurrences or texts",
+            self.total() + all(|found| found.totals[0]) < TOO_LARGE
+                && self.n_texts() + all(|found| found.texts) < TOO_LARGE,
+            TOO_MANY,
         )?;
         self.number_columns(matrix.n_columns)?;
         self.renumber(&mut found)?;
-        if real {
-            self.make_real();
-        }
         let threads = threads::worth(threads, matrix.cells());
-        self.add_found(&found, threads)?;
+        self.add_found(&mut found, threads)?;
         let mut touched = vec![];
         gather(&mut touched, &found, self.n_ids());
         Ok(touched)
@@ -45,21 +45,16 @@ impl Words {
         rows: Rows,
         threads: usize,
     ) -> Result<Vec<u32>, Error> {
-        let (mut found, real) = self.found(matrix, rows, threads)?;
+        let mut found = self.found(matrix, rows, threads)?;
         self.number_columns(matrix.n_columns)?;
         self.renumber(&mut found)?;
         let mut touched = vec![];
         gather(&mut touched, &found, self.n_ids());
-        self.take_found(&found, real)?;
+        self.take_found(&mut found, false)?;
         Ok(touched)
     }
 
-    fn found(
-        &self,
-        matrix: &Matrix,
-        rows: Rows,
-        threads: usize,
-    ) -> Result<(Vec<Found>, bool), Error> {
+    fn found(&self, matrix: &Matrix, rows: Rows, threads: usize) -> Result<Vec<Found>, Error> {
         demand(
             matrix.len() == rows.len(),
             "there must be as many classes as rows",
@@ -116,9 +111,11 @@ impl Words {
                 .map(|(at, &column)| (ids[column as usize].wrapping_sub(1), at))
                 .collect();
             order.sort_unstable();
-            found.counts = Lane::Wide(order.iter().map(|&(_, at)| found.counts.get(at)).collect());
-            if found.real {
-                found.sums = order.iter().map(|&(_, at)| found.sums[at]).collect();
+            let places = order.iter().map(|&(_, at)| at);
+            match &mut found.counts {
+                Lane::Narrow(counts) => *counts = places.map(|at| counts[at]).collect(),
+                Lane::Wide(counts) => *counts = places.map(|at| counts[at]).collect(),
+                Lane::Parts(counts) => *counts = places.map(|at| counts[at]).collect(),
             }
             found.ids = order.iter().map(|&(id, _)| id).collect();
         }

@@ -107,7 +107,7 @@ impl Task<'_, '_> {
                 }
                 Layout::Dense(block) => each!(block, view => {
                     let mut seen = Seen::NOTHING;
-                    for row in rows {
+                    for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
                         match view.row(row).to_slice() {
                             Some(cells) => seen = seen.and(wide(Look(matrix, cells))),
                             None => view.row(row).iter().for_each(|&x| seen.note(matrix.counts(x))),

@@ -5,8 +5,10 @@ use super::{Layout, Matrix};
 use crate::classes::{Rows, Weights};
 use crate::columns::each;
 use crate::error::{Error, demand};
+use crate::integers::PARTS;
 use crate::words::add_up::Found;
-use crate::words::algebra::LARGEST_REAL;
+use crate::words::store::{Count, Unit, times};
+use crate::words::{TOO_LARGE, TOO_MANY};
 
 /// Numbers of at least this many cells are added up by a thread at a time.
 pub const JOB: usize = 1 << 20;
@@ -24,46 +26,68 @@ pub struct Task<'a, 'm> {
 }
 
 impl Task<'_, '_> {
-    pub fn weight(&self, row: usize) -> f64 {
-        match self.rows.weights {
-            Weights::Ones => 1.0,
-            Weights::Whole(weights) | Weights::Real(weights) => weights[row],
+    /// What a row weighs: in rows, or in parts of a row.
+    pub fn weight(&self, row: usize, unit: Unit) -> u128 {
+        let weight = self.rows.weight(row);
+        match unit {
+            Unit::One => weight,
+            Unit::Part => weight * (u128::from(PARTS) / self.rows.unit()),
         }
     }
 
-    /// How many rows a row counts as.
-    pub fn times(&self, row: usize) -> u64 {
-        match self.rows.weights {
-            Weights::Whole(weights) => weights[row] as u64,
-            _ => 1,
-        }
+    /// What some rows weigh together, in the unit itself.
+    pub fn weigh(&self, rows: &[i64], unit: Unit) -> Count {
+        let weights = rows.iter().map(|&row| self.weight(row as usize, unit));
+        let one = if unit == Unit::One { 1 } else { PARTS };
+        times(weights.sum(), u128::from(one))
     }
 
-    fn heaviest(&self) -> f64 {
-        match self.rows.weights {
-            Weights::Ones => self.rows.len() as f64,
-            Weights::Whole(weights) | Weights::Real(weights) => weights.iter().sum(),
-        }
+    /// The same as a double.
+    fn about(&self, row: usize) -> f64 {
+        self.rows.weight(row) as f64 / self.rows.unit() as f64
     }
 
-    /// Whether sums are real; an error for cells that cannot be counted.
-    pub fn is_real(&self, seen: Seen) -> Result<bool, Error> {
+    fn counted(&self) -> impl Iterator<Item = usize> {
+        (0..self.rows.len()).filter(|&row| self.rows.classes[row] >= 0)
+    }
+
+    /// The largest that the sum of a column can be.
+    pub fn most(&self, seen: Seen) -> f64 {
+        seen.largest * self.counted().map(|row| self.about(row)).sum::<f64>()
+    }
+
+    /// What numbers count; an error for cells that cannot be counted, and for sums that would be too large.
+    pub fn unit(&self, seen: Seen) -> Result<Unit, Error> {
         if !seen.fine {
             return Err(self.matrix.first_refused());
         }
-        let (most, whole) = (seen.largest * self.heaviest(), seen.whole);
-        demand(most < LARGEST_REAL, "sums must stay below 2**1000")?;
-        Ok(matches!(self.rows.weights, Weights::Real(_)) || !whole || most >= EXACT)
+        let largest = TOO_LARGE as f64 / 2.0;
+        demand(seen.largest < largest, "a cell must be below 2**62")?;
+        let longest = self.counted().map(|row| self.matrix.size(row)).max();
+        if self.most(seen) * longest.unwrap_or(0) as f64 >= largest {
+            let mut all = 0.0;
+            for row in self.counted() {
+                let mut sum = 0.0;
+                self.matrix.each_of(row, |_, x| sum += x)?;
+                all += sum * self.about(row);
+            }
+            demand(all <= TOO_LARGE as f64, TOO_MANY)?;
+        }
+        Ok(match self.rows.weights {
+            Weights::Parts(_) => Unit::Part,
+            _ if !seen.whole => Unit::Part,
+            _ => Unit::One,
+        })
     }
 
-    /// The cells, class by class, and whether sums are real.
-    pub fn found(&self) -> Result<(Vec<Found>, bool), Error> {
+    /// The cells, class by class.
+    pub fn found(&self) -> Result<Vec<Found>, Error> {
         let table = self.matrix.n_columns.saturating_mul(self.rows.n_classes);
         match &self.matrix.layout {
             Layout::Dense(block) if table <= SMALL_TABLE && self.rows.len() > 1 => {
                 each!(block, view => self.dense(view))
             }
-            _ => self.by_class(),
+            _ => self.by_class(self.look()),
         }
     }
 }
