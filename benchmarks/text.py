@@ -12,14 +12,15 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 import banbury as bb
 from benchmarks import datasets, one_document, trainers, zipf
@@ -80,6 +81,8 @@ def every_figure(setting: Setting) -> Iterator[Figure]:
     yield from learned_and_predicted(made, setting, yardsticks=True)
     yield from word_pairs(made.first(len(made.texts) // 8), setting)
     yield from hashed(made.first(len(made.texts) // 4), setting)
+    yield from weighted(made.first(len(made.texts) // 4), setting)
+    yield from damped(made.first(len(made.texts) // 4), setting)
     yield from other_letters(made.first(len(made.texts) // 8), setting)
     yield from memory(made, setting)
     yield from trainers.figures(made, setting)
@@ -184,6 +187,41 @@ def hashed(corpus: Corpus, setting: Setting) -> Iterator[Figure]:
     peer = lambda: make_pipeline(vectoriser, MultinomialNB()).fit(corpus.texts, corpus.labels)  # noqa: E731
     name = "HashingVectorizer, MultinomialNB"
     yield from beside(f"fit, {BUCKETS:,} buckets", corpus, fit, peer, name, setting, {}, exactly=False)
+
+
+def weighted(corpus: Corpus, setting: Setting) -> Iterator[Figure]:
+    """Documents that count for more or less than one, by fractions."""
+    weights = np.random.default_rng(11).uniform(0.1, 2.0, len(corpus.texts))
+    fit = lambda: bb.NaiveBayesClassifier().fit(corpus.texts, corpus.labels, weights)  # noqa: E731
+    pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
+    peer = lambda: pipeline.fit(corpus.texts, corpus.labels, multinomialnb__sample_weight=weights)  # noqa: E731
+    yield from beside("fit, weighted", corpus, fit, peer, VECTORISER, setting, {}, exactly=True)
+
+
+class Idf(TfidfTransformer):
+    """log(N / df), which scikit-learn adds 1 to."""
+
+    def __init__(self) -> None:
+        super().__init__(norm=None, smooth_idf=False)
+
+    def fit(self, X: Any, y: Any = None) -> Idf:
+        super().fit(X, y)
+        self.idf_ = self.idf_ - 1.0
+        return self
+
+
+def damped(corpus: Corpus, setting: Setting) -> Iterator[Figure]:
+    """Counts that are no longer whole: log(1 + n), divided by the document's length, times idf.
+
+    Documents that were learned are predicted: to the peer's length, words that it does not know add nothing.
+    """
+    family = bb.Text(damping="log", length=True, idf=True)
+    fit = lambda: bb.NaiveBayesClassifier(features=family).fit(corpus.texts, corpus.labels)  # noqa: E731
+    steps = CountVectorizer(), FunctionTransformer(np.log1p, accept_sparse=True), Normalizer(), Idf(), MultinomialNB()
+    peer = lambda: make_pipeline(*steps).fit(corpus.texts, corpus.labels)  # noqa: E731
+    name = "CountVectorizer, log1p, Normalizer, TfidfTransformer, MultinomialNB"
+    known = replace(corpus, held=corpus.texts, held_labels=corpus.labels)
+    yield from beside("fit, log, length and idf", known, fit, peer, name, setting, {}, exactly=True)
 
 
 def other_letters(corpus: Corpus, setting: Setting) -> Iterator[Figure]:

@@ -27,6 +27,52 @@ void gaussian_fit(const double *x, const int64_t *y, int64_t from, int64_t to, i
     }
 }
 
+/* The same of rows that count for their weights. */
+void gaussian_fit_weighted(const double *x, const int64_t *y, const double *weight, int64_t from, int64_t to,
+                           int64_t columns, double *out) {
+    for (int64_t i = from; i < to; i++) {
+        const double *row = x + i * columns;
+        double *sum = out + y[i] * 2 * columns, *square = sum + columns;
+        for (int64_t j = 0; j < columns; j++) {
+            double share = weight[i] * row[j];
+            sum[j] += share;
+            square[j] += share * row[j];
+        }
+    }
+}
+
+/* Adds the products of four rows at once, so that each sum is fetched and put away once for all of them. */
+static void add_products(const double *const rows[4], int64_t columns, double *restrict product) {
+    const double *restrict a = rows[0], *restrict b = rows[1], *restrict c = rows[2], *restrict d = rows[3];
+    for (int64_t j = 0; j < columns; j++)
+        for (int64_t k = 0; k < columns; k++)
+            product[j * columns + k] += a[j] * a[k] + b[j] * b[k] + c[j] * c[k] + d[j] * d[k];
+}
+
+/* out: per class the sums of x, then those of the products of its columns, (columns, columns). */
+void block_fit(const double *x, const int64_t *y, int64_t from, int64_t to, int64_t columns, int64_t classes,
+               double *out) {
+    static const double nothing[MOST_COLUMNS];
+    const double *waiting[MOST_CLASSES][4];
+    int64_t n[MOST_CLASSES] = {0};
+    for (int64_t i = from; i < to; i++) {
+        const double *row = x + i * columns;
+        double *sum = out + y[i] * (columns + 1) * columns;
+        for (int64_t j = 0; j < columns; j++)
+            sum[j] += row[j];
+        waiting[y[i]][n[y[i]]++] = row;
+        if (n[y[i]] == 4) {
+            add_products(waiting[y[i]], columns, sum + columns);
+            n[y[i]] = 0;
+        }
+    }
+    for (int64_t c = 0; c < classes; c++) {
+        while (n[c] < 4)
+            waiting[c][n[c]++] = nothing;
+        add_products(waiting[c], columns, out + (c * (columns + 1) + 1) * columns);
+    }
+}
+
 /* mean, precision: (classes, columns); constant: (classes,). */
 void gaussian_predict(const double *x, int64_t from, int64_t to, int64_t columns, int64_t classes, const double *mean,
                       const double *precision, const double *constant, int32_t *out) {

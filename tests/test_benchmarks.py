@@ -62,6 +62,30 @@ def test_wrong_parameters_are_refused_and_not_recorded(run, monkeypatch, tmp_pat
     assert not record.exists()
 
 
+def test_weights_and_blocks_run_small_and_agree_with_their_peers(run):
+    status, printed = run("weighted", "blocks", "--json")
+    assert status == 0, printed.err
+    assert [(f["task"], f["peer_name"]) for f in json.loads(printed.out)] == [
+        ("fit, fractional weights", "GaussianNB"),
+        ("fit, whole weights", "GaussianNB"),
+        ("fit, full covariance", "QuadraticDiscriminantAnalysis"),
+        ("fit, tied covariance", "LinearDiscriminantAnalysis"),
+    ]
+
+
+def test_weights_and_columns_that_are_lost_are_refused(run, monkeypatch):
+    right = bb.NaiveBayesClassifier.fit
+
+    def wrong(self, X, y, sample_weight=None):
+        return right(self, X if sample_weight is not None else np.column_stack([X[:, :-1], X[::-1, -1]]), y)
+
+    monkeypatch.setattr(bb.NaiveBayesClassifier, "fit", wrong)
+    for name in ("weighted", "blocks"):
+        status, printed = run(name)
+        assert status == 1
+        assert f"WRONG ANSWER in {name}: peer's parameters are" in printed.err
+
+
 def test_figures_are_recorded_and_make_a_page(run, tmp_path):
     record, page = tmp_path / "figures.csv", tmp_path / "page.md"
     status, printed = run("tiny", "--record", str(record), "--page", str(page))
@@ -90,6 +114,7 @@ def test_text_runs_small_and_agrees_with_its_peers(run):
     figures = json.loads(printed.out)
     found = {(f["benchmark"], f["task"]) for f in figures}
     assert {("text", f"{task}, {n}") for task in ("fit", "predict") for n in ("1 thread", "2 threads")} <= found
+    assert {("text", f"fit, {task}, 2 threads") for task in ("weighted", "log, length and idf")} <= found
     assert {("text, one document", task) for task in ("model.predict", "predict", "partial_fit")} <= found
     trainers = [f["peer_name"] for f in figures if f["benchmark"] == "text, other trainers"]
     assert any(name.startswith("Vowpal Wabbit") for name in trainers)
