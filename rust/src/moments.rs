@@ -198,8 +198,16 @@ impl Sums {
     ) -> Result<(), Error> {
         let (width, class) = (self.width, rows.classes[row] as usize);
         let z = &self.tile[at * width..(at + 1) * width];
-        let ones = matches!(rows.weights, Weights::Ones);
-        let (all, far) = if ones { nearness(z) } else { (false, true) };
+        let (all, far) = nearness(z);
+        if !matches!(rows.weights, Weights::Ones) {
+            let weight = rows.weight(row);
+            if !all || weight >> 64 != 0 {
+                return self.add_each(columns, scale, rows, row, at);
+            }
+            let sums = &mut self.sums[class * width..(class + 1) * width];
+            add_weighed(&z[..self.features.len()], weight as u64, sums);
+            return Ok(());
+        }
         if far {
             return self.add_each(columns, scale, rows, row, at);
         }
@@ -237,10 +245,7 @@ impl Sums {
                 z = reach(columns, scale, row, self.features.start + j)?;
             }
             if z.abs() <= NEAR && weight >> 64 == 0 {
-                let whole = i128::from(near_grid(z));
-                let [sum, square] = &mut self.sums[cell];
-                sum.add_signed(whole * weight as i128);
-                square.add_product((whole * whole) as u128, weight as u64, false);
+                add_weighed(&[z], weight as u64, &mut self.sums[cell..=cell]);
             } else {
                 add_far(self.far.entry(cell).or_default(), z, weight);
             }
@@ -302,6 +307,17 @@ impl Sums {
                 far.entry(2 * place(cell) + i).or_default().merge(sum);
             }
         }
+    }
+}
+
+/// Adds near z and their squares, so many times.
+#[inline(always)]
+fn add_weighed(z: &[f64], weight: u64, sums: &mut [[Sum; 2]]) {
+    for (&z, [sum, square]) in z.iter().zip(sums) {
+        let whole = near_grid(z);
+        sum.add_signed(i128::from(whole) * i128::from(weight));
+        let size = u128::from(whole.unsigned_abs());
+        square.add_product(size * size, weight, false);
     }
 }
 

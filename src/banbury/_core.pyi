@@ -18,7 +18,7 @@ Int = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Real = NDArray[np.float64]
 Column = NDArray[Any]
-Weights = NDArray[np.int64] | NDArray[np.uint64] | None
+RowWeights = NDArray[np.int64] | NDArray[np.uint64] | None
 
 class BadValue(ValueError):
     """``args`` is (what, feature, row, value); what: 'infinite', 'too far', 'not 0 or 1', 'not a count', 'too fine'."""
@@ -99,7 +99,7 @@ def parts(weights: Real) -> NDArray[np.uint64]:
     Of soft labels, (n, C), a row's parts add up exactly to its sum to fifteen digits.
     """
 
-def count_classes(classes: Codes, n_classes: int, weights: Weights, threads: int) -> Integers:
+def count_classes(classes: Codes, n_classes: int, weights: RowWeights, threads: int) -> Integers:
     """Rows per class, (C,)."""
 
 def count_products(
@@ -108,7 +108,7 @@ def count_products(
     unit: Real,
     classes: Codes,
     n_classes: int,
-    weights: Weights,
+    weights: RowWeights,
     threads: int,
 ) -> tuple[Integers, Integers]:
     """Rows that have all columns, (C,), and sums of z and z_i z_j, j <= i, (C, F + F(F+1)/2), in units of 2**-57 and 2**-114."""
@@ -147,12 +147,13 @@ def count_moments(
     unit: Real,
     classes: Codes,
     n_classes: int,
-    weights: Weights,
+    weights: RowWeights,
     threads: int,
 ) -> tuple[Integers, Integers]:
     """Rows (F, C), and the sums of z and z squared (F, C, 2), z = (x - origin) / unit, in units of 2**-57 and 2**-114.
 
-    z is rounded to such a unit, and its square is exact. ``unit`` is a power of two. NaN is passed over. Infinite x and |z| above 2**400 raise BadValue.
+    z is rounded to such a unit, and its square is exact.
+    ``unit`` is a power of two. NaN is passed over. Infinite x and |z| above 2**400 raise BadValue.
     """
 
 def count_codes(
@@ -161,7 +162,7 @@ def count_codes(
     size: Int,
     classes: Codes,
     n_classes: int,
-    weights: Weights,
+    weights: RowWeights,
     threads: int,
 ) -> Integers:
     """Rows (sum of size, C): feature f's value low[f] + k is row sum(size[:f]) + k.
@@ -174,7 +175,7 @@ def count_flags(
     threshold: Real,
     classes: Codes,
     n_classes: int,
-    weights: Weights,
+    weights: RowWeights,
     threads: int,
 ) -> Integers:
     """Rows (F, 2, C), no then yes. Yes is x > threshold[f]; a NaN threshold demands x in {0, 1}."""

@@ -92,7 +92,7 @@ def total(sums: Integers, axis: int) -> Integers:
     return sums.merge(np.zeros(sums.shape[axis], dtype=np.int64), 1, axis)
 
 
-def some(sums: Integers) -> NDArray[np.bool_]:
+def some(sums: Integers) -> NDArray[Any]:
     """Where there is anything."""
     return ~sums.is_zero()
 
@@ -183,7 +183,7 @@ class Counts:
         """Without the keys that no row has, unless they are declared."""
         if not self.keys:
             return self
-        used: NDArray[np.bool_] = some(self.cells).any(axis=1)
+        used = some(self.cells).any(axis=1)
         for f, names in enumerate(declared):
             if names:
                 start = self.offsets[f]
@@ -322,7 +322,7 @@ def word_chunks(n_ids: int, size: int = 1 << 16) -> Iterator[NDArray[np.uint32]]
 
 
 def scaled_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tuple[Integers, Integers, bool]:
-    """Numbers of rows, (cells,), and sums of z and of products, (cells, columns + pairs), times a factor; and whether that is exact.
+    """Numbers of rows, and sums of z and of products on one more axis, times a factor; and whether that is exact.
 
     Where it is not, the sums are scaled as the rounded numbers of rows are, sums of z towards zero and of squares upwards: so
     n Σz² ≥ (Σz)² holds on, and what was constant stays so.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from banbury import errors
+from banbury._core import Integers
 from banbury.cli import output
 from banbury.naive_bayes import Model
-from banbury._core import Integers
 from banbury.sums import rows_of
 from banbury.tally import Tally, many
 

@@ -76,6 +76,12 @@ def show(given: Namespace) -> None:
         output.result(given, as_dict, str(told), rows)
         return
     thing = inputs.kept(given.file)
+    if given.digest:
+        tally = thing.tally if isinstance(thing, Model) else thing
+        if not isinstance(tally, Tally):
+            raise errors.bad_setting("--digest", about.kind(thing), "left out, or asked of a tally or a model")
+        output.result(given, {"file": given.file, "digest": tally.digest()}, tally.digest())
+        return
     found = {"file": given.file, "kind": about.kind(thing), **about.summary(thing)}
     if not isinstance(thing, (Model, Tally)):
         target = "" if thing.target is None else f"\ntarget: {thing.target}"

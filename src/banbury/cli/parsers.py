@@ -341,6 +341,8 @@ def _show(made: argparse.ArgumentParser) -> None:
     _file(made, "file")
     text = "of a model the N values that best tell each class from the rest, as likelihood ratios"
     made.add_argument("--informative", metavar="N", type=int, help=text)
+    text = "only a SHA-256 of all that was counted: equal where tallies are, so that forgetting can be proved"
+    made.add_argument("--digest", action="store_true", help=text)
 
 
 def _report(made: argparse.ArgumentParser) -> None:
@@ -478,7 +480,7 @@ VERBS = (
         "show",
         LOOK,
         "Print what a file holds: schema, tally, model, network.",
-        "FILE [--informative N]",
+        "FILE [--informative N | --digest]",
         ["banbury show adult.banbury --informative 5"],
         _show,
         "looking",

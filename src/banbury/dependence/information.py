@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury._core import Integers
 from banbury.dependence.results import Information
 from banbury.distributions import Histogram, Occurrences, Text, histogram_block
 from banbury.distributions.covariance import Ellipses
@@ -17,7 +18,6 @@ from banbury.distributions.gaussian import Normals
 from banbury.distributions.poisson import Rates
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.distributions.vocabulary import mutual_information as of_presence
-from banbury._core import Integers
 from banbury.sums import Counts, Keys, Products, Words
 from banbury.tally import Tally
 

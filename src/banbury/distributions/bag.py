@@ -332,7 +332,7 @@ class Bag:
         return [texts]
 
     def _lengths(self, words: Vocabulary) -> Real:
-        """The mean number of a text's tokens in each class; of all classes where one has no text. Of damped tokens: of its words."""
+        """The mean number of a text's tokens in each class; of all where one has no text. Of damped tokens: of its words."""
         family = self.family
         once = family.once or family.damping or family.length
         total = np.zeros(words.n_classes)

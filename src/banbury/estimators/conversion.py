@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.distributions import Categorical, Gaussian, Occurrences, Text
 from banbury.distributions.categorical import Tables
 from banbury.distributions.family import Feature
@@ -21,13 +24,11 @@ from banbury.estimators.drop_in.learning import DropIn
 from banbury.naive_bayes import Model, estimate
 from banbury.readers.batches import positions
 from banbury.schema import Schema, block
-from banbury._core import Integers
-from banbury.sums import GRID, Counts, Moments, Words, in_parts, integers, python_integers, whole
+from banbury.sums import GRID, Counts, Moments, Words, in_parts, integers, python_integers, some, whole
 from banbury.tally import Tally
 
 Real = NDArray[np.float64]
 
-MOST_ROWS = 2.0**40  # that sums of weights are said to be of
 WORD = r"(?u)\b\w\w+\b"
 CHANGED = (
     "What it answers by does not follow from its counts and parameters: something was changed since it was fitted."
@@ -201,7 +202,7 @@ def _of_categorical(fitted: Any) -> Model:
     parts, features = [], []
     for name, cells in zip(names, fitted.category_count_, strict=True):
         counted = _rows(np.asarray(cells)[kept].T)
-        used = np.flatnonzero(counted.rows.any(axis=1))
+        used = np.flatnonzero(some(counted).any(axis=1))
         parts.append((tuple(used.tolist()), counted.take(used, 0)))
         features.append(Feature(name, Categorical(alpha=alpha, codes=int(cells.shape[1])), kind="integer"))
     schema = Schema(tuple(features), None, names, named)

@@ -30,7 +30,9 @@ def brought_over(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, An
     for name, columns in measured:
         sums[f"{name}.n"], sums[f"{name}.sums"] = _products(name, arrays, columns)
     kept = {name: array for name, array in arrays.items() if name.startswith(("words.", "calibration."))}
-    rounded = any(sums[f"{name}.n"].shape[0] for name, _ in measured) or any(name.endswith("weights") for name in arrays)
+    rounded = any(sums[f"{name}.n"].shape[0] for name, _ in measured) or any(
+        name.endswith("weights") for name in arrays
+    )
     return {**about, "tally": {**about["tally"], "digits": _digits(sums), "rounded": rounded}}, {**_limbs(sums), **kept}
 
 

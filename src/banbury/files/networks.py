@@ -11,6 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from banbury import errors
+from banbury._core import Integers
 from banbury.distributions import Bernoulli, Histogram
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Choice, Kind
@@ -21,7 +22,6 @@ from banbury.networks.given import CLOSE, check_shares
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import Variable, intervals
 from banbury.schema import family_from_dict, family_to_dict
-from banbury._core import Integers
 from banbury.sums import MOST_ROWS
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have

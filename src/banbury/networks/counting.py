@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened
-from banbury._core import Integers
 from banbury.sums import as_index, in_parts, some, total, weighing
 from banbury.tally import Labels
 
@@ -100,9 +100,7 @@ class Sums:
         for v, above in enumerate(parents):
             sizes = [found[p].size for p in above]
             check_size(found, v, above)
-            seen.append(
-                tallied([places[v]], [found[v].size], all_of_them, 1, rows, threads).arranged([found[v].size])
-            )
+            seen.append(tallied([places[v]], [found[v].size], all_of_them, 1, rows, threads).arranged([found[v].size]))
             within = joint_places([*(places[p] for p in above), all_of_them], [*sizes, 1], n_rows)
             table = tallied([places[v]], [found[v].size], within, prod(sizes), rows, threads)
             cells.append(table.arranged([found[v].size, *sizes]))

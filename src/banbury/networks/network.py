@@ -28,9 +28,8 @@ from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
-from banbury.sums import Key, Keys, rows_of
+from banbury.sums import MOST_ROWS, Key, Keys, rows_of
 from banbury.tally import Labels, many
-from banbury.tally.tally import LARGEST_TALLY
 
 Real = NDArray[np.float64]
 
@@ -256,8 +255,8 @@ class BeliefNetwork:
         if isinstance(factor, bool) or not isinstance(factor, (int, float, np.integer, np.floating)):
             return NotImplemented
         check_positive("the factor of a network", float(factor), zero=True)
-        if float(factor) * self.n_rows >= LARGEST_TALLY:
-            raise errors.bad_setting("the factor of a network", factor, "one that leaves fewer than 2**400 rows")
+        if float(factor) * self.n_rows >= MOST_ROWS or factor >= MOST_ROWS:
+            raise errors.bad_setting("the factor of a network", factor, "one that leaves fewer than 2**63 rows")
         return self._with(self._sums("it cannot be scaled") * float(factor))
 
     __rmul__ = __mul__

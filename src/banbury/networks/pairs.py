@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury._core import Integers
 from banbury.dependence.pairs import FEWEST_ROWS, Measured, measured
 from banbury.networks.counting import Sums, Weighed, counted, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
@@ -19,7 +20,6 @@ from banbury.networks.structure import directed, spanning_forest
 from banbury.networks.variables import MISSING, Bins, First, Places, Variable, check_length, chosen, kind_of_values
 from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
-from banbury._core import Integers
 from banbury.sums import in_order, some, total, zeros
 from banbury.tally import Labels, aligned, numbered, refuse_continuous
 
@@ -36,7 +36,9 @@ class Pairs:
     features: tuple[Variable, ...]
     classes: Integers  # (classes,)
     single: tuple[Integers, ...]  # (values, classes)
-    pairs: tuple[Integers, ...]  # of column b: (values of all columns before it, one below the other; classes; values of b)
+    pairs: tuple[
+        Integers, ...
+    ]  # of column b: (values of all columns before it, one below the other; classes; values of b)
     columns: tuple[str, ...] = ()
     named: bool = True
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -220,9 +222,7 @@ class Pairs:
         second = np.repeat([b for _, b in compared], [len(before) for before, _ in compared])
         bits, shown = every.joint, np.arange(len(first))
         if level is not None:
-            found = every.found(
-                lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, 1.0
-            )
+            found = every.found(lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, 1.0)
             bits, shown = found.bits, np.flatnonzero((found.p * len(first) < level) & (found.bits > 0))
         order = shown[np.lexsort((second[shown], first[shown], -bits[shown]))]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]

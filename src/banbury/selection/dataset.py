@@ -16,7 +16,7 @@ from banbury.distributions.bag import missing_texts
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source, Widened, from_texts, is_texts, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
-from banbury.sums import in_order
+from banbury.sums import in_order, some
 from banbury.tally import Growing, Label, Labels, Tally, aligned, dense_numbers, numbered, parts, refuse_continuous
 
 Int = NDArray[np.int64]
@@ -232,7 +232,7 @@ def _all(source: Source) -> list[Batch]:
 
 def used_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:
     """The names that occur."""
-    return {names[c] for c in np.flatnonzero(_core.count_classes(codes, len(names), None, True, 1)[0]).tolist()}
+    return {names[c] for c in np.flatnonzero(some(_core.count_classes(codes, len(names), None, 1))).tolist()}
 
 
 def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names: Sequence[Label]) -> NDArray[np.int32]:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury._core import Integers
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.family import Feature
 from banbury.distributions.joint import combinations
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
-from banbury._core import Integers
 from banbury.sums import Counts, Keys, as_index, in_parts, weighing
 from banbury.tally import count_rows, dense_numbers
 
@@ -74,7 +74,9 @@ def _places(batch: Batch, feature: Feature, keys: Keys, threads: int) -> Places:
         codes = _core.bins(column, feature.origin, feature.unit, threads)
         known = np.array(keys, dtype=np.int64)
         at = np.minimum(np.searchsorted(known, codes), max(len(known) - 1, 0))
-        return np.where(known[at] == codes, at + 1, 0).astype(np.int64) if len(known) else np.zeros(len(codes), np.int64)
+        return (
+            np.where(known[at] == codes, at + 1, 0).astype(np.int64) if len(known) else np.zeros(len(codes), np.int64)
+        )
     else:
         numbers, names = dense_numbers(batch.codes(feature.name, _kind(feature)), threads)
         found = [*(family.means_yes(names, feature.name) if isinstance(family, Bernoulli) else names), None]

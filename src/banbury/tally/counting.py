@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.distributions import Bernoulli, Categorical, grid
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.family import Feature, Kind, side_by_side
@@ -32,7 +33,6 @@ from banbury.readers import (
     read,
 )
 from banbury.schema import Features, Missing, Schema, infer
-from banbury._core import Integers
 from banbury.sums import (
     MOST_ROWS,
     Counts,

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.distributions import grid
 from banbury.distributions.family import MOST_BINS, Family, Feature
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
-from banbury._core import Integers
 from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order, rows_of, some, total
 
 Label = bool | int | float | str
@@ -64,7 +64,7 @@ class Tally:
         if not self.classes:
             return {feature.name: 0.0 for feature in self.schema.features}
         every = total(self.rows, 0)
-        present = {}
+        present: dict[str, Integers] = {}
         for features, sums in ((self.schema.measured, self.moments.n), (self.schema.keyed, self.counts.present)):
             each = total(sums, 1)
             present |= {feature.name: each.take(np.array([f]), 0).arranged([1]) for f, feature in enumerate(features)}
@@ -364,6 +364,8 @@ class Tally:
         lines += [f"  {line}" for line in self._feature_lines()]
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
+        if self.rounded:
+            lines.append("  rounded: its sums were scaled by a fraction, or kept as doubles once; forgetting is approximate")
         if self.schema.left_out:
             lines.append(
                 f"  left out: {errors.listed(f'{name} ({why})' for name, why in self.schema.left_out.items())}"

@@ -26,6 +26,7 @@ from banbury.readers import Batch, Codes, Sparse, n_threads, read
 from banbury.readers.batches import Matrix, positions
 from banbury.readers.tables import has_twins
 from banbury.schema import Schema, block
+from banbury.sums import some
 from banbury.tally import Growing, Tally, Touched, count_rows
 
 Labels = NDArray[Any]
@@ -268,10 +269,10 @@ class DropIn(Guarded):
             if high - low < len(given) // 4:
                 codes = np.empty(len(given), dtype=np.int32)
                 np.subtract(given, low, out=codes, dtype=np.int64, casting="unsafe")
-                counts, _ = _core.count_classes(codes, high - low + 1, None, True, threads)
-                used = np.flatnonzero(counts)
-                if len(used) < len(counts):
-                    codes = (np.cumsum(counts > 0, dtype=np.int32) - np.int32(1))[codes]
+                there = some(_core.count_classes(codes, high - low + 1, None, threads))
+                used = np.flatnonzero(there)
+                if len(used) < len(there):
+                    codes = (np.cumsum(there, dtype=np.int32) - np.int32(1))[codes]
                 return codes, (used + low).astype(given.dtype)
         classes, numbers = np.unique(given, return_inverse=True)
         if classes.dtype.kind in "OU":
