@@ -146,16 +146,28 @@ def test_sentinels_that_were_forgotten_leave_the_posterior_of_the_rest(whose: st
 
 @pytest.mark.parametrize("sentinel", [-9999.0, 1e8, 1e18, 0.7])
 @pytest.mark.parametrize("constant", [0.3, 0.0, -1.1, 1.7e9 + 0.1, 5e-324])
-def test_a_column_left_constant_by_forgetting_has_no_variance(constant: float, sentinel: float, tmp_path: Path) -> None:
+def test_a_column_left_constant_by_forgetting_answers_as_if_it_had_been(
+    constant: float, sentinel: float, tmp_path: Path
+) -> None:
     """Of one class; the other varies."""
-    x = [constant, sentinel, constant, constant, 1.0, 2.5, 4.0]
-    kept = [0, 2, 3, 4, 5, 6]
-    rows, y = np.array(x)[:, None], np.array(list("aaaabbb"))
-    clf = bb.GaussianNB(var_smoothing=0).partial_fit(rows, y, classes=["a", "b"])
-    clf.forget(rows[[1]], y[[1]])
-    assert clf.var_[0, 0] == bb.GaussianNB(var_smoothing=0).fit(rows[kept], y[kept]).var_[0, 0]
-    left = clf.tally_
+    rows = np.array([constant, sentinel, constant, constant, 1.0, 2.5, 4.0])[:, None]
+    y, kept = np.array(list("aaaabbb")), [0, 2, 3, 4, 5, 6]
+    left = bb.GaussianNB().fit(rows, y).forget(rows[[1]], y[[1]]).tally_
     assert_fresh(left, left.count(rows[kept], y[kept]), rows, tmp_path)
+
+
+@pytest.mark.parametrize("sentinel", [-9999.0, 1e8, 1e18, 0.7])
+@pytest.mark.parametrize("constant", [0.3, 0.0, -1.1, 1.7e9 + 0.1, 5e-324])
+def test_a_constant_has_no_spread_and_two_values_have_some(constant: float, sentinel: float) -> None:
+    """All that is left after forgetting, so that no other class lends it any."""
+    x = np.array([constant, sentinel, constant, constant])[:, None]
+    clf = bb.GaussianNB(var_smoothing=0).fit(x, np.zeros(4))
+    assert clf.var_[0, 0] > 0
+    with quietly():
+        never = bb.GaussianNB(var_smoothing=0).fit(x, np.zeros(4), [1, 0, 1, 1])
+        assert clf.forget(x[1:2], np.zeros(1)).var_[0, 0] == never.var_[0, 0]
+    with pytest.raises(bb.BanburyError):
+        clf.forget(x[1:2], np.zeros(1))
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
@@ -197,9 +209,9 @@ def test_three_values_are_forgotten_one_and_then_two(x: Any, others: list[float]
     labels, rest = ["a"] * 3, ["b"] * len(others)
     tally = bb.count({"x": [*x, *others]}, [*labels, *rest])
     two = tally - tally.count({"x": [x[0]]}, ["a"])
-    assert_fresh(two, tally.count({"x": [*x[1:], *others]}, [*labels[1:], *rest]), {"x": [0.0, 1.0]}, tmp_path)
     none = two - tally.count({"x": x[1:]}, ["a", "a"])
     assert none.classes == tuple(sorted(set(rest)))
+    assert_fresh(two, tally.count({"x": [*x[1:], *others]}, [*labels[1:], *rest]), {"x": [0.0, 1.0]}, tmp_path)
     if others:
         assert_fresh(none, tally.count({"x": others}, rest), {"x": [0.0, 1.0]}, tmp_path)
     else:
@@ -335,10 +347,9 @@ def test_three_tenths_are_three_tenths() -> None:
 
 @pytest.mark.parametrize("n", [1, 3, 10, 1000])
 def test_soft_labels_sum_to_the_weight_of_their_row(n: int) -> None:
-    soft = bb.count({"x": ["u"] * n}, weights=[[0.1, 0.2, 0.7]] * n, classes=["a", "b", "c"])
-    assert soft.n_rows == n
-    thirds = bb.count({"x": ["u"] * n}, weights=[[1 / 3] * 3] * n, classes=["a", "b", "c"])
-    assert thirds.n_rows == n
+    for shares in ([0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3]):
+        soft = bb.count({"x": [0.1] * n}, weights=[shares] * n, classes=["a", "b", "c"], features="gaussian")
+        assert soft.n_rows == n
 
 
 @parametrized(CASES)
