@@ -195,14 +195,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def _log_prior(self, values: Mapping[str, Sequence[Any]]) -> Real:
         """log P(class | values): the prior for all that is independent of these columns given the class."""
-        model = self._model()
-        if not values:
-            return model.log_prior
-        batch, parameters = self._asked(_combined(values))
-        each = log_sum(_log_joint(model, batch, parameters))
-        posterior: Real = model._kernel(batch, parameters, "log_posterior")[0]
-        found = log_sum((posterior + (each - each.max())[:, None]).T)
-        return np.asarray(found - log_sum(found[None, :]))
+        model, terms = self._model(), []
+        flat = replace(model, log_prior=np.zeros(len(model.classes)))
+        for feature in model.schema.features:
+            own = {name: values[name] for name in feature.inputs if name in values}
+            if own:
+                terms.append(log_sum(_log_joint(flat, *self._asked(_combined(own))).T))
+        return _log_posterior(model.log_prior, np.array([terms]))[0] if terms else model.log_prior
 
     def _batches(self, X: Any) -> Iterable[Batch]:
         return self._model()._read(X, {})

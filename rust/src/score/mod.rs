@@ -234,9 +234,13 @@ impl<'a> Task<'a> {
     pub fn classes(&self, threads: usize) -> Result<(Vec<i32>, usize), Error> {
         let mut out = vec![0; self.n_rows];
         let lost = self.blocks(threads, &mut out, 1, |sums, scratch, out| {
-            let (highest, lost) = self.compare(sums, scratch)?;
-            sums.best(&highest, out);
-            Ok(lost)
+            let (highest, mut found) = sums.best();
+            let lost = self.compare(&highest, sums, scratch)?;
+            if lost.is_some() {
+                found = sums.best().1;
+            }
+            out.copy_from_slice(&found[..out.len()]);
+            Ok(lost.unwrap_or(0))
         })?;
         Ok((out, lost))
     }
@@ -263,12 +267,16 @@ impl<'a> Task<'a> {
         if want == Want::LogJoint {
             return Ok(sums.lost());
         }
-        let (highest, lost) = self.compare(sums, scratch)?;
+        let mut highest = sums.highest();
+        let lost = self.compare(&highest, sums, scratch)?;
+        if lost.is_some() {
+            highest = sums.highest();
+        }
         match want {
             Want::Posterior => sums.posterior(&highest),
             _ => sums.log_posterior(&highest),
         }
-        Ok(lost)
+        Ok(lost.unwrap_or(0))
     }
 
     /// The log-likelihood of each feature on its own, `[row][feature][class]`; rows that no class can explain.
@@ -391,15 +399,16 @@ impl<'a> Task<'a> {
     }
 
     /// Makes sums fit to compare classes by: rows that no class can explain get the prior back, and those far from every class
-    /// the differences to their best one. Answers the highest sum of each row, and how many rows no class could explain.
+    /// the differences to their best one. Answers how many rows no class could explain, if any sum had to change.
     fn compare(
         &self,
+        highest: &[f64; ROWS],
         sums: &mut Sums,
         scratch: &mut Scratch,
-    ) -> Result<([f64; ROWS], usize), Error> {
-        let (mut highest, mut lost) = (sums.highest(), 0);
+    ) -> Result<Option<usize>, Error> {
         let far = FAR.max(FAR_EACH * self.features as f64);
-        for (at, highest) in highest[..sums.rows.len()].iter_mut().enumerate() {
+        let mut lost = None;
+        for (at, highest) in highest[..sums.rows.len()].iter().enumerate() {
             if highest.abs() <= far {
                 continue;
             }
@@ -407,14 +416,13 @@ impl<'a> Task<'a> {
                 true => self.terms(sums.rows.row(at), scratch)?.compared(),
                 false => None,
             };
-            lost += usize::from(found.is_none());
+            *lost.get_or_insert(0) += usize::from(found.is_none());
             let found = found.as_deref().unwrap_or(self.log_prior);
-            *highest = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             for (sums, &x) in sums.classes_mut().zip(found) {
                 sums[at] = x;
             }
         }
-        Ok((highest, lost))
+        Ok(lost)
     }
 
     /// Log prior and log-likelihoods of one row, term by term.
@@ -568,15 +576,17 @@ impl Sums<'_> {
         }
     }
 
-    /// The first class that has the highest sum.
-    fn best(&self, highest: &[f64; ROWS], out: &mut [i32]) {
-        let (mut highest, mut found) = (*highest, [0_i32; ROWS]);
-        for (class, sums) in self.values.chunks_exact(self.height).enumerate().rev() {
+    /// The highest sum of each row, and the first class that has it.
+    fn best(&self) -> ([f64; ROWS], [i32; ROWS]) {
+        let mut highest = [f64::NEG_INFINITY; ROWS];
+        let mut found = [0_i32; ROWS];
+        for (class, sums) in (0..).zip(self.classes()) {
             each_row(sums, &mut highest, &mut found, |x, highest, found| {
-                *found = if x == *highest { class as i32 } else { *found };
+                *found = if x > *highest { class } else { *found };
+                *highest = if x > *highest { x } else { *highest };
             });
         }
-        out.copy_from_slice(&found[..out.len()]);
+        (highest, found)
     }
 
     fn highest(&self) -> [f64; ROWS] {
