@@ -936,3 +936,37 @@ def test_densities_may_be_named_by_numbers():
     table = bb.compare_densities({"x": np.arange(9.0)}, {1: "gaussian", (2, 3): "histogram"})
     assert table.best in (1, (2, 3)) and set(table.to_dict()) == {1, (2, 3)}
     assert [line.split("  ")[0] for line in repr(table).splitlines()[2:]] == ["1", "(2, 3)"]
+
+
+# Rows far from every class -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("far", [1e3, 1e10, -1e150])
+def test_a_constant_column_swallows_nothing_that_is_asked(far: float) -> None:
+    x = [0.0, 1.0, 2.0, 3.0, 3.0, 4.0, 5.0, 6.5]
+    table = {"x": x, "w": list("uuuvvvvv"), "constant": [5.0] * 8, "y": list("aaaabbbb")}
+    families = {"x": bb.Gaussian(), "constant": bb.Gaussian()}
+    density = bb.Density.from_model(bb.estimate(bb.count(table, "y", features=families)))
+
+    def asked(constant: float) -> list[float]:
+        evidence = density.surprise({"x": 2.25, "w": "u", "constant": constant}).evidence
+        return [
+            density.probability({"w": "u"}, given={"x": 2.25, "constant": constant}),
+            density.probability({"w": ["u", "v"]}, given={"x": 2.25, "constant": constant}),
+            density.log_probability({"x": 2.25}, given={"constant": constant, "w": "u"}),
+            density.log_probability({"x": 2.25}, given={"constant": constant, "w": ["u", "v"]}),
+            *sorted(e.decibans for e in evidence if e.feature != "constant"),
+        ]
+
+    assert asked(far) == pytest.approx(asked(5.0), rel=1e-9)
+
+
+def test_what_is_given_in_a_block_stays_beside_what_is_given_elsewhere() -> None:
+    rng = np.random.default_rng(2)
+    table: dict[str, Any] = {"u": rng.normal(size=40), "k": np.full(40, 3.0), "y": ["p", "q"] * 20}
+    table["v"] = table["u"] + rng.normal(size=40) + np.tile([0.0, 2.0], 20)
+    families: Any = {("u", "v"): bb.Gaussian(covariance="full"), "k": bb.Gaussian()}
+    density = bb.Density.from_model(bb.estimate(bb.count(table, "y", features=families)))
+    wanted = density.log_probability({"u": 0.5, "v": 1.0}) - density.log_probability({"v": 1.0})
+    for k in (3.0, 1e12):
+        assert density.log_probability({"u": 0.5}, given={"v": 1.0, "k": k}) == pytest.approx(wanted, rel=1e-9)

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -697,3 +698,143 @@ def test_no_row_is_not_one(row):
     model = bb.estimate(bb.count(bb.datasets.play_tennis(), target="play"))
     with pytest.raises(BanburyError, match="one row is needed"):
         model.explain(row)
+
+
+# Rows far from every class -------------------------------------------------------------------------------------------
+
+
+def agrees(model: bb.Model, row: dict[str, Any]) -> None:
+    """Posterior, log posterior, prediction and explanation of one row say the same."""
+    table = {name: [value] for name, value in row.items()}
+    posterior, log_posterior = model.posterior(table)[0], model.log_posterior(table)[0]
+    assert posterior.sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.exp(log_posterior) == pytest.approx(posterior, abs=1e-9)
+    told = model.explain(row)
+    winner, against = model.classes.index(told.winner), model.classes.index(told.against)
+    assert model.predict(table)[0] == told.winner
+    assert winner == posterior.argmax()
+    assert (told.probability, told.probability_against) == (posterior[winner], posterior[against])
+    assert not math.isnan(told.decibans) and not any(math.isnan(e.decibans) for e in told.evidence)
+    stated = 1.0 / (1.0 + math.exp(-min(told.log_odds, 700.0)))
+    assert stated == pytest.approx(posterior[winner] / (posterior[winner] + posterior[against]), abs=1e-9)
+
+
+FAR_FAMILIES: list[Any] = [
+    bb.Gaussian(),
+    bb.Gaussian(variance="shared"),
+    bb.Gaussian(smoothing=1e-9),
+    bb.Gaussian(prior=bb.NormalInverseGamma(kappa=1.0, nu=3.0)),
+    bb.Histogram(),
+    bb.KernelDensity(),
+    bb.KernelDensity(kernel="epanechnikov"),
+]
+
+
+def constant_beside_informative(family: Any) -> bb.Tally:
+    x = [0.0, 1.0, 2.0, 3.0, 3.0, 4.0, 5.0, 6.5]
+    table = {"x": x, "constant": [5.0] * 8, "y": list("aaaabbbb")}
+    return bb.count(table, "y", features={"x": bb.Gaussian(), "constant": family})
+
+
+@pytest.mark.parametrize("value", [1e3, 1e5, 1e10, -1e18, 1e150, 1e300])
+@pytest.mark.parametrize("how", ["mean", "mle", "predictive"])
+@pytest.mark.parametrize("family", FAR_FAMILIES)
+@pytest.mark.filterwarnings("ignore:every class is impossible")
+def test_a_constant_column_decides_nothing_however_far_a_row_is_from_it(family: Any, how: Any, value: float) -> None:
+    model = bb.estimate(constant_beside_informative(family), how=how)
+    agrees(model, {"x": 2.25, "constant": value})
+    told = model.explain({"x": 2.25, "constant": value})
+    if not told.impossible:
+        assert {e.feature: e.decibans for e in told.evidence}["constant"] == pytest.approx(0.0, abs=1e-6)
+        near = model.posterior({"x": [2.25], "constant": [5.0]})[0]
+        assert model.posterior({"x": [2.25], "constant": [value]})[0] == pytest.approx(near, abs=1e-6)
+
+
+def test_evidence_that_cancels_leaves_the_rest() -> None:
+    table = {"u": [0.0, 2.0, 9.0, 11.0], "v": [9.0, 11.0, 0.0, 2.0], "x": [1.0, 2.0, 2.5, 3.5], "y": list("aabb")}
+    model = bb.estimate(bb.count(table, "y"))
+    agrees(model, {"u": 1e30, "v": 1e30, "x": 1.25})
+    assert model.predict({"u": [1e30], "v": [1e30], "x": [1.25]}).tolist() == ["a"]
+    told = model.explain({"u": 1e30, "v": 1e30, "x": 1.25})
+    assert told.decibans == pytest.approx({e.feature: e.decibans for e in told.evidence}["x"])
+
+
+def test_a_column_that_occurs_alike_in_all_classes_swallows_no_other() -> None:
+    counts = {"the": [5, 5, 5, 5], "free": [3, 2, 1, 0], "noon": [0, 1, 2, 3], "y": list("sshh")}
+    for model in ("multinomial", "complement"):
+        block = {("the", "free", "noon"): bb.Occurrences(model=model)}  # type: ignore[arg-type]
+        found = bb.estimate(bb.count(counts, "y", features=block))
+        for n in (1e6, 1e18, 1e140):
+            agrees(found, {"the": n, "free": 2.0, "noon": 1.0})
+            few, many = ({"the": [k], "free": [2.0], "noon": [1.0]} for k in (1.0, n))
+            assert found.posterior(many) == pytest.approx(found.posterior(few), abs=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"model": "complement"}, {"model": "bernoulli"}])
+@pytest.mark.parametrize("how", ["mean", "predictive"])
+def test_a_long_text_swallows_no_word(settings: dict[str, Any], how: Any) -> None:
+    model = bb.estimate(
+        bb.count(["same a b b", "same a a b"], target=["p", "q"], features=bb.Text(**settings)), how=how
+    )
+    for text in ("same " * 500_000 + "a", "a b " * 250_000 + "b"):
+        told = model.explain(text)
+        posterior = model.posterior([text])[0]
+        winner = model.classes.index(told.winner)
+        assert 1.0 / (1.0 + math.exp(-told.log_odds)) == pytest.approx(posterior[winner], abs=1e-9)
+
+
+def test_a_text_beside_a_far_number_is_heard() -> None:
+    table = {"t": ["good", "good", "bad", "bad good"], "k": [1.0] * 4, "y": list("ppqq")}
+    model = bb.estimate(bb.count(table, "y", features={"t": bb.Text(), "k": bb.Gaussian()}))
+    agrees(model, {"t": "good good", "k": 1e12})
+    assert model.posterior({"t": ["good"], "k": [1e12]}) == pytest.approx(
+        model.posterior({"t": ["good"], "k": [1.0]}), abs=1e-9
+    )
+
+
+def test_what_is_impossible_in_every_class_is_said_to_be_answered_by_the_prior() -> None:
+    table = {"x": list("aabc"), "w": list("uvvz"), "n": [1.0, 2.0, 4.0, 5.0], "y": list("pqpr")}
+    model = bb.estimate(bb.count(table, "y", features={"n": bb.Gaussian(), "x": bb.Categorical()}), how="mle")
+    with pytest.warns(bb.errors.BanburyWarning):
+        posterior = model.posterior({"x": ["c"], "w": ["u"], "n": [3.0]})[0]
+    told = model.explain({"x": "c", "w": "u", "n": 3.0}, against="q")
+    assert told.log_odds == pytest.approx(math.log(posterior[0] / posterior[1]))
+    assert told.impossible and "the prior answers" in str(told)
+
+
+def test_answers_far_away_do_not_depend_on_the_neighbours_or_threads() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(3000, 3))
+    X[:, 2] = 7.0
+    model = bb.estimate(bb.count(X[:100], target=(X[:100, 0] > 0).astype(int)))
+    X[rng.random(3000) < 0.1, 2] = 1e15
+    alone = np.concatenate([model.posterior(X[i : i + 1]) for i in range(0, 3000, 50)])
+    X[::7, 1] = np.nan
+    alone = np.concatenate([model.posterior(X[i : i + 1]) for i in range(0, 3000, 50)])
+    for threads in (1, 2, 5):
+        assert np.array_equal(replace(model, threads=threads).posterior(X)[::50], alone)
+
+
+HOSTILE = [0.0, 5.0, 1e10, -1e18, 1e150, -1e300, 5e-324, -3e-310, 2.0**53, 131_072.0, 1e5]
+SMALL = st.sampled_from([0.0, 1.0, 2.0, 5.0, 5.5, -3.0, 1e-3, 100.0])
+
+
+@given(
+    rows=st.lists(st.tuples(SMALL, SMALL, SMALL), min_size=6, max_size=12),
+    families=st.tuples(*[st.sampled_from(FAR_FAMILIES)] * 3),
+    block=st.sampled_from([None, "full", "tied", "kernel"]),
+    n_classes=st.integers(2, 3),
+    how=st.sampled_from(["mean", "mle", "map", "predictive", "gibbs"]),
+    row=st.tuples(*[st.sampled_from(HOSTILE)] * 3),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_posteriors_agree_with_explanations_of_any_row(
+    rows: Any, families: Any, block: str | None, n_classes: int, how: Any, row: Any
+) -> None:
+    columns: dict[str, Any] = dict(zip("uvx", map(list, zip(*rows, strict=True)), strict=True))
+    columns["y"] = ["abc"[i % n_classes] for i in range(len(rows))]
+    features: dict[Any, Any] = dict(zip("uvx", families, strict=True))
+    if block is not None:
+        pair = bb.KernelDensity() if block == "kernel" else bb.Gaussian(covariance=block)  # type: ignore[arg-type]
+        features = {("u", "v"): pair, "x": families[2]}
+    agrees(bb.estimate(bb.count(columns, "y", features=features), how=how), dict(zip("uvx", row, strict=True)))

@@ -791,9 +791,14 @@ def test_the_evidence_and_the_prior_are_the_log_odds(case: Case, data: st.DataOb
     for record in rows.records():
         row = {name: record[name] for name in rows.names}
         joint = model.log_joint({name: [value] for name, value in row.items()})[0]
-        best = int(joint.argmax()) if np.isfinite(joint.max()) else int(np.argmax(model.log_prior))
         with quietly():
             posterior, answer = model.posterior(row)[0], model.predict(row)[0]
+        best = model.classes.index(answer)
+        assert posterior[best] == posterior.max()
+        if np.isfinite(joint.max()):  # far out a joint probability has no digits left for what tells classes apart
+            assert joint[best] >= joint.max() - 1e-12 * max(abs(joint.max()), 1.0)
+        else:
+            assert best == np.argmax(model.log_prior)
         for c, label in enumerate(model.classes):
             if c == best:
                 continue

@@ -384,3 +384,31 @@ def test_a_value_of_another_type_is_one_never_seen() -> None:
     assert not model.explain({"x": "two"}).evidence[0].seen
     with pytest.raises(bb.BanburyError, match="'two'"):
         tally.count({"x": ["two"], "y": ["a"]})
+
+
+def test_a_constant_column_has_no_say_in_the_class_however_far_a_row_is_from_it() -> None:
+    x = np.array([0.0, 1.0, 2.0, 3.0, 6.0, 7.0, 8.0, 9.0])
+    table = {"x": x, "constant": np.full(8, 5.0), "y": list("aaaabbbb")}
+    model = bb.estimate(bb.count(table, "y", features={"x": bb.Gaussian(), "constant": bb.Gaussian()}))
+    for far in (1e3, 1e10, -1e300):
+        rows = {"x": x, "constant": np.full(8, far)}
+        near = {"x": x, "constant": np.full(8, 5.0)}
+        assert model.predict(rows).tolist() == list("aaaabbbb")
+        assert model.posterior(rows) == pytest.approx(model.posterior(near), abs=1e-12)
+        assert model.log_posterior(rows) == pytest.approx(model.log_posterior(near), rel=1e-12)
+        assert np.isfinite(model.log_joint(rows)).all()
+
+
+def test_cross_validation_is_not_led_astray_by_a_row_far_from_all_others() -> None:
+    x = np.tile([0.0, 1.0, 2.0, 6.0, 7.0, 8.0], 4)
+    constant = np.full(24, 5.0)
+    constant[[1, 10]] = 1e12  # the two are tested together, by a model that has seen neither
+    folds = np.arange(24) % 4
+    folds[[1, 10]] = 0
+    families = {"x": bb.Gaussian(), "constant": bb.Gaussian()}
+    found, calm = (
+        bb.cross_validate({"x": x, "constant": each, "y": list("aaabbb") * 4}, "y", folds=folds, features=families)
+        for each in (constant, np.full(24, 5.0))
+    )
+    tested = folds == 0
+    assert found.posteriors[tested] == pytest.approx(calm.posteriors[tested], abs=1e-9)

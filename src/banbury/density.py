@@ -6,7 +6,7 @@ A mixture has several classes, which nobody has named: ``AsDensity`` is what bot
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -37,6 +37,7 @@ MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
 FEW_VALUES = 20  # of a column of numbers: those of more are cut into bins before they are tested
 MOST_BINS = 6  # of each such column
 DRAWN = 1_000  # rows that say what is usual
+FAR = 2.0**17  # the log P(row) of rows that are compared with what is usual value by value
 MOST_DRAWN_CELLS = 4_000_000  # of rows × features × classes
 ROWS_PER_CELL = 10  # on average: so many at least are left by the bins
 
@@ -123,12 +124,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         evidence = {name: values[name] for name in given}
         if given and self._log(evidence) == -np.inf:
             raise errors.impossible_condition(given)
-        model = self._model()
-        if len(model.classes) == 1:  # what is independent of the query cancels out; far out, only on paper
-            near = {name for f in model.schema.features if not query.keys().isdisjoint(f.inputs) for name in f.inputs}
-            evidence = {name: value for name, value in evidence.items() if name in near}
+        near = {
+            name for f in self._model().schema.features if not query.keys().isdisjoint(f.inputs) for name in f.inputs
+        }
+        log_prior = self._log_prior({name: value for name, value in evidence.items() if name not in near})
+        evidence = {name: value for name, value in evidence.items() if name in near}
         asked = {name: values[name] for name in query}
-        found = self._log({**asked, **evidence}) - (self._log(evidence) if evidence else 0.0)
+        found = self._log({**asked, **evidence}, log_prior) - (self._log(evidence, log_prior) if evidence else 0.0)
         return found if any(columns[name].has_density for name in query) else min(found, 0.0)
 
     def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
@@ -163,6 +165,10 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
         A feature none of whose columns is given is left out; the other columns of a block are missing, and so summed out.
         """
+        return _log_joint(self._model(), *self._asked(columns))
+
+    def _asked(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
+        """Rows that have these columns only, and the parameters of their features."""
         model = self._model()
         known = [name for feature in model.schema.features for name in feature.inputs]
         for name in columns:
@@ -176,15 +182,26 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 inputs += [name for f in index for name in group.features[f].inputs]
         n_rows = len(next(iter(columns.values())))
         [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds())
-        return _log_joint(model, batch, parameters)
+        return batch, parameters
 
-    def _log(self, values: Mapping[str, Sequence[Any]]) -> float:
-        """log P of some columns' values: of several values of a column the sum."""
+    def _log(self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None) -> float:
+        """log P of some columns' values, under this class prior or the model's own: of several values of a column the sum."""
+        model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
         try:
-            found = self._marginal(_combined(values))
+            found = _log_joint(model, *self._asked(_combined(values)))
         except errors.BadValue as bad:
             raise _as_question(bad, values) from None
         return float(log_sum(found.reshape(1, -1))[0])
+
+    def _log_prior(self, values: Mapping[str, Sequence[Any]]) -> Real:
+        """log P(class | values): the prior for all that is independent of these columns given the class."""
+        model, terms = self._model(), []
+        flat = replace(model, log_prior=np.zeros(len(model.classes)))
+        for feature in model.schema.features:
+            own = {name: values[name] for name in feature.inputs if name in values}
+            if own:
+                terms.append(log_sum(_log_joint(flat, *self._asked(_combined(own))).T))
+        return _log_posterior(model.log_prior, np.array([terms]))[0] if terms else model.log_prior
 
     def _batches(self, X: Any) -> Iterable[Batch]:
         return self._model()._read(X, {})
@@ -201,21 +218,37 @@ def _given_the_rest(
     likelihoods = _parts(model, batch, parameters)
     every, finite = model.log_prior + likelihoods.sum(axis=1), bool(np.isfinite(likelihoods).all())
     whole, found = log_sum(every), {}
+    far = np.flatnonzero(np.abs(whole) > FAR)
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
         others = (
             every - likelihoods[:, f] if finite else np.delete(likelihoods, f, axis=1).sum(axis=1) + model.log_prior
         )
+        rest = log_sum(others)
+        with np.errstate(invalid="ignore"):
+            posterior = others - rest[:, None]
+        posterior[far] = _log_posterior(model.log_prior, np.delete(likelihoods[far], f, axis=1))
+        given = log_sum(posterior + likelihoods[:, f])
         feature = group.features[i]
         for name in _columns(feature, lacking):
-            without = others
+            without = np.zeros_like(given)
             if name != feature.name:  # of a block the other columns stay
                 gap = batch.with_columns({name: Empty(batch.n_rows)})
-                without = others + _parts(model, gap, [group.select([i])])[:, 0]
-            rest = log_sum(without)
+                without = log_sum(posterior + _parts(model, gap, [group.select([i])])[:, 0])
             with np.errstate(invalid="ignore"):
-                found[name] = np.where(np.isneginf(rest), likelihoods[:, f].max(axis=1), whole - rest)
+                impossible = np.isneginf(rest) | np.isneginf(without)
+                found[name] = np.where(impossible, likelihoods[:, f].max(axis=1), given - without)
     return whole, found
+
+
+def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
+    """log P(class | row) from log P(value | class), (rows, features, classes); what classes have in common cancels first."""
+    total = log_prior + likelihoods.sum(axis=1)
+    best = total.argmax(axis=1)
+    with np.errstate(invalid="ignore"):
+        relative = (likelihoods - np.take_along_axis(likelihoods, best[:, None, None], axis=2)).sum(axis=1)
+        relative = np.where(np.isneginf(total), -np.inf, relative + (log_prior - log_prior[best][:, None]))
+        return np.asarray(relative - log_sum(relative)[:, None])
 
 
 def _parts(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:

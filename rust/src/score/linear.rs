@@ -1,5 +1,6 @@
 //! A matrix of occurrences whose columns have a weight for each class: rows times weights.
 
+use super::far::Terms;
 use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Value, each};
 use crate::error::{Error, demand};
@@ -47,6 +48,16 @@ impl<'a> Linear<'a> {
             Layout::Sparse { .. } => wide(AddSparse(self, sums)),
             Layout::Dense(_) => self.add_dense(sums, room(&mut scratch.reals)),
         }
+    }
+
+    /// Adds the constant and a term for each cell of a row.
+    pub(super) fn add_terms(&self, row: usize, terms: &mut Terms) -> Result<(), Error> {
+        let n_classes = self.constant.len();
+        terms.add(self.constant.iter().copied());
+        self.matrix.each_of(row, |column, x| {
+            let weights = &self.weights[column as usize * n_classes..][..n_classes];
+            terms.add(weights.iter().map(|weight| x * weight));
+        })
     }
 
     /// Some columns at a time, and of each the rows side by side.

@@ -1,9 +1,11 @@
 //! Log-likelihoods of all features added to the log prior, row by row, in one pass.
 //!
 //! Rows are scored in blocks that stay in the cache: each part adds to a block's sums, `[class][row]`, and the block is then
-//! turned into what is wanted. A row's answer does not depend on its neighbours: features are added one by one, in order.
+//! turned into what is wanted. A row's answer does not depend on its neighbours: features are added one by one, in order. Rows
+//! whose sums are very large have their classes compared feature by feature instead.
 
 pub mod ellipse;
+mod far;
 pub mod flags;
 pub mod histogram;
 pub mod kernel;
@@ -33,6 +35,9 @@ pub(crate) const LANES: usize = 16;
 pub(crate) const FEATURES: usize = 32;
 /// Rows of a tile are this far apart: not a power of two, lest they compete for the same cache lines.
 pub(crate) const STRIDE: usize = ROWS + 16;
+/// A row is far from every class if its highest sum is beyond this, or beyond so much for each feature.
+const FAR: f64 = 131_072.0;
+const FAR_EACH: f64 = 16.0;
 
 /// The likelihood of some features.
 #[derive(Debug)]
@@ -146,6 +151,28 @@ impl<'a> Part<'a> {
             Part::Product(part) => part.add(sums, &mut scratch.product),
         }
     }
+
+    /// Adds the terms of the one row that there is room for in the sums: a term for each feature, word or cell.
+    fn add_terms(
+        &self,
+        sums: &mut Sums,
+        scratch: &mut Scratch,
+        terms: &mut far::Terms,
+    ) -> Result<(), Error> {
+        let row = sums.rows.row(0);
+        match self {
+            Part::Words(part) => part.add_terms(row, &mut scratch.words, terms),
+            Part::Linear(part) => part.add_terms(row, terms),
+            other => {
+                for feature in 0..other.features() {
+                    sums.values.fill(0.0);
+                    other.add(feature..feature + 1, sums, scratch)?;
+                    terms.add(sums.values.iter().step_by(sums.height).copied());
+                }
+                Ok(())
+            }
+        }
+    }
 }
 
 /// Rows to score.
@@ -206,10 +233,14 @@ impl<'a> Task<'a> {
     /// The class of each row, the first of the best; and how many rows no class could explain.
     pub fn classes(&self, threads: usize) -> Result<(Vec<i32>, usize), Error> {
         let mut out = vec![0; self.n_rows];
-        let lost = self.blocks(threads, &mut out, 1, |sums, out| {
-            let lost = self.restore(sums);
-            sums.best(out);
-            lost
+        let lost = self.blocks(threads, &mut out, 1, |sums, scratch, out| {
+            let (highest, mut found) = sums.best();
+            let lost = self.compare(&highest, sums, scratch)?;
+            if lost.is_some() {
+                found = sums.best().1;
+            }
+            out.copy_from_slice(&found[..out.len()]);
+            Ok(lost.unwrap_or(0))
         })?;
         Ok((out, lost))
     }
@@ -218,29 +249,34 @@ impl<'a> Task<'a> {
     pub fn reals(&self, want: Want, threads: usize) -> Result<(Vec<f64>, usize), Error> {
         let width = self.n_classes();
         let mut out = vec![0.0; self.n_rows * width];
-        let lost = self.blocks(threads, &mut out, width, |sums, out| {
-            let lost = self.turn_into(want, sums);
+        let lost = self.blocks(threads, &mut out, width, |sums, scratch, out| {
+            let lost = self.turn_into(want, sums, scratch)?;
             sums.write_rows(width, out);
-            lost
+            Ok(lost)
         })?;
         Ok((out, lost))
     }
 
     /// Makes of a block's sums what is wanted; answers how many rows no class could explain.
-    fn turn_into(&self, want: Want, sums: &mut Sums) -> usize {
-        match want {
-            Want::LogJoint => sums.lost(),
-            Want::Posterior => {
-                let lost = self.restore(sums);
-                sums.posterior();
-                lost
-            }
-            Want::LogPosterior => {
-                let lost = self.restore(sums);
-                sums.log_posterior();
-                lost
-            }
+    fn turn_into(
+        &self,
+        want: Want,
+        sums: &mut Sums,
+        scratch: &mut Scratch,
+    ) -> Result<usize, Error> {
+        if want == Want::LogJoint {
+            return Ok(sums.lost());
         }
+        let mut highest = sums.highest();
+        let lost = self.compare(&highest, sums, scratch)?;
+        if lost.is_some() {
+            highest = sums.highest();
+        }
+        match want {
+            Want::Posterior => sums.posterior(&highest),
+            _ => sums.log_posterior(&highest),
+        }
+        Ok(lost.unwrap_or(0))
     }
 
     /// The log-likelihood of each feature on its own, `[row][feature][class]`; rows that no class can explain.
@@ -319,7 +355,7 @@ impl<'a> Task<'a> {
         threads: usize,
         out: &mut [T],
         width: usize,
-        finish: impl Fn(&mut Sums, &mut [T]) -> usize + Sync,
+        finish: impl Fn(&mut Sums, &mut Scratch, &mut [T]) -> Result<usize, Error> + Sync,
     ) -> Result<usize, Error> {
         let threads = threads::worth(threads, self.work());
         let rows = self.rows_per_block(threads);
@@ -337,7 +373,7 @@ impl<'a> Task<'a> {
                     height,
                 };
                 self.sum(&mut sums, &mut scratch)?;
-                lost += finish(&mut sums, out);
+                lost += finish(&mut sums, &mut scratch, out)?;
             }
             Ok(lost)
         })?;
@@ -362,18 +398,45 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// Gives rows that no class can explain the prior back; answers how many.
-    fn restore(&self, sums: &mut Sums) -> usize {
-        let mut lost = 0;
-        for row in 0..sums.rows.len() {
-            if sums.is_lost(row) {
-                lost += 1;
-                for (sums, &log_prior) in sums.classes_mut().zip(self.log_prior) {
-                    sums[row] = log_prior;
-                }
+    /// Makes sums fit to compare classes by: rows that no class can explain get the prior back, and those far from every class
+    /// the differences to their best one. Answers how many rows no class could explain, if any sum had to change.
+    fn compare(
+        &self,
+        highest: &[f64; ROWS],
+        sums: &mut Sums,
+        scratch: &mut Scratch,
+    ) -> Result<Option<usize>, Error> {
+        let far = FAR.max(FAR_EACH * self.features as f64);
+        let mut lost = None;
+        for (at, highest) in highest[..sums.rows.len()].iter().enumerate() {
+            if highest.abs() <= far {
+                continue;
+            }
+            let found = match highest.is_finite() {
+                true => self.terms(sums.rows.row(at), scratch)?.compared(),
+                false => None,
+            };
+            *lost.get_or_insert(0) += usize::from(found.is_none());
+            let found = found.as_deref().unwrap_or(self.log_prior);
+            for (sums, &x) in sums.classes_mut().zip(found) {
+                sums[at] = x;
             }
         }
-        lost
+        Ok(lost)
+    }
+
+    /// Log prior and log-likelihoods of one row, term by term.
+    fn terms(&self, row: usize, scratch: &mut Scratch) -> Result<far::Terms, Error> {
+        let (mut terms, height) = (far::Terms::new(self.log_prior), self.height(1));
+        let mut sums = Sums {
+            values: &mut vec![0.0; self.n_classes() * height],
+            rows: Chosen::Neighbours(row..row + 1),
+            height,
+        };
+        for part in &self.parts {
+            part.add_terms(&mut sums, scratch, &mut terms)?;
+        }
+        Ok(terms)
     }
 }
 
@@ -455,7 +518,7 @@ impl<'a> Each<'a> {
                     height,
                 };
                 task.sum(&mut sums, &mut scratch)?;
-                lost += task.turn_into(want, &mut sums);
+                lost += task.turn_into(want, &mut sums, &mut scratch)?;
                 for (at, &row) in listed.iter().enumerate() {
                     let out = &mut piece[(row as usize - from) * width..][..width];
                     let sums = sums.values[at..].iter().step_by(height);
@@ -494,14 +557,10 @@ impl Sums<'_> {
         self.values.chunks_exact_mut(self.height)
     }
 
-    fn is_lost(&self, row: usize) -> bool {
-        self.classes().all(|sums| sums[row] == f64::NEG_INFINITY)
-    }
-
     fn lost(&self) -> usize {
-        (0..self.rows.len())
-            .filter(|&row| self.is_lost(row))
-            .count()
+        let highest = self.highest();
+        let lost = highest[..self.rows.len()].iter();
+        lost.filter(|&&x| x == f64::NEG_INFINITY).count()
     }
 
     /// Copies each row's sums to where a row of `out` begins; they are `width` apart.
@@ -517,7 +576,8 @@ impl Sums<'_> {
         }
     }
 
-    fn best(&self, out: &mut [i32]) {
+    /// The highest sum of each row, and the first class that has it.
+    fn best(&self) -> ([f64; ROWS], [i32; ROWS]) {
         let mut highest = [f64::NEG_INFINITY; ROWS];
         let mut found = [0_i32; ROWS];
         for (class, sums) in (0..).zip(self.classes()) {
@@ -526,7 +586,7 @@ impl Sums<'_> {
                 *highest = if x > *highest { x } else { *highest };
             });
         }
-        out.copy_from_slice(&found[..out.len()]);
+        (highest, found)
     }
 
     fn highest(&self) -> [f64; ROWS] {
@@ -541,11 +601,11 @@ impl Sums<'_> {
     }
 
     /// The sums' exponentials, made to add up to one.
-    fn posterior(&mut self) {
-        let (n, highest) = (self.rows.len(), self.highest());
+    fn posterior(&mut self, highest: &[f64; ROWS]) {
+        let n = self.rows.len();
         let mut totals = [0.0; ROWS];
         for sums in self.classes_mut() {
-            wide(Exponentials(&mut sums[..n], &highest, &mut totals));
+            wide(Exponentials(&mut sums[..n], highest, &mut totals));
         }
         for sums in self.classes_mut() {
             for (x, total) in sums[..n].iter_mut().zip(&totals) {
@@ -554,18 +614,18 @@ impl Sums<'_> {
         }
     }
 
-    fn log_posterior(&mut self) {
-        let (n, highest) = (self.rows.len(), self.highest());
+    fn log_posterior(&mut self, highest: &[f64; ROWS]) {
+        let n = self.rows.len();
         let mut totals = [0.0; ROWS];
         for sums in self.classes() {
-            wide(Totals(&sums[..n], &highest, &mut totals));
+            wide(Totals(&sums[..n], highest, &mut totals));
         }
         for total in &mut totals[..n] {
             *total = total.ln();
         }
         // The highest goes first: added to the logarithm it would swallow it where sums are large.
         for sums in self.classes_mut() {
-            for ((x, highest), total) in sums[..n].iter_mut().zip(&highest).zip(&totals) {
+            for ((x, highest), total) in sums[..n].iter_mut().zip(highest).zip(&totals) {
                 *x = (*x - highest) - total;
             }
         }

@@ -1,6 +1,7 @@
 //! Texts: the rows of their words, added up.
 
 use super::Sums;
+use super::far::Terms;
 use super::occurrences::{Occurrences, count_unknown};
 use super::urn::{Urn, log_rising};
 use crate::error::{Error, demand};
@@ -140,6 +141,50 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
+    /// Adds the constant and a term for each word of a text; nothing if it is missing.
+    pub(super) fn add_terms(
+        &self,
+        row: usize,
+        room: &mut Room,
+        terms: &mut Terms,
+    ) -> Result<(), Error> {
+        if let Texts::Counted(matrix) = &self.texts {
+            room.counted.clear();
+            let ids = self.words.columns();
+            matrix.each_of(row, |column, x| {
+                room.counted.push((ids[column as usize].wrapping_sub(1), x));
+            })?;
+        } else if !self.read(row, room)? {
+            return Ok(());
+        } else {
+            self.count(room);
+        }
+        terms.add(self.constant.iter().copied());
+        let (mut all, n_classes) = (0.0, self.constant.len());
+        room.row.resize(n_classes, 0.0);
+        for &(id, x) in &room.counted {
+            let Some(scale) = self.weights.read(id, &mut room.row) else {
+                continue;
+            };
+            all += x;
+            let (row, times) = (room.row.iter(), x * scale);
+            match (self.counting, self.base) {
+                (Counting::Polya { .. }, _) => {
+                    terms.add(row.map(|&balls| log_rising(balls, x as u64)));
+                }
+                (_, Some(base)) if times != 0.0 => {
+                    terms.add(row.zip(base).map(|(x, base)| times * (x + base)));
+                }
+                (_, None) if times != 0.0 => terms.add(row.map(|x| times * x)),
+                _ => {}
+            }
+        }
+        if let Counting::Polya { balls, .. } = self.counting {
+            terms.add(balls.iter().map(|&balls| -log_rising(balls, all as u64)));
+        }
+        Ok(())
+    }
+
     /// The same where words were counted elsewhere.
     fn add_counted(
         &self,
@@ -205,18 +250,32 @@ impl<'a> Words<'a> {
             self.add_rows(tokens, &mut room.totals);
             return Ok(());
         }
-        room.occurrences.count(&room.ids);
-        match self.counting {
-            Counting::Polya { balls, once } => return self.add_draws(balls, once, room),
-            Counting::Once => {
-                let once = room.occurrences.iter().map(|(id, _)| (id, 1.0));
-                room.counted.clear();
-                room.counted.extend(once);
-            }
-            Counting::Often => self.damp(room),
+        if let Counting::Polya { balls, once } = self.counting {
+            room.occurrences.count(&room.ids);
+            return self.add_draws(balls, once, room);
         }
+        self.count(room);
         self.add_rows(room.counted.iter().copied(), &mut room.totals);
         Ok(())
+    }
+
+    /// The distinct words of a text that was read, and how often each counts.
+    fn count(&self, room: &mut Room) {
+        if !room.counted.is_empty() && matches!(self.texts, Texts::Encoded(_)) {
+            return;
+        }
+        room.occurrences.count(&room.ids);
+        if self.counting == Counting::Often {
+            return self.damp(room);
+        }
+        let once = matches!(
+            self.counting,
+            Counting::Once | Counting::Polya { once: true, .. }
+        );
+        let words = room.occurrences.iter();
+        room.counted.clear();
+        room.counted
+            .extend(words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) })));
     }
 
     /// Counts each word log(1 + n) or n times, over the Euclidean length or not.

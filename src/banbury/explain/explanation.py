@@ -18,6 +18,7 @@ from banbury.explain import page
 Real = NDArray[np.float64]
 
 DECIBANS = 10.0 / math.log(10.0)
+LARGEST = 2.0**960  # differences of logarithms are kept below this, lest a sum of them overflow
 MOST = 30  # features and words that are printed
 
 
@@ -53,8 +54,9 @@ class Evidence:
 class Explanation:
     """The winner, the class it is weighed against, and the evidence that decides between them, strongest first.
 
-    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``. These, and
-    the two probabilities, are those of the model before any calibration; ``calibrated`` is the winner's probability after it.
+    ``prior`` plus all the evidence is ``decibans``, ten times log10 of the odds of ``winner`` against ``against``, and
+    ``log_odds`` is their natural logarithm. These, and the two probabilities, are those of the model before any calibration;
+    ``calibrated`` is the winner's probability after it. What is ``impossible`` in both classes is answered by the prior alone.
     """
 
     winner: Any
@@ -63,20 +65,16 @@ class Explanation:
     probability_against: float
     prior: float
     evidence: tuple[Evidence, ...]
+    log_odds: float
+    impossible: bool = False
     unknown: tuple[str, ...] = ()  # words of the row's texts that are outside the vocabulary
     texts: Mapping[str, str] = field(default_factory=dict, hash=False)  # the row's own, by feature
     calibrated: float | None = None  # None: the model is not
 
     @property
     def decibans(self) -> float:
-        """The sum; where the evidence makes both classes impossible it is the prior, which then answers."""
-        total = self.prior + sum(e.decibans for e in self.evidence)
-        return self.prior if np.isnan(total) else total
-
-    @property
-    def log_odds(self) -> float:
-        """Natural logarithm of the odds of the winner against the other class."""
-        return self.decibans / DECIBANS
+        """The sum; where the row is impossible in both classes it is the prior, which then answers."""
+        return self.log_odds * DECIBANS
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as JSON can hold it."""
@@ -100,7 +98,7 @@ class Explanation:
     def notes(self) -> list[str]:
         """What else is to be said, a sentence each."""
         found = []
-        if np.isnan(self.prior + sum(e.decibans for e in self.evidence)):
+        if self.impossible:
             found.append("impossible in both classes, so the prior answers")
         if self.unknown:
             words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
@@ -180,11 +178,14 @@ def explained(
 
     Features whose value is missing say nothing and are left out. A factor of zero on both sides cancels to nothing.
     """
-    likelihoods = np.array([term.log_likelihood for term in terms]).reshape(len(terms), len(classes))
-    difference = _difference(likelihoods[:, winner], likelihoods[:, against]) * DECIBANS
+    sides = np.array([log_prior, *(term.log_likelihood for term in terms)])[:, [winner, against]]
+    impossible = bool(np.isneginf(sides).any(axis=0).all())
+    with np.errstate(invalid="ignore"):
+        differences = np.where(np.isneginf(sides).all(axis=1), 0.0, sides[:, 0] - sides[:, 1])
+    prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
-        Evidence(term.feature, term.value, float(weight), term.seen, term.times, term.positions)
-        for term, weight in zip(terms, difference, strict=True)
+        Evidence(term.feature, term.value, weight, term.seen, term.times, term.positions)
+        for term, weight in zip(terms, weights, strict=True)
         if term.value is not None or weight != 0
     ]
     evidence.sort(key=lambda e: -abs(e.decibans))
@@ -193,14 +194,18 @@ def explained(
         classes[against],
         float(posterior[winner]),
         float(posterior[against]),
-        float(_difference(log_prior[winner], log_prior[against])) * DECIBANS,
+        prior,
         tuple(evidence),
+        float(differences[0]) if impossible else _sum(differences),
+        impossible,
         tuple(unknown),
         texts or {},
         calibrated,
     )
 
 
-def _difference(a: Any, b: Any) -> Any:
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isneginf(a) & np.isneginf(b), 0.0, np.subtract(a, b))
+def _sum(differences: Real) -> float:
+    """What they add up to, without rounding: large ones that cancel leave the small ones as they are."""
+    if np.isfinite(differences).all():
+        return math.fsum(np.clip(differences, -LARGEST, LARGEST).tolist())
+    return float(differences.sum())
