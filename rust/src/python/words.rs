@@ -1,13 +1,13 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
 use super::arrays::{Held, HeldBlock, HeldRows, Int1, at_least_one, malformed, shaped, size};
+use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
 use crate::classes::Rows;
 use crate::encode::Strings;
 use crate::error::Error;
-use crate::expansion::Expansion;
 use crate::words::{
-    self, Batch, Encoded, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts, Total,
+    self, Batch, Encoded, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -273,44 +273,25 @@ fn ids<'a>(held: &'a Held<'_, u32>, n: usize) -> PyResult<&'a [u32]> {
     }
 }
 
-fn parts<'a>(sums: impl Iterator<Item = &'a Expansion>) -> Vec<f64> {
-    sums.flat_map(|sum| sum.parts()).collect()
-}
-
 type Bags<'py> = (
     Int1<'py>,
     Bound<'py, PyArray1<i32>>,
     Bound<'py, PyArray1<i32>>,
 );
-type Totals<'py> = (Int1<'py>, Option<Bound<'py, PyAny>>);
 type Pairs<'py> = (
     Int1<'py>,
     Bound<'py, PyArray1<i32>>,
-    Int1<'py>,
-    Int1<'py>,
-    Option<Bound<'py, PyAny>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
 );
 
-fn totals<'py>(py: Python<'py>, totals: &[Total], real: bool) -> PyResult<Totals<'py>> {
-    let rows: Vec<i64> = totals.iter().map(|total| total.rows as i64).collect();
-    let weights = real.then(|| {
-        let weights = parts(totals.iter().map(|total| &total.weight));
-        shaped(py, weights, &[rows.len(), 3])
-    });
-    let weights = weights.transpose()?;
-    Ok((rows.into_pyarray(py), weights))
-}
-
-fn as_arrays(py: Python<'_>, found: words::Pairs) -> PyResult<Pairs<'_>> {
-    let n = found.classes.len();
-    let sums = found.sums.map(|sums| shaped(py, sums, &[n, 2, 3]));
-    Ok((
+fn as_arrays(py: Python<'_>, found: words::Pairs) -> Pairs<'_> {
+    (
         found.starts.into_pyarray(py),
         found.classes.into_pyarray(py),
         found.occurrences.into_pyarray(py),
         found.documents.into_pyarray(py),
-        sums.transpose()?,
-    ))
+    )
 }
 
 /// The cells of a store by groups of its classes, of which one at a time is left out.
@@ -361,7 +342,7 @@ impl Groups {
         let held = Held::new(ids, "ids", 1)?;
         let ids = self::ids(&held, total.n_ids())?.iter().copied();
         let found = py.detach(|| self.0.pairs_without(&total, group, ids))?;
-        as_arrays(py, found)
+        Ok(as_arrays(py, found))
     }
 }
 
@@ -437,14 +418,13 @@ impl<'py> HeldBatch<'py> {
         f: impl FnOnce(&mut words::Words, Batch, usize) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
         let texts = self.texts.texts()?;
-        let (tokeniser, real, threads) = (&*self.tokeniser, !self.rows.whole, self.threads);
+        let (tokeniser, threads) = (&*self.tokeniser, self.threads);
         let (classes, n_classes, weights) = self.rows.sides();
         let found = words.change(py, |words| {
             let batch = Batch {
                 tokeniser,
                 texts: &texts,
                 rows: Rows::new(classes, n_classes, weights)?,
-                real,
             };
             f(words, batch, threads)
         });
@@ -480,7 +460,7 @@ impl Words {
         self.get(py).buckets()
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, whole, threads))]
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads))]
     #[allow(clippy::too_many_arguments)]
     fn count<'py>(
         &self,
@@ -489,17 +469,16 @@ impl Words {
         texts: &Bound<'py, PyAny>,
         classes: &Bound<'py, PyAny>,
         weights: Option<&Bound<'py, PyAny>>,
-        whole: bool,
         threads: i64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let n_classes = self.get(py).n_classes() as i64;
-        let rows = HeldRows::new(classes, n_classes, weights, whole)?;
+        let rows = HeldRows::new(classes, n_classes, weights)?;
         let batch = HeldBatch::new(tokeniser, texts, rows, threads)?;
         let found = batch.with(self, py, words::Words::count)?;
         Ok(found.into_pyarray(py))
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, whole, threads))]
+    #[pyo3(signature = (tokeniser, texts, classes, weights, threads))]
     #[allow(clippy::too_many_arguments)]
     fn forget<'py>(
         &self,
@@ -508,11 +487,10 @@ impl Words {
         texts: &Bound<'py, PyAny>,
         classes: &Bound<'py, PyAny>,
         weights: Option<&Bound<'py, PyAny>>,
-        whole: bool,
         threads: i64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let n_classes = self.get(py).n_classes() as i64;
-        let rows = HeldRows::new(classes, n_classes, weights, whole)?;
+        let rows = HeldRows::new(classes, n_classes, weights)?;
         let batch = HeldBatch::new(tokeniser, texts, rows, threads)?;
         let found = batch.with(self, py, words::Words::forget)?;
         Ok(found.into_pyarray(py))
@@ -532,8 +510,10 @@ impl Words {
         self.made(py, |words| words.minus(&other))
     }
 
-    fn times(&self, py: Python<'_>, factor: f64) -> PyResult<Words> {
-        self.made(py, |words| words.times(factor))
+    fn times(&self, py: Python<'_>, factor: f64) -> PyResult<(Words, bool)> {
+        let words = self.get(py);
+        let (product, exact) = py.detach(|| words.times(factor))?;
+        Ok((Words::of(product), exact))
     }
 
     fn same(&self, py: Python<'_>, other: &Words) -> bool {
@@ -583,7 +563,7 @@ impl Words {
             (Some(ids), Some(index)) => words.pairs_in(ids.iter().copied(), index),
             (None, Some(index)) => words.pairs_in(every, index),
         })?;
-        as_arrays(py, found)
+        Ok(as_arrays(py, found))
     }
 
     fn having<'py>(
@@ -596,21 +576,16 @@ impl Words {
         Ok(py.detach(|| words.having(index))?.into_pyarray(py))
     }
 
-    fn texts<'py>(&self, py: Python<'py>) -> PyResult<Totals<'py>> {
-        let words = self.get(py);
-        totals(py, words.texts(), words.is_real())
+    fn texts(&self, py: Python<'_>) -> PyResult<Integers> {
+        Ok(Integers(self.get(py).texts()?))
     }
 
-    fn occurrences<'py>(&self, py: Python<'py>) -> PyResult<Totals<'py>> {
-        let words = self.get(py);
-        let each: Vec<Total> = words.totals().iter().map(|totals| totals[0]).collect();
-        totals(py, &each, words.is_real())
+    fn occurrences(&self, py: Python<'_>) -> PyResult<Integers> {
+        Ok(Integers(self.get(py).occurrences()?))
     }
 
-    fn documents<'py>(&self, py: Python<'py>) -> PyResult<Totals<'py>> {
-        let words = self.get(py);
-        let each: Vec<Total> = words.totals().iter().map(|totals| totals[1]).collect();
-        totals(py, &each, words.is_real())
+    fn documents(&self, py: Python<'_>) -> PyResult<Integers> {
+        Ok(Integers(self.get(py).documents()?))
     }
 
     #[pyo3(signature = (ids))]
@@ -710,7 +685,7 @@ impl Words {
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let words = self.get(py);
         let state = py.detach(|| words.state());
-        let (n, c) = (state.classes.len(), state.texts.len());
+        let (n, c) = (state.classes.len(), words.n_classes());
         let dict = PyDict::new(py);
         dict.set_item("bytes", state.bytes.into_pyarray(py))?;
         dict.set_item("ends", state.ends.into_pyarray(py))?;
@@ -720,18 +695,17 @@ impl Words {
             Numbers::Narrow(occurrences, documents) => {
                 dict.set_item("occurrences", occurrences.into_pyarray(py))?;
                 dict.set_item("documents", documents.into_pyarray(py))?;
+                dict.set_item("texts", state.texts.into_pyarray(py))?;
             }
             Numbers::Wide(occurrences, documents) => {
                 dict.set_item("occurrences", occurrences.into_pyarray(py))?;
                 dict.set_item("documents", documents.into_pyarray(py))?;
+                dict.set_item("texts", state.texts.into_pyarray(py))?;
             }
-        }
-        if let Some(sums) = state.sums {
-            dict.set_item("weights", shaped(py, sums, &[n, 2, 3])?)?;
-        }
-        dict.set_item("texts", state.texts.into_pyarray(py))?;
-        if let Some(weights) = state.text_weights {
-            dict.set_item("texts.weights", shaped(py, weights, &[c, 3])?)?;
+            Numbers::Parts(limbs) => {
+                dict.set_item("parts", shaped(py, limbs, &[n, 2, 3])?)?;
+                dict.set_item("texts.parts", shaped(py, state.texts, &[c, 3])?)?;
+            }
         }
         if let Some(slots) = state.slots {
             dict.set_item("slots", slots.into_pyarray(py))?;
@@ -756,15 +730,18 @@ impl Words {
     }
 }
 
-const ARRAYS: [&str; 10] = [
+/// Numbers are occurrences, documents and texts, or parts; files of the first format have weights beside the former.
+const ARRAYS: [&str; 12] = [
     "bytes",
     "ends",
     "starts",
     "classes",
     "occurrences",
     "documents",
-    "weights",
     "texts",
+    "parts",
+    "texts.parts",
+    "weights",
     "texts.weights",
     "slots",
 ];
@@ -785,14 +762,33 @@ fn array<'py, T: Element + Copy>(
 fn must<'py, T: Element + Copy>(
     state: &Bound<'py, PyMapping>,
     name: &str,
+    dimensions: usize,
 ) -> PyResult<Held<'py, T>> {
-    array(state, name, 1)?.ok_or_else(|| malformed(format!("the array {name:?} is missing")))
+    let held = array(state, name, dimensions)?;
+    held.ok_or_else(|| malformed(format!("the array {name:?} is missing")))
 }
 
 enum HeldNumbers<'py> {
     Narrow(Held<'py, u32>, Held<'py, u32>),
     Wide(Held<'py, i64>, Held<'py, i64>),
+    Parts(Held<'py, i64>),
+    Real(Held<'py, f64>, Held<'py, f64>),
 }
+
+/// Names of arrays that do not come together.
+const APART: [(&str, &[&str]); 2] = [
+    (
+        "parts",
+        &[
+            "occurrences",
+            "documents",
+            "texts",
+            "weights",
+            "texts.weights",
+        ],
+    ),
+    ("texts", &["texts.parts"]),
+];
 
 /// The arrays of a store, held while they are read.
 struct HeldState<'py> {
@@ -801,9 +797,7 @@ struct HeldState<'py> {
     starts: Held<'py, i64>,
     classes: Held<'py, u32>,
     counts: HeldNumbers<'py>,
-    sums: Option<Held<'py, f64>>,
     texts: Held<'py, i64>,
-    text_weights: Option<Held<'py, f64>>,
     slots: Option<Held<'py, u32>>,
 }
 
@@ -820,20 +814,49 @@ impl<'py> HeldState<'py> {
                 )));
             }
         }
-        let counts = match must(state, "occurrences") {
-            Ok(occurrences) => HeldNumbers::Narrow(occurrences, must(state, "documents")?),
-            Err(_) => HeldNumbers::Wide(must(state, "occurrences")?, must(state, "documents")?),
+        for (name, others) in APART {
+            for other in others {
+                if state.contains(name)? && state.contains(other)? {
+                    return Err(malformed(format!(
+                        "words have {name:?} or {other:?}, not both"
+                    )));
+                }
+            }
+        }
+        let (counts, texts) = match array(state, "parts", 3)? {
+            Some(parts) => (HeldNumbers::Parts(parts), must(state, "texts.parts", 2)?),
+            None => (HeldState::counts(state)?, must(state, "texts", 1)?),
         };
         Ok(HeldState {
-            bytes: must(state, "bytes")?,
-            ends: must(state, "ends")?,
-            starts: must(state, "starts")?,
-            classes: must(state, "classes")?,
+            bytes: must(state, "bytes", 1)?,
+            ends: must(state, "ends", 1)?,
+            starts: must(state, "starts", 1)?,
+            classes: must(state, "classes", 1)?,
             counts,
-            sums: array(state, "weights", 3)?,
-            texts: must(state, "texts")?,
-            text_weights: array(state, "texts.weights", 2)?,
+            texts,
             slots: array(state, "slots", 1)?,
+        })
+    }
+
+    /// Whole numbers, or the real ones that files of the first format have beside them.
+    fn counts(state: &Bound<'py, PyMapping>) -> PyResult<HeldNumbers<'py>> {
+        let both = (
+            array(state, "weights", 3)?,
+            array(state, "texts.weights", 2)?,
+        );
+        Ok(match both {
+            (Some(cells), Some(texts)) => HeldNumbers::Real(cells, texts),
+            (None, None) => match must(state, "occurrences", 1) {
+                Ok(occurrences) => HeldNumbers::Narrow(occurrences, must(state, "documents", 1)?),
+                Err(_) => {
+                    HeldNumbers::Wide(must(state, "occurrences", 1)?, must(state, "documents", 1)?)
+                }
+            },
+            _ => {
+                return Err(malformed(
+                    "words and texts must both have weights, or neither",
+                ));
+            }
         })
     }
 
@@ -850,10 +873,12 @@ impl<'py> HeldState<'py> {
                 HeldNumbers::Wide(occurrences, documents) => {
                     StoredNumbers::Wide(occurrences.slice(), documents.slice())
                 }
+                HeldNumbers::Parts(limbs) => StoredNumbers::Parts(limbs.slice()),
+                HeldNumbers::Real(cells, texts) => {
+                    StoredNumbers::Real(cells.slice(), texts.slice())
+                }
             },
-            sums: self.sums.as_ref().map(Held::slice),
             texts: self.texts.slice(),
-            text_weights: self.text_weights.as_ref().map(Held::slice),
             slots: self.slots.as_ref().map(Held::slice),
         }
     }

@@ -8,7 +8,7 @@ use super::add_up::{Found, add_up};
 use super::index::{Fresh, UNKNOWN, Vocabulary};
 use super::merge::gather;
 use super::store::Unit;
-use super::{TOO_LARGE, Texts, Words};
+use super::{TOO_LARGE, Texts, Words, weight_in_parts};
 use crate::classes::{Rows, Weights};
 use crate::error::{Error, Number, demand};
 use crate::integers::PARTS;
@@ -83,12 +83,15 @@ impl Batch<'_> {
 
     /// What a row weighs, in parts of a row.
     pub(super) fn weight(&self, row: usize) -> u128 {
-        self.rows.weight(row) * (u128::from(PARTS) / self.rows.unit())
+        weight_in_parts(&self.rows, row)
     }
 
     /// What a row weighs, rounded up.
     pub(super) fn times(&self, row: usize) -> u64 {
-        self.rows.weight(row).div_ceil(self.rows.unit()) as u64
+        match self.rows.weights {
+            Weights::Parts(_) => self.rows.weight(row).div_ceil(u128::from(PARTS)) as u64,
+            _ => self.rows.weight(row) as u64,
+        }
     }
 
     fn counted(&self) -> impl Iterator<Item = usize> {

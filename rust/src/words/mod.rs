@@ -25,8 +25,9 @@ pub use state::{Numbers, State, Stored, StoredNumbers};
 pub use store::{Cell, Count, Counts, Unit};
 pub use texts::{Encoded, Given, Texts};
 
+use crate::classes::{Rows, Weights};
 use crate::error::{Error, Number, demand};
-use crate::integers::Integers;
+use crate::integers::{Integers, PARTS};
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use index::Vocabulary;
@@ -394,6 +395,14 @@ impl Words {
                 *count = old.to(unit, *count);
             }
         }
+    }
+}
+
+/// What a row weighs, in parts of a row.
+fn weight_in_parts(rows: &Rows, row: usize) -> u128 {
+    match rows.weights {
+        Weights::Parts(_) => rows.weight(row),
+        _ => rows.weight(row) * u128::from(PARTS),
     }
 }
 

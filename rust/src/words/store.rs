@@ -1,6 +1,6 @@
 //! What is counted per (word, class): only the pairs that occur are held.
 
-use crate::integers::{DIGITS, Int, PARTS, product};
+use crate::integers::{DIGITS, Int, PARTS, product, value36};
 use std::ops::Range;
 
 /// A number of occurrences, documents or texts, in a [`Unit`]. All of a store add up to less than 2^63.
@@ -22,6 +22,10 @@ const UNIT: u128 = PARTS as u128 * PARTS as u128;
 /// The product of two numbers of 10^-18, which must fit.
 #[inline(always)]
 pub fn times(a: u128, b: u128) -> Count {
+    if (a | b) >> 64 == 0 {
+        let product = a * b;
+        return Int([product as u64, (product >> 64) as u64, 0]);
+    }
     let [low, middle, high, _] = product(a, b);
     Int([low, middle, high])
 }
@@ -51,7 +55,7 @@ impl Unit {
     pub fn value(self, count: &Count) -> f64 {
         match self {
             Unit::One => count.0[0] as f64,
-            Unit::Part => count.value(self.digits()),
+            Unit::Part => value36(&count.0),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, demand};
 use crate::integers::PARTS;
 use crate::words::add_up::Found;
 use crate::words::store::{Count, Unit, times};
-use crate::words::{TOO_LARGE, TOO_MANY};
+use crate::words::{TOO_LARGE, TOO_MANY, weight_in_parts};
 
 /// Numbers of at least this many cells are added up by a thread at a time.
 pub const JOB: usize = 1 << 20;
@@ -28,10 +28,9 @@ pub struct Task<'a, 'm> {
 impl Task<'_, '_> {
     /// What a row weighs: in rows, or in parts of a row.
     pub fn weight(&self, row: usize, unit: Unit) -> u128 {
-        let weight = self.rows.weight(row);
         match unit {
-            Unit::One => weight,
-            Unit::Part => weight * (u128::from(PARTS) / self.rows.unit()),
+            Unit::One => self.rows.weight(row),
+            Unit::Part => weight_in_parts(&self.rows, row),
         }
     }
 
