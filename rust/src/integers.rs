@@ -147,12 +147,12 @@ pub fn product(a: u128, b: u128) -> [u64; 4] {
     [low as u64, middle as u64, high as u64, (high >> 64) as u64]
 }
 
-/// Powers of ten, all of them doubles.
-const TENS: [u64; DIGITS as usize + 1] = {
-    let mut tens = [1; DIGITS as usize + 1];
+/// Powers of ten, as whole numbers and as the doubles that they are.
+const TENS: [(u64, f64); DIGITS as usize + 1] = {
+    let mut tens = [(1, 1.0); DIGITS as usize + 1];
     let mut i = 1;
     while i < tens.len() {
-        tens[i] = 10 * tens[i - 1];
+        tens[i] = (10 * tens[i - 1].0, 10.0 * tens[i - 1].1);
         i += 1;
     }
     tens
@@ -160,6 +160,7 @@ const TENS: [u64; DIGITS as usize + 1] = {
 
 /// A weight in parts of a row: as the decimal number that it is written as, if fifteen digits are enough for it; any other is
 /// rounded. None where a sum of such weights could not be held.
+#[inline]
 pub fn parts(weight: f64) -> Option<u128> {
     if !(0.0..9.2e18).contains(&weight) {
         return None;
@@ -169,11 +170,12 @@ pub fn parts(weight: f64) -> Option<u128> {
     let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
     // As many decimals as leave fifteen digits. The exponent says it, but for one: log 2 is a little more than 77 / 256.
     let most = (14 - (((exponent + 52) * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
-    let decimals = most - usize::from(most > 0 && weight * TENS[most] as f64 >= 1e15);
+    let decimals = most - usize::from(most > 0 && weight * TENS[most].1 >= 1e15);
+    let tens = TENS[decimals].1;
     // Where a half would round otherwise, the number is not the weight.
-    let written = (weight * TENS[decimals] as f64 + 0.5) as i64;
-    if written < 1_000_000_000_000_000 && written as f64 / TENS[decimals] as f64 == weight {
-        return Some(written as u128 * u128::from(TENS[DIGITS as usize - decimals]));
+    let written = (weight * tens + 0.5) as i64;
+    if written < 1_000_000_000_000_000 && written as f64 / tens == weight {
+        return Some(written as u128 * u128::from(TENS[DIGITS as usize - decimals].0));
     }
     let exact = u128::from(mantissa) * u128::from(PARTS);
     match exponent {
@@ -784,7 +786,7 @@ mod tests {
     fn parts_are_those_of_the_naive_way() {
         let mut state = 1;
         for i in 0..200_000 {
-            let decimal = (random(&mut state) >> (i % 60)) as f64 / TENS[i % 19] as f64;
+            let decimal = (random(&mut state) >> (i % 60)) as f64 / TENS[i % 19].1;
             let power = 2_f64.powi((i % 140) as i32 - 80);
             let binary = random(&mut state) as f64 / 2_f64.powi(64) * power;
             for weight in [decimal, binary, power, 10_f64.powi((i % 40) as i32 - 22)] {
