@@ -184,6 +184,7 @@ fn fifteen_digits(weight: f64) -> (u128, f64) {
 
 /// A weight in parts of a row: as the decimal number that it is written as, if fifteen digits are enough for it; any other is
 /// rounded. None where a sum of such weights could not be held.
+#[inline]
 pub fn parts(weight: f64) -> Option<u128> {
     if !(0.0..9.2e18).contains(&weight) {
         return None;

@@ -278,6 +278,8 @@ class Words:
     """Sums of one column of text: per (word, class) occurrences and documents, per class texts.
 
     ``count`` and ``forget`` change it in place; all other methods leave it as it is. Copies are made on write.
+    Every number is exact. An occurrence counts its text's weight times what the tokeniser makes of it, each in parts of 10**-18.
+    All occurrences together, and all texts, stay below 2**63: what would be more is a ValueError, and changes nothing.
     """
 
     n_classes: int
@@ -287,12 +289,15 @@ class Words:
 
     def __init__(self, n_classes: int, buckets: int) -> None: ...
     def count(
-        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Real | None, whole: bool, threads: int
+        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Int | NDArray[np.uint64] | None, threads: int
     ) -> Ids:
-        """Adds texts, but those of class -1; the ids of the words they have, each once."""
+        """Adds texts, but those of class -1; the ids of the words they have, each once.
+
+        ``weights``: whole numbers (n,), or numbers of 10**-18 (n, 2), the lower limb first, as ``parts`` gives them.
+        """
 
     def forget(
-        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Real | None, whole: bool, threads: int
+        self, tokeniser: Tokeniser, texts: Texts, classes: Codes, weights: Int | NDArray[np.uint64] | None, threads: int
     ) -> Ids:
         """The twin of ``count``; raises NotThere, and changes nothing, where a sum would fall below zero."""
 
@@ -314,9 +319,14 @@ class Words:
     def minus(self, other: Words) -> Words:
         """Without the other's texts, and without words that no text has any more; raises NotThere."""
 
-    def times(self, factor: float) -> Words: ...
+    def times(self, factor: float) -> tuple[Words, bool]:
+        """Every text so many times, and whether that is exact; else numbers are rounded down.
+
+        Texts and documents are rounded to 10**-18, occurrences to 10**-36; words of which nothing is left are gone.
+        """
+
     def same(self, other: Words) -> bool:
-        """By name: whole numbers exactly, real sums within 1e-12 of themselves."""
+        """Whether all numbers are equal, words by name."""
 
     def place(self, index: Int, n_classes: int) -> Words:
         """Class c becomes class index[c], together with all others that do."""
@@ -327,8 +337,8 @@ class Words:
     def only(self, ids: Ids) -> Words:
         """The same texts as if they had had these words only."""
 
-    def pairs(self, ids: Ids | None, index: Int | None = None) -> tuple[Int, Codes, Int, Int, Real | None]:
-        """starts (n + 1,); then per pair, in class order: class, occurrences, documents, and weights (pairs, 2, 3) of real sums.
+    def pairs(self, ids: Ids | None, index: Int | None = None) -> tuple[Int, Codes, Real, Real]:
+        """starts (n + 1,); then per pair, in class order: class, occurrences, documents, each rounded once.
 
         None: all ids in order. Pairs without documents are left out. With ``index``, class c is class index[c], together with all
         others that are; -1 is left out.
@@ -337,13 +347,13 @@ class Words:
     def having(self, index: Int) -> Ids:
         """The ids of the words that some text has of a class whose index is not -1, in order."""
 
-    def texts(self) -> tuple[Int, Real | None]:
-        """Per class (C,), and weights (C, 3)."""
+    def texts(self) -> Integers:
+        """Per class (C,)."""
 
-    def occurrences(self) -> tuple[Int, Real | None]:
+    def occurrences(self) -> Integers:
         """Per class, over all words."""
 
-    def documents(self) -> tuple[Int, Real | None]:
+    def documents(self) -> Integers:
         """Per class, over all words: of each word the texts that have it."""
 
     def words(self, ids: Ids | None) -> list[str]: ...
@@ -363,11 +373,21 @@ class Words:
         """The ids of the words that some text has, by their UTF-8 bytes."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All of it as arrays: words in the order of their bytes, none without texts."""
+        """All of it as arrays, which are equal if all numbers are: words in the order of their bytes, none without texts.
+
+        bytes uint8, and ends (words,) int64 of each word in it; starts (words + 1,) int64 of each word's n cells; classes (n,)
+        uint32; slots uint32, the index, if words are not hashed. If all numbers are whole: occurrences and documents (n,), uint32
+        as long as all occurrences together fit, else int64; texts (C,) int64. If not: parts (n, 2, 3) int64, the occurrences and
+        documents in units of 10**-36, three limbs of 64 bits each, least first; texts.parts (C, 3) int64, the same of texts.
+        """
 
     @staticmethod
     def from_state(n_classes: int, buckets: int, state: Mapping[str, NDArray[Any]], threads: int = 1) -> Words:
-        """What ``state`` gave; ValueError for anything that does not fit together."""
+        """What ``state`` gave; ValueError for anything that does not fit together.
+
+        Files of the first format have weights (n, 2, 3) and texts.weights (C, 3), float64, beside whole numbers: three doubles
+        each, whose sum is rounded to 10**-18.
+        """
 
 class Groups:
     """The cells of words whose classes are groups of texts, by group, of which one at a time is left out."""
@@ -381,7 +401,7 @@ class Groups:
     def gone(self, total: Words, group: int) -> Ids:
         """The ids of those that no other text has; ``total`` is all groups together, with the same ids."""
 
-    def pairs_without(self, total: Words, group: int, ids: Ids) -> tuple[Int, Codes, Int, Int, Real | None]:
+    def pairs_without(self, total: Words, group: int, ids: Ids) -> tuple[Int, Codes, Real, Real]:
         """``Words.pairs`` of all texts but the group's; ``ids`` ascend."""
 
 class Weights:

@@ -112,11 +112,14 @@ fn counts(limbs: &[i64]) -> impl Iterator<Item = Count> {
     limbs.iter().map(|limbs| Int(limbs.map(|limb| limb as u64)))
 }
 
-/// The sum of three doubles, rounded to parts of 10^-18; nothing at all if it is not a number from 0 up to 2^63.
+/// The sum of three doubles, rounded to parts of 10^-18; below zero if it cannot be held.
 fn from_doubles(doubles: &[f64]) -> Count {
     // In units of 2^-128 of such a part.
-    let mut sum = Int::<6>::default();
-    for &x in doubles.iter().filter(|x| x.abs() < TOO_LARGE as f64) {
+    let (mut sum, wrong) = (Int::<6>::default(), Int([u64::MAX; 3]));
+    for &x in doubles {
+        if x.is_nan() || x.abs() >= TOO_LARGE as f64 {
+            return wrong;
+        }
         let bits = x.abs().to_bits();
         let (mantissa, exponent) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as i32 - 1075);
         if let Ok(shift) = u32::try_from(exponent + 128) {
@@ -127,7 +130,7 @@ fn from_doubles(doubles: &[f64]) -> Count {
     let [_, _, low, high, rest @ ..] = sum.0;
     match rest {
         [0, 0] => times(u128::from(high) << 64 | u128::from(low), u128::from(PARTS)),
-        _ => Count::default(),
+        _ => wrong,
     }
 }
 
@@ -458,4 +461,112 @@ fn is_text(mut bytes: &[u8]) -> bool {
         };
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(state: &State, counts: StoredNumbers, texts: &[i64]) -> Result<Words, Error> {
+        let stored = Stored {
+            bytes: &state.bytes,
+            ends: &state.ends,
+            starts: &state.starts,
+            classes: &state.classes,
+            counts,
+            texts,
+            slots: state.slots.as_deref(),
+        };
+        Words::from_state(2, 0, &stored, 1)
+    }
+
+    /// Words "a" in class 0 and "b" in both.
+    fn made(counts: [u64; 6], texts: [u64; 2]) -> Words {
+        let mut words = Words::new(2, 0).unwrap();
+        words.add_names([&b"a"[..], b"b"].into_iter()).unwrap();
+        let mut cells = Cells::with_room(2, 3, Form::Narrow);
+        let cell = |at: usize, class| Cell {
+            class,
+            counts: [counts[2 * at], counts[2 * at + 1]].map(|n| Int([n, 0, 0])),
+        };
+        cells.push([cell(0, 0)].into_iter());
+        cells.push([cell(1, 0), cell(2, 1)].into_iter());
+        words.totals = words.totals_of((0..2).flat_map(|id| cells.of(id)));
+        (words.cells, words.texts) = (cells, texts.map(|n| Int([n, 0, 0])).to_vec());
+        words
+    }
+
+    #[test]
+    fn parts_are_read_back_and_nothing_else() {
+        let whole = made([3, 1, 5, 2, 2, 2], [3, 4]);
+        let (words, exact) = whole.times(0.25).unwrap();
+        assert!(exact);
+        let state = words.state();
+        let Numbers::Parts(limbs) = &state.counts else {
+            panic!("whole numbers: {state:?}");
+        };
+        let back = read(&state, StoredNumbers::Parts(limbs), &state.texts).unwrap();
+        assert!(back.same(&words) && back.state() == state && back.totals == words.totals);
+        // The same numbers are the same arrays, whatever they are held in.
+        let again = back.times(4.0).unwrap().0;
+        assert_eq!((again.unit(), whole.unit()), (Unit::Part, Unit::One));
+        assert!(again.same(&whole) && whole.same(&again) && again.state() == whole.state());
+        let values = |words: &Words| format!("{:?}", words.pairs(0..2));
+        assert_eq!(values(&again), values(&whole));
+        assert_eq!(again.texts(), whole.texts());
+        for at in 0..limbs.len() {
+            for wrong in [i64::MIN, -1, i64::MAX] {
+                let mut limbs = limbs.clone();
+                limbs[at] = wrong;
+                // A text has hundreds of some words; no word is in more documents than there are texts.
+                let read = read(&state, StoredNumbers::Parts(&limbs), &state.texts);
+                assert_eq!(read.is_err(), at % 3 == 2 || at % 6 == 4, "{at}");
+            }
+        }
+        let none = |at: usize| {
+            let mut limbs = limbs.clone();
+            limbs[3 * at..3 * at + 3].fill(0);
+            limbs
+        };
+        for at in 0..6 {
+            assert!(read(&state, StoredNumbers::Parts(&none(at)), &state.texts).is_err());
+        }
+        assert!(read(&state, StoredNumbers::Parts(&limbs[3..]), &state.texts).is_err());
+        assert!(read(&state, StoredNumbers::Parts(limbs), &state.texts[3..]).is_err());
+        assert!(read(&state, StoredNumbers::Parts(limbs), &[0; 6]).is_err());
+        let parts = again.cells.of(0).chain(again.cells.of(1));
+        let parts: Vec<i64> = parts
+            .flat_map(|cell| cell.counts)
+            .flat_map(|n| limbs_of(&n))
+            .collect();
+        let texts: Vec<i64> = again.texts.iter().flat_map(limbs_of).collect();
+        assert!(read(&state, StoredNumbers::Parts(&parts), &texts).is_err());
+    }
+
+    #[test]
+    fn real_numbers_of_the_first_format_are_rounded() {
+        let whole = made([3, 1, 5, 2, 2, 2], [3, 4]);
+        let (expected, _) = whole.times(0.25).unwrap();
+        let state = expected.state();
+        let quarter = |n: u64| [n as f64 / 4.0 + 2_f64.powi(-30), -(2_f64.powi(-30)), 1e-30];
+        let sums = [3, 1, 5, 2, 2, 2].map(quarter).concat();
+        let texts = [3, 4].map(quarter).concat();
+        let read =
+            |sums: &[f64], texts: &[f64]| read(&state, StoredNumbers::Real(sums, texts), &[3, 4]);
+        assert!(read(&sums, &texts).unwrap().same(&expected));
+        for wrong in [f64::NAN, f64::INFINITY, -1.0, 1e300] {
+            let mut spoiled = texts.clone();
+            spoiled[0] = wrong;
+            assert!(read(&sums, &spoiled).is_err());
+            let mut spoiled = sums.clone();
+            spoiled[3] = wrong;
+            assert!(read(&spoiled, &texts).is_err());
+        }
+        // What rounding takes away is put back.
+        let mut small = sums.clone();
+        small[..6].copy_from_slice(&[1e-20, 0.0, 0.0, 0.75 + 1e-12, 0.0, 0.0]);
+        let small = read(&small, &texts).unwrap().pairs(0..1);
+        assert_eq!((small.occurrences[0], small.documents[0]), (1e-18, 0.75));
+        assert!(read(&sums, &texts[3..]).is_err() && read(&sums[1..], &texts).is_err());
+    }
 }

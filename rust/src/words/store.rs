@@ -396,17 +396,16 @@ impl Cells {
         if form <= self.form {
             return;
         }
-        let places = 0..self.pairs.len();
         if form == Form::Wide {
             self.upper = vec![[0; 2]; self.pairs.len()];
         } else {
-            let unit = self.form.unit();
-            let counts = |at| split(&unit.all_to(Unit::Part, self.counts(at)));
-            let (lower, limbs): (Vec<_>, Vec<_>) = places.map(counts).unzip();
-            for (pair, lower) in self.pairs.iter_mut().zip(lower) {
-                pair.lower = lower;
+            let (unit, mut all) = (self.form.unit(), Vec::with_capacity(self.pairs.len()));
+            for at in 0..self.pairs.len() {
+                let (lower, limbs) = split(&unit.all_to(Unit::Part, self.counts(at)));
+                self.pairs[at].lower = lower;
+                all.push(limbs);
             }
-            (self.upper, self.limbs) = (vec![], limbs);
+            (self.upper, self.limbs) = (vec![], all);
         }
         self.form = form;
     }

@@ -1,7 +1,7 @@
 //! The rows of each class, added up by themselves.
 
 use super::Each;
-use super::cells::{Adding, NarrowCell, OnesCell, WeightedCell, WideCell};
+use super::cells::{Adding, HalfCell, NarrowCell, PartsCell, WideCell};
 use super::seen::Seen;
 use super::task::{JOB, Task};
 use crate::classes::{self, Rows, Weights};
@@ -25,8 +25,11 @@ impl Task<'_, '_> {
         match (self.unit(seen)?, self.rows.weights) {
             (Unit::One, Weights::Ones) if narrow => self.run::<NarrowCell>(&jobs, &order),
             (Unit::One, _) => self.run::<WideCell>(&jobs, &order),
-            (Unit::Part, Weights::Ones) => self.run::<OnesCell>(&jobs, &order),
-            (Unit::Part, _) => self.run::<WeightedCell>(&jobs, &order),
+            (Unit::Part, Weights::Parts(_)) if seen.whole => {
+                self.run::<HalfCell<true>>(&jobs, &order)
+            }
+            (Unit::Part, Weights::Parts(_)) => self.run::<PartsCell>(&jobs, &order),
+            (Unit::Part, _) => self.run::<HalfCell<false>>(&jobs, &order),
         }
     }
 
@@ -74,7 +77,7 @@ impl Task<'_, '_> {
 
     fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
         for &row in rows {
-            let weight = self.weight(row as usize, C::UNIT);
+            let weight = self.weight(row as usize, C::WEIGHTS);
             self.matrix
                 .with_row(row as usize, AddRow(&mut *sums, weight));
         }
@@ -87,7 +90,7 @@ impl Task<'_, '_> {
     fn few<C: Adding>(&self, class: usize, rows: &[i64]) -> Result<Found, Error> {
         let mut cells: Vec<(u32, C)> = vec![];
         for &row in rows {
-            let weight = self.weight(row as usize, C::UNIT);
+            let weight = self.weight(row as usize, C::WEIGHTS);
             self.matrix.each_of(row as usize, |column, x| {
                 let mut cell = C::default();
                 cell.add(x, weight);

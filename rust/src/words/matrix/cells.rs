@@ -6,8 +6,9 @@ use crate::words::store::{Count, Lane, Unit, times};
 /// What a column has in one class so far. A cell that counts nothing adds nothing.
 pub trait Adding: Copy + Default + Send {
     const UNIT: Unit;
-
     /// Weights are rows, or parts of a row.
+    const WEIGHTS: Unit = Self::UNIT;
+
     fn add(&mut self, x: f64, weight: u128);
     fn merge(&mut self, other: &Self);
     fn is_used(&self) -> bool;
@@ -66,22 +67,27 @@ impl Adding for WideCell {
     }
 }
 
-/// Rows that weigh one: what they count, in parts of a token, and their number.
+/// Numbers of 10^-18: either all values are whole, or all weights.
 #[derive(Clone, Copy, Default)]
-pub struct OnesCell {
+pub struct HalfCell<const WHOLE_VALUES: bool> {
     occurrences: u128,
-    documents: u64,
+    /// What the rows weigh.
+    documents: u128,
 }
 
-impl Adding for OnesCell {
+impl<const WHOLE_VALUES: bool> Adding for HalfCell<WHOLE_VALUES> {
     const UNIT: Unit = Unit::Part;
+    const WEIGHTS: Unit = if WHOLE_VALUES { Unit::Part } else { Unit::One };
 
     #[inline(always)]
-    fn add(&mut self, x: f64, _: u128) {
+    fn add(&mut self, x: f64, weight: u128) {
         if x != 0.0 {
-            let x = parts(x).unwrap_or(0);
-            self.occurrences += x;
-            self.documents += u64::from(x != 0);
+            let x = match WHOLE_VALUES {
+                true => u128::from(x as u64),
+                false => parts(x).unwrap_or(0),
+            };
+            self.occurrences += x * weight;
+            self.documents += if x != 0 { weight } else { 0 };
         }
     }
 
@@ -96,20 +102,20 @@ impl Adding for OnesCell {
 
     fn lane(cells: impl Iterator<Item = Self>) -> Lane {
         let one = u128::from(PARTS);
-        let documents = |cell: Self| u128::from(cell.documents) * one;
-        let both = |cell: Self| [cell.occurrences, documents(cell)].map(|n| times(n, one));
+        let row = if WHOLE_VALUES { one } else { one * one };
+        let both = |cell: Self| [times(cell.occurrences, one), times(cell.documents, row)];
         Lane::Parts(cells.map(both).collect())
     }
 }
 
-/// Rows that have weights.
+/// Neither all values are whole, nor all weights.
 #[derive(Clone, Copy, Default)]
-pub struct WeightedCell {
+pub struct PartsCell {
     occurrences: Count,
     documents: u128,
 }
 
-impl Adding for WeightedCell {
+impl Adding for PartsCell {
     const UNIT: Unit = Unit::Part;
 
     #[inline(always)]
