@@ -316,7 +316,7 @@ class Words:
     def plus(self, other: Words) -> Words:
         """Both together, words by name."""
 
-    def minus(self, other: Words) -> Words:
+    def minus(self, other: Words, rounded: bool = False) -> Words:
         """Without the other's texts, and without words that no text has any more; raises NotThere."""
 
     def times(self, factor: float) -> tuple[Words, bool]:

@@ -183,7 +183,7 @@ class Counts:
         """Without the keys that no row has, unless they are declared."""
         if not self.keys:
             return self
-        used = some(self.cells).any(axis=1)
+        used: NDArray[np.bool_] = np.asarray(some(self.cells).any(axis=1))
         for f, names in enumerate(declared):
             if names:
                 start = self.offsets[f]

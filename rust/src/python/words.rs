@@ -505,9 +505,10 @@ impl Words {
         self.made(py, |words| words.plus(&other))
     }
 
-    fn minus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
+    #[pyo3(signature = (other, rounded = false))]
+    fn minus(&self, py: Python<'_>, other: &Words, rounded: bool) -> PyResult<Words> {
         let other = other.get(py);
-        self.made(py, |words| words.minus(&other))
+        self.made(py, |words| words.minus(&other, rounded))
     }
 
     fn times(&self, py: Python<'_>, factor: f64) -> PyResult<(Words, bool)> {

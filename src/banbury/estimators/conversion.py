@@ -252,24 +252,27 @@ def _table(fitted: Any, kept: NDArray[np.int64], words: Sequence[str], buckets: 
     cells = cells[order]
     at, classes = np.nonzero(cells)
     sums = np.stack([cells[at, classes], np.minimum(cells[at, classes], texts[classes])], axis=-1)  # (pairs, 2)
-    whole = _rows(np.concatenate([sums.ravel(), texts]))
-    counts = whole.rows[: sums.size].reshape(sums.shape)
-    width = np.uint32 if int(counts[:, 0].sum()) < 2**32 else np.int64
     state: dict[str, Any] = {
         "bytes": np.frombuffer(b"".join(encoded[j] for j in order), dtype=np.uint8),
         "ends": np.cumsum([len(encoded[j]) for j in order], dtype=np.int64),
         "starts": np.concatenate([[0], np.cumsum(np.count_nonzero(cells, axis=1))]).astype(np.int64),
         "classes": classes.astype(np.uint32),
-        "occurrences": counts[:, 0].astype(width),
-        "documents": counts[:, 1].astype(width),
-        "texts": whole.rows[sums.size :].copy(),
+        **_numbers(_rows(np.concatenate([sums.ravel(), texts])), len(texts)),
     }
-    if whole.weights is not None:
-        state["weights"] = np.ascontiguousarray(whole.weights[: sums.size].reshape(*sums.shape, 3))
-        state["texts.weights"] = np.ascontiguousarray(whole.weights[sums.size :])
     if not buckets:
         state["slots"] = _slots([words[j] for j in order])
     return _core.Words.from_state(len(texts), buckets, state)
+
+
+def _numbers(counts: Integers, n_classes: int) -> dict[str, Any]:
+    """Occurrences and documents of each pair, and the texts of each class, which stand last; as a table of words has them."""
+    if counts.digits == 0:
+        pairs, texts = np.split(counts.limbs()[:, 0], [-n_classes])
+        width = np.uint32 if int(pairs[::2].sum()) < 2**32 else np.int64
+        return {"occurrences": pairs[::2].astype(width), "documents": pairs[1::2].astype(width), "texts": texts.copy()}
+    packed = b"".join(number.to_bytes(24, "little") for number in python_integers(counts, 36))
+    pairs, texts = np.split(np.frombuffer(packed, dtype="<i8").reshape(-1, 3).astype(np.int64), [-n_classes])
+    return {"parts": pairs.reshape(-1, 2, 3), "texts.parts": texts.copy()}
 
 
 def _slots(words: list[str]) -> NDArray[np.uint32]:
@@ -277,7 +280,7 @@ def _slots(words: list[str]) -> NDArray[np.uint32]:
     given = _core.Tokeniser("given", False, False, 1, 1, [], False, False)
     table = _core.Words(1, 0)
     text = words, np.array([0, len(words)], dtype=np.int64), None
-    table.count(given, text, np.zeros(1, dtype=np.int32), None, True, 1)
+    table.count(given, text, np.zeros(1, dtype=np.int32), None, 1)
     return table.state()["slots"]
 
 

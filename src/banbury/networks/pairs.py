@@ -147,7 +147,7 @@ class Pairs:
         c = np.flatnonzero(some(self.classes))
         kept = []
         for variable, table in zip(self.features, self.single, strict=True):
-            declared, seen = variable.declared(), some(table).any(axis=1)
+            declared, seen = variable.declared(), np.asarray(some(table).any(axis=1))
             kept.append([k for k, value in enumerate(variable.values) if seen[k] or value in declared])
         if len(c) == self.target.size and all(len(k) == v.size for k, v in zip(kept, self.features, strict=True)):
             return self

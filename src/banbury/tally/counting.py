@@ -471,7 +471,7 @@ def _count_codes(features: Sequence[Feature], columns: Sequence[Codes], rows: As
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])
     cells: Integers = _kernel(rows, _core.count_codes, names, codes, low, size)
-    occupied, counted, start = some(cells).any(axis=1), [], 0
+    occupied, counted, start = np.asarray(some(cells).any(axis=1)), [], 0
     for column in columns:
         used = np.flatnonzero(occupied[start : start + len(column.values)])
         keys = [column.values[k] for k in used.tolist()]

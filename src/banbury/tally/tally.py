@@ -365,7 +365,9 @@ class Tally:
         if self.skipped:
             lines.append(f"  skipped: {many(self.skipped, 'row')} without a target")
         if self.rounded:
-            lines.append("  rounded: its sums were scaled by a fraction, or kept as doubles once; forgetting is approximate")
+            lines.append(
+                "  rounded: its sums were scaled by a fraction, or kept as doubles once; forgetting is approximate"
+            )
         if self.schema.left_out:
             lines.append(
                 f"  left out: {errors.listed(f'{name} ({why})' for name, why in self.schema.left_out.items())}"
