@@ -81,9 +81,11 @@ impl Task<'_, '_> {
             self.matrix
                 .with_row(row as usize, AddRow(&mut *sums, weight));
         }
-        let cells = sums.iter_mut().zip(0..).filter(|(cell, _)| cell.is_used());
-        let cells = cells.map(|(cell, id)| (id, std::mem::take(cell)));
-        Ok(self.found_in(class, rows, cells.collect()))
+        let used = sums.iter().zip(0..).filter(|(cell, _)| cell.is_used());
+        let ids: Vec<u32> = used.map(|(_, id)| id).collect();
+        let cells = ids.iter().map(|&id| std::mem::take(&mut sums[id as usize]));
+        let (counts, texts) = (C::lane(cells), self.weigh(rows, C::UNIT));
+        Ok(Found::new(class as u32, ids, counts, texts))
     }
 
     /// The same where most columns are not met.
@@ -106,13 +108,10 @@ impl Task<'_, '_> {
             }
             same
         });
-        Ok(self.found_in(class, rows, cells))
-    }
-
-    fn found_in<C: Adding>(&self, class: usize, rows: &[i64], cells: Vec<(u32, C)>) -> Found {
         let ids = cells.iter().map(|(id, _)| *id).collect();
         let counts = C::lane(cells.into_iter().map(|(_, cell)| cell));
-        Found::new(class as u32, ids, counts, self.weigh(rows, C::UNIT))
+        let texts = self.weigh(rows, C::UNIT);
+        Ok(Found::new(class as u32, ids, counts, texts))
     }
 }
 

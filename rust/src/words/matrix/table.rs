@@ -35,8 +35,7 @@ impl Task<'_, '_> {
                 let [occurrences, documents] = &mut sums;
                 let at = class * width..(class + 1) * width;
                 let sums = [&mut occurrences[at.clone()], &mut documents[at]];
-                let weight = self.rows.weight(row) as f64;
-                wide(AddWhole(cells, weight, sums, &mut lanes));
+                wide(AddWhole(cells, self.about(row), sums, &mut lanes));
             });
             (sums, lanes.seen())
         });

@@ -41,9 +41,13 @@ impl Task<'_, '_> {
         times(weights.sum(), u128::from(one))
     }
 
-    /// The same as a double.
-    fn about(&self, row: usize) -> f64 {
-        self.rows.weight(row) as f64 / self.rows.unit() as f64
+    /// What a row weighs, as a double.
+    pub fn about(&self, row: usize) -> f64 {
+        match self.rows.weights {
+            Weights::Ones => 1.0,
+            Weights::Whole(weights) => weights[row] as f64,
+            Weights::Parts(_) => self.rows.weight(row) as f64 / PARTS as f64,
+        }
     }
 
     fn counted(&self) -> impl Iterator<Item = usize> {
