@@ -212,11 +212,11 @@ class Bag:
         outside = (ids < 0) | ~there
         return list(dict.fromkeys(token for token, out in zip(tokens, outside.tolist(), strict=True) if out))
 
-    def _every(self, texts: Any) -> Int:
+    def _every(self, texts: Any) -> NDArray[np.int32]:
         """How often each of a text's words occurs, those outside the table too, which have a part in the text's length."""
         alone = _core.Words(1, self.table.buckets)
-        alone.count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, True, 1)
-        return alone.pairs(None)[2]
+        alone.count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, 1)
+        return alone.bags(self.family.tokeniser, texts, 1)[2]
 
     def evidence(self, text: str) -> list[WordEvidence]:
         """What each of a text's known words says of every class, in the order they first occur; the sum is the likelihood.

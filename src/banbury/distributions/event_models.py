@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import How, at_least
 from banbury.distributions.vocabulary import CELLS, Pairs, Vocabulary
@@ -68,7 +69,8 @@ class Weighed:
         """The sum of all counts in each class."""
         if self.words.complete and not self.idf:
             table = self.words.table
-            return (table.documents() if self.once else table.occurrences()).value
+            counted: Integers = table.documents() if self.once else table.occurrences()
+            return counted.value
         return self.total(0.0)
 
     def total(self, a: float | Real) -> Real:

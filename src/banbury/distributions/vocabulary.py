@@ -110,16 +110,16 @@ class Learned:
     def n_words(self) -> int:
         return len(self.live)
 
-    def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Int, Int, Real | None]:
+    def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
         return self.core.pairs(ids, self.index)
 
-    def texts(self) -> tuple[Int, Real | None]:
+    def texts(self) -> Integers:
         return self._of_classes(self.core.texts())
 
-    def occurrences(self) -> tuple[Int, Real | None]:
+    def occurrences(self) -> Integers:
         return self._of_classes(self.core.occurrences())
 
-    def documents(self) -> tuple[Int, Real | None]:
+    def documents(self) -> Integers:
         return self._of_classes(self.core.documents())
 
     def in_order(self) -> Ids:
@@ -169,7 +169,7 @@ class AllBut(Learned):
     def n_words(self) -> int:
         return self.n_ids - len(self.gone)
 
-    def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Int, Int, Real | None]:
+    def pairs(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
         if self.kept is None:
             return self._read(ids)
         key = ids.tobytes()
@@ -177,7 +177,7 @@ class AllBut(Learned):
             self.kept[key] = self._read(ids)
         return self.kept[key]  # type: ignore[no-any-return]
 
-    def _read(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Int, Int, Real | None]:
+    def _read(self, ids: Ids) -> tuple[Int, NDArray[np.int32], Real, Real]:
         if len(ids) < 2 or bool(np.all(ids[1:] > ids[:-1])):
             return self.groups.pairs_without(self.total, self.group, ids)
         return self.core.pairs(ids, self.index)
@@ -206,7 +206,8 @@ class Vocabulary:
     @cached_property
     def texts(self) -> Real:
         """Texts per class."""
-        return self.table.texts().value
+        texts: Integers = self.table.texts()
+        return texts.value
 
     def __iter__(self) -> Iterator[Pairs]:
         """The words' pairs, chunk by chunk, in the order of ``ids``."""

@@ -51,9 +51,10 @@ class Bags:
         if family.max_words is not None and family.choose_by == "mutual_information":
             raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
         texts = family.texts(batch, feature.name)
-        there = np.where(weights > 0, 0, -1).astype(np.int32)
+        parts = in_parts(weights)
+        there = np.where(weighing(parts), 0, -1).astype(np.int32)
         table = _core.Words(1, family.buckets or 0)
-        table.count(family.tokeniser, texts, there, np.ascontiguousarray(weights), False, threads)
+        table.count(family.tokeniser, texts, there, parts, threads)
         kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
         table = table if kept is None else kept.table
         offsets, ids, times = table.bags(family.tokeniser, texts, threads)
