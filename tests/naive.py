@@ -20,6 +20,7 @@ import naive_text
 
 Row = Mapping[str, Any]
 ZERO = Fraction(0)
+PART = Fraction(1, 10**18)
 
 
 def missing(value: Any) -> bool:
@@ -27,6 +28,19 @@ def missing(value: Any) -> bool:
 
 
 # Counting ------------------------------------------------------------------------------------------------------------
+
+
+def in_parts(weight: float) -> Fraction:
+    """A weight as it is counted: the decimal that fifteen digits write, or else the nearest multiple of 10**-18."""
+    written = Fraction(f"{weight:.15g}")
+    return written if float(written) == weight and written % PART == 0 else round(Fraction(weight) / PART) * PART
+
+
+def on_grid(x: Any, origin: float, unit: float) -> Fraction:
+    """A number as it is counted: so many steps of 2**-57 units from the origin. The distance is a double."""
+    z = (float(x) - origin) / unit
+    z = z if math.isfinite(z) else float(x) / unit - origin / unit
+    return Fraction(origin) + round(Fraction(z) * 2**57) * Fraction(unit) / 2**57
 
 
 @dataclass
@@ -50,7 +64,7 @@ class Tally:
 def count(schema: Any, rows: Sequence[Row], target: str, weights: Iterable[float] | None = None) -> Tally:
     tally = Tally({}, *({f.name: {} for f in schema.features} for _ in range(4)))
     for row, weight in zip(rows, weights or [1] * len(rows), strict=True):
-        label, w = row[target], Fraction(weight)
+        label, w = row[target], in_parts(float(weight))
         if missing(label) or w == 0:
             continue
         tally.rows[label] = tally.rows.get(label, ZERO) + w
@@ -68,13 +82,13 @@ def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return
     if feature.family.shape == "products":
-        naive_blocks.add_products(tally.sums[feature.name], value, label, w)
+        naive_blocks.add_products(tally.sums[feature.name], feature, value, label, w)
     elif feature.columns and feature.family.shape in ("keys", "bins"):
         if (key := naive_blocks.key_of(feature, value)) is not None:
             tally.keys[feature.name][key, label] = tally.keys[feature.name].get((key, label), ZERO) + w
     elif feature.family.shape == "moments":
         n, first, second = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
-        x = Fraction(value)
+        x = on_grid(value, feature.origin, feature.unit)
         tally.sums[feature.name][label] = n + w, first + w * x, second + w * x * x
     elif feature.family.shape == "words":
         texts, words = tally.texts[feature.name], tally.words[feature.name]
@@ -82,7 +96,7 @@ def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction
         amounts = occurrences if feature.family.name == "occurrences" else weighed
         for word, x in amounts(feature.family, value).items():
             n, documents = words.get((word, label), (ZERO, ZERO))
-            words[word, label] = n + w * Fraction(x), documents + w
+            words[word, label] = n + w * in_parts(x), documents + w
     else:
         cells, cell = tally.keys[feature.name], (key_of(feature, value), label)
         cells[cell] = cells.get(cell, ZERO) + w

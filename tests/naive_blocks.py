@@ -39,11 +39,11 @@ def score(tally: Any, feature: Any, value: Sequence[Any], label: Any, how: str, 
 Sums = tuple[Fraction, list[Fraction], list[list[Fraction]]]
 
 
-def add_products(sums: dict[Any, Sums], value: Sequence[Any], label: Any, w: Fraction) -> None:
+def add_products(sums: dict[Any, Sums], feature: Any, value: Sequence[Any], label: Any, w: Fraction) -> None:
     """n, Σx and Σxxᵀ of the rows that have all values."""
     if any(naive.missing(part) for part in value):
         return
-    x = [Fraction(part) for part in value]
+    x = [naive.on_grid(part, *scale) for part, scale in zip(value, feature.scales, strict=True)]
     d = len(x)
     n, first, second = sums.get(label, (ZERO, [ZERO] * d, [[ZERO] * d for _ in x]))
     more = [[second[i][j] + w * x[i] * x[j] for j in range(d)] for i in range(d)]

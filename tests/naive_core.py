@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 
 LOWEST = -(2**63)
+DIGITS = 18  # weights are whole numbers of 10**-18
+GRID = 57  # z is a whole number of 2**-57
 
 
 def one_less(x, classes, n_classes, weights):
@@ -39,18 +41,37 @@ def split(columns):
     return features
 
 
-def expansion(value):
-    """The three float64 nearest to an exact value, largest first."""
-    parts = []
-    for _ in range(3):
-        part = float(value)
-        parts.append(part)
-        value -= Fraction(part)
-    return parts
-
-
 def exact(parts):
     return sum(Fraction(float(part)) for part in parts)
+
+
+def limbs(numbers):
+    """The one form of exact numbers: as few limbs of 64 bits as hold each and its sign, and as few digits as make all whole."""
+    digits = next(d for d in range(0, 999, DIGITS) if all((x * 10**d).denominator == 1 for x in numbers))
+    whole = [int(x * 10**digits) for x in numbers]
+    size = max([(x if x >= 0 else ~x).bit_length() // 64 + 1 for x in whole], default=1)
+    signed = [[(x >> 64 * k) & (2**64 - 1) for k in range(size)] for x in whole]
+    return [[limb - 2**64 if limb >= 2**63 else limb for limb in row] for row in signed], digits
+
+
+def parts(weight):
+    """A weight as an exact number of parts of a row: the decimal that fifteen digits write, or else the nearest part.
+
+    Whole numbers are themselves.
+    """
+    if weight == int(weight):
+        return Fraction(weight)
+    written = Fraction(f"{weight:.15g}")
+    if float(written) == weight and (written * 10**DIGITS).denominator == 1:
+        return written
+    return Fraction(math.floor(Fraction(weight) * 10**DIGITS + Fraction(1, 2)), 10**DIGITS)
+
+
+def on_grid(x, origin, unit):
+    """z = (x - origin) / unit as a double, and that to a whole number of 2**-57, ties to even."""
+    x, origin, unit = float(x), float(origin), float(unit)
+    z = (x - origin) / unit
+    return round(Fraction(z if math.isfinite(z) else x / unit - origin / unit) * 2**GRID)
 
 
 def encode(values):
@@ -91,49 +112,62 @@ def encode_objects(values):
     return encode([v if isinstance(v, str) else None for v in values])
 
 
-def weights_of(weights, whole, n):
-    """Per row: what it adds to the count of rows, and what to the sum of weights."""
+def exact_weights(weights, n):
+    """What each row weighs: one, whole numbers, or doubles in parts of a row."""
     if weights is None:
-        return [1] * n, [Fraction(1)] * n
-    return [int(w) if whole else 1 for w in weights], [Fraction(float(w)) for w in weights]
+        return [Fraction(1)] * n
+    return [Fraction(w) if isinstance(w, int) else parts(w) for w in weights.tolist()]
 
 
-def count(keys, classes, n_keys, n_classes, weights, whole):
-    """Rows and weights per (key, class), where keys gives the keys of each row."""
-    rows = np.zeros((n_keys, n_classes), np.int64)
-    sums = [[Fraction(0)] * n_classes for _ in range(n_keys)]
-    number, weight = weights_of(weights, whole, len(classes))
+def zeros(*shape):
+    return np.full(shape, Fraction(0), dtype=object)
+
+
+def count(keys, classes, n_keys, n_classes, weights):
+    """Rows per (key, class), where keys gives the keys of each row."""
+    rows, weight = zeros(n_keys, n_classes), exact_weights(weights, len(classes))
     for i, c in enumerate(classes):
         if c >= 0:
             for key in keys[i]:
-                rows[key, c] += number[i]
-                sums[key][c] += weight[i]
-    return rows, sums
+                rows[key, c] += weight[i]
+    return rows
 
 
-def count_classes(classes, n_classes, weights, whole):
-    rows, sums = count([[0]] * len(classes), classes, 1, n_classes, weights, whole)
-    return rows[0], sums[0]
+def count_classes(classes, n_classes, weights):
+    return count([[0]] * len(classes), classes, 1, n_classes, weights)[0]
 
 
-def count_moments(columns, origin, unit, classes, n_classes, weights, whole):
-    """Rows (F, C), weights and sums of z and z squared as fractions; z is rounded as a float64 is."""
-    features = split(columns)
-    present = [[f for f, x in enumerate(row) if not math.isnan(x)] for row in zip(*features, strict=True)]
-    if not features:
-        present = [[]] * len(classes)
-    rows, total = count(present, classes, len(features), n_classes, weights, whole)
-    weight = weights_of(weights, whole, len(classes))[1]
-    sums = [[[Fraction(0), Fraction(0)] for _ in range(n_classes)] for _ in features]
+def count_moments(columns, origin, unit, classes, n_classes, weights):
+    """Rows (F, C), and sums of z and z squared (F, C, 2), in units of the grid and of its square."""
+    features, weight = split(columns), exact_weights(weights, len(classes))
+    n, sums = zeros(len(features), n_classes), zeros(len(features), n_classes, 2)
+    for f, values in enumerate(features):
+        for i, x in enumerate(values):
+            if classes[i] >= 0 and not math.isnan(x):
+                z = on_grid(x, origin[f], unit[f])
+                n[f, classes[i]] += weight[i]
+                sums[f, classes[i], 0] += weight[i] * z
+                sums[f, classes[i], 1] += weight[i] * z * z
+    return n, sums
+
+
+def count_products(columns, origin, unit, classes, n_classes, weights):
+    """Rows (C,), and sums of z and of products of pairs of them, of rows that have all columns."""
+    features, weight = split(columns), exact_weights(weights, len(classes))
+    pairs = [(i, j) for i in range(len(features)) for j in range(i + 1)]
+    n, sums = zeros(n_classes), zeros(n_classes, len(features) + len(pairs))
     for i, c in enumerate(classes):
-        for f in present[i] if c >= 0 else []:
-            z = Fraction((float(features[f][i]) - float(origin[f])) / float(unit[f]))
-            sums[f][c][0] += weight[i] * z
-            sums[f][c][1] += weight[i] * z * z
-    return rows, total, sums
+        row = [values[i] for values in features]
+        if c < 0 or any(math.isnan(x) for x in row):
+            continue
+        z = [on_grid(x, origin[f], unit[f]) for f, x in enumerate(row)]
+        n[c] += weight[i]
+        for k, amount in enumerate([*z, *(z[a] * z[b] for a, b in pairs)]):
+            sums[c, k] += weight[i] * amount
+    return n, sums
 
 
-def count_codes(columns, low, size, classes, n_classes, weights, whole):
+def count_codes(columns, low, size, classes, n_classes, weights):
     features = split(columns)
     starts = np.concatenate([[0], np.cumsum(size)]).astype(int).tolist()
     keys = [[] for _ in classes]
@@ -141,11 +175,11 @@ def count_codes(columns, low, size, classes, n_classes, weights, whole):
         for i, x in enumerate(values):
             if 0 <= x - int(low[f]) < size[f]:
                 keys[i].append(starts[f] + x - int(low[f]))
-    return count(keys, classes, starts[-1], n_classes, weights, whole)
+    return count(keys, classes, starts[-1], n_classes, weights)
 
 
-def count_flags(columns, threshold, classes, n_classes, weights, whole):
-    """Rows and weights of (feature no, feature yes) in turn."""
+def count_flags(columns, threshold, classes, n_classes, weights):
+    """Rows (F, 2, C), no then yes."""
     features = split(columns)
     keys = [[] for _ in classes]
     for f, values in enumerate(features):
@@ -153,7 +187,7 @@ def count_flags(columns, threshold, classes, n_classes, weights, whole):
             if not math.isnan(x):
                 t = 0.0 if math.isnan(threshold[f]) else threshold[f]
                 keys[i].append(2 * f + (x > t))
-    return count(keys, classes, 2 * len(features), n_classes, weights, whole)
+    return count(keys, classes, 2 * len(features), n_classes, weights).reshape(len(features), 2, n_classes)
 
 
 def bins(column, start, width):

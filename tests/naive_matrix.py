@@ -1,12 +1,8 @@
 """Matrices of occurrences again, slow and obvious: row by row, cell by cell."""
 
 import math
-from fractions import Fraction
 
-from naive_core import weights_of
-from naive_words import Sum, Words
-
-EXACT = 2**53
+from naive_words import Words, in_parts, weights_of
 
 
 class Refused(Exception):
@@ -39,26 +35,16 @@ def read(rows, threshold, skip, negative=False):
     return found
 
 
-def counted(rows, classes, n_classes, weights=None, whole=True, threshold=None, skip=True):
+def counted(rows, classes, n_classes, weights=None, threshold=None, skip=True):
     """The store of words that have counted the rows, named by their columns; class -1 is left out."""
     words = Words(n_classes)
     cells = read(rows, threshold, skip)
-    number, weight = weights_of(weights, whole, len(rows))
-    largest = max([x for row in cells for x in row], default=0.0)
-    words.real = (
-        (weights is not None and not whole)
-        or any(x != int(x) for row in cells for x in row)
-        or largest * float(sum(weight)) >= EXACT
-    )
-    for i, (row, c) in enumerate(zip(cells, classes, strict=True)):
+    for row, c, weight in zip(cells, classes, weights_of(weights, len(rows)), strict=True):
         if c < 0:
             continue
-        words.texts[c] += Sum(number[i], weight[i])
+        words.texts[c] += weight
         for j, x in enumerate(row):
-            if x != 0:
-                times = int(x) if x == int(x) else 1  # how many occurrences; those of parts are one
-                share = Fraction(x * float(weight[i])) if words.real else int(x) * weight[i]
-                words.add(f"#{j}", c, Sum(number[i] * times, share), Sum(number[i], weight[i]))
+            words.add(f"#{j}", c, weight * in_parts(x), weight)  # of what is less than half a part, nothing
     return words
 
 

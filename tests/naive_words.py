@@ -4,10 +4,10 @@ import math
 import re
 from fractions import Fraction
 
-from naive_core import weights_of
+import numpy as np
 
-IMPOSSIBLE = Fraction(10) ** -9
-ROUNDING = Fraction(10) ** -12
+PARTS = 10**18  # of a row, and of a token
+MOST = 2**63  # all texts together, and all occurrences, stay below this
 PATTERNS = {"word": r"(?u)\b\w\w+\b", "word1": r"(?u)\b\w+\b"}
 
 
@@ -20,128 +20,149 @@ def tokens(text, pattern="word", lowercase=True, shortest=1, longest=1, stop_wor
     return [gram for same_length in grams for gram in same_length]
 
 
+# Numbers --------------------------------------------------------------------------------------------------------------
+
+
+def in_units(number, digits):
+    """Whether it is a whole number of 10**-digits."""
+    return 10**digits % number.denominator == 0
+
+
+def down(number, digits):
+    """Rounded down to a whole number of 10**-digits."""
+    return Fraction(math.floor(number * 10**digits), 10**digits)
+
+
+def in_parts(x):
+    """A double as a whole number of parts: whole numbers are what they are, and others are the decimal number that fifteen
+    digits write, if the double is its nearest; or else they are rounded."""
+    if x == math.floor(x):
+        return Fraction(x)
+    written = Fraction(format(x, ".15g"))
+    if float(written) == x and in_units(written, 18):
+        return written
+    return down(Fraction(x) + Fraction(1, 2 * PARTS), 18)
+
+
+def weights_of(weights, n):
+    """What each row weighs: whole numbers weigh what they are, and doubles are rounded to parts."""
+    if weights is None:
+        return [Fraction(1)] * n
+    return [Fraction(w) if isinstance(w, int) else in_parts(w) for w in weights]
+
+
+def from_limbs(limbs, digits):
+    """Numbers of 64-bit limbs on the last axis, two's complement, least first, in units of 10**-digits; in a flat list."""
+    rows = np.asarray(limbs).reshape(-1, limbs.shape[-1])
+    numbers = [int.from_bytes(row.astype("<i8").tobytes(), "little", signed=True) for row in rows]
+    return [Fraction(number, 10**digits) for number in numbers]
+
+
+# Texts ----------------------------------------------------------------------------------------------------------------
+
+
 def amounts(words, log, length):
     """How much each word of a text counts."""
     times = {word: words.count(word) for word in dict.fromkeys(words)}
+    if not (log or length):
+        return {word: Fraction(n) for word, n in times.items()}
     damped = {word: math.log1p(n) if log else float(n) for word, n in times.items()}
-    size = math.sqrt(sum(d * d for d in sorted(damped.values()))) if length and words else 1.0
-    return {word: (times[word], damped[word] / size) for word in times}
-
-
-class Sum:
-    """How many, and the sum of their weights."""
-
-    def __init__(self, rows=0, weight=Fraction(0)):
-        self.rows, self.weight = rows, weight
-
-    def __add__(self, other):
-        return Sum(self.rows + other.rows, self.weight + other.weight)
-
-    def minus(self, other, real):
-        rows, weight = self.rows - other.rows, self.weight - other.weight
-        if not real:
-            return Sum(rows, Fraction(rows))
-        nothing = abs(weight) <= IMPOSSIBLE * (self.weight + other.weight)
-        if nothing and (rows <= 0 or weight < 0):
-            weight = Fraction(0)
-        return Sum(max(rows, 0 if nothing else 1), weight)
-
-    def times(self, factor, whole):
-        return Sum(self.rows * int(factor) if whole else self.rows, self.weight * Fraction(factor))
-
-    def below_zero(self, real):
-        return self.weight < 0 if real else self.rows < 0
-
-    def same(self, other, real):
-        if not real:
-            return self.rows == other.rows
-        gap = abs(self.weight - other.weight)
-        return (self.rows > 0) == (other.rows > 0) and gap <= ROUNDING * max(self.weight, other.weight)
+    squares = 0.0
+    for x in sorted(damped.values()):
+        squares += x * x
+    size = math.sqrt(squares) if length else 1.0
+    return {word: in_parts(x / size) for word, x in damped.items()}
 
 
 class NotThere(Exception):
     pass
 
 
+class TooMany(Exception):
+    pass
+
+
 class Words:
-    """(word, class) → occurrences and documents; class → texts."""
+    """(word, class) → occurrences and documents; class → texts. A cell has both or is not there."""
 
     def __init__(self, n_classes):
-        self.n_classes, self.real = n_classes, False
-        self.cells, self.texts = {}, [Sum() for _ in range(n_classes)]
+        self.n_classes = n_classes
+        self.cells, self.texts = {}, [Fraction(0)] * n_classes
 
     def copied(self):
         copy = Words(self.n_classes)
-        copy.real, copy.cells, copy.texts = self.real, dict(self.cells), list(self.texts)
+        copy.cells, copy.texts = dict(self.cells), list(self.texts)
         return copy
 
     def add(self, word, c, occurrences, documents):
-        old = self.cells.get((word, c), (Sum(), Sum()))
-        self.cells[word, c] = old[0] + occurrences, old[1] + documents
+        if occurrences:
+            old = self.cells.get((word, c), (0, 0))
+            self.cells[word, c] = old[0] + occurrences, old[1] + documents
 
-    def count(self, texts, classes, weights=None, whole=True, log=False, length=False):
+    def count(self, texts, classes, weights=None, log=False, length=False):
         """Adds texts, given as lists of tokens; None is missing."""
-        real = not whole or log or length
-        number, weight = weights_of(weights, not real, len(texts))
-        self.real = self.real or real
-        for i, (words, c) in enumerate(zip(texts, classes, strict=True)):
+        for words, c, weight in zip(texts, classes, weights_of(weights, len(texts)), strict=True):
             if c < 0 or words is None:
                 continue
-            self.texts[c] += Sum(number[i], weight[i])
-            for word, (n, x) in amounts(words, log, length).items():
-                share = Fraction(float(weight[i]) * x) if real else weight[i] * n
-                self.add(word, c, Sum(number[i] * n, share), Sum(number[i], weight[i]))
+            self.texts[c] += weight
+            for word, x in amounts(words, log, length).items():
+                self.add(word, c, weight * x, weight)
 
     def plus(self, other):
         result = self.copied()
-        result.real = self.real or other.real
-        for (word, c), (occurrences, documents) in other.cells.items():
-            result.add(word, c, occurrences, documents)
+        for (word, c), cell in other.cells.items():
+            result.add(word, c, *cell)
         result.texts = [a + b for a, b in zip(self.texts, other.texts, strict=True)]
         return result
 
-    def minus(self, other):
+    def minus(self, other, plain=False):
+        """What is left; ``plain``: no token counts less than once."""
         result = self.copied()
-        result.real = real = self.real or other.real
-        result.texts = [a.minus(b, real) for a, b in zip(self.texts, other.texts, strict=True)]
-        for key, (occurrences, documents) in other.cells.items():
-            old = self.cells.get(key, (Sum(), Sum()))
-            result.cells[key] = old[0].minus(occurrences, real), old[1].minus(documents, real)
-        if any(total.below_zero(real) for total in result.texts):
+        result.texts = [a - b for a, b in zip(self.texts, other.texts, strict=True)]
+        for key, cell in other.cells.items():
+            result.cells[key] = tuple(a - b for a, b in zip(self.cells.get(key, (0, 0)), cell, strict=True))
+        if min(result.texts, default=0) < 0:
             raise NotThere
         for (_, c), (occurrences, documents) in result.cells.items():
-            if occurrences.below_zero(real) or documents.below_zero(real):
+            fewer = min(occurrences, documents) < 0 or (plain and occurrences < documents)
+            if fewer or (occurrences == 0) != (documents == 0) or documents > result.texts[c]:
                 raise NotThere
-            if not real and not (documents.rows <= occurrences.rows and documents.rows <= result.texts[c].rows):
-                raise NotThere
-            if documents.rows == 0 and occurrences.rows > 0 and occurrences.weight > IMPOSSIBLE:
-                raise NotThere
-        result.cells = {key: cell for key, cell in result.cells.items() if cell[1].rows > 0}
+        result.cells = {key: cell for key, cell in result.cells.items() if cell[0] > 0}
+        return result
+
+    def minus_rounded(self, other):
+        """What is left where numbers were rounded: nothing of what would be below zero."""
+        result = Words(self.n_classes)
+        result.texts = [max(a - b, Fraction(0)) for a, b in zip(self.texts, other.texts, strict=True)]
+        for (word, c), cell in self.cells.items():
+            gone = other.cells.get((word, c), (0, 0))
+            left = tuple(max(a - b, Fraction(0)) for a, b in zip(cell, gone, strict=True))
+            if min(left) > 0:
+                result.cells[word, c] = left
+                result.texts[c] = max(result.texts[c], left[1])
         return result
 
     def times(self, factor):
-        result = self.copied()
-        if factor == 0:
-            result.cells, result.texts = {}, [Sum() for _ in self.texts]
-            return result
-        largest = max([1, sum(total.rows for total in self.texts), sum(cell[0].rows for cell in self.cells.values())])
-        whole = factor == int(factor) and factor * largest < 2**53
-        result.real = self.real or not whole
-        result.cells = {key: tuple(s.times(factor, whole) for s in cell) for key, cell in self.cells.items()}
-        result.texts = [total.times(factor, whole) for total in self.texts]
-        return result
+        """Every text so often, rounded down; and whether nothing was lost."""
+        by = in_parts(factor)
+        for total in (sum(self.texts), sum(self.total(0))):
+            if math.floor(math.ceil(total) * by) >= MOST:
+                raise TooMany
+        result = Words(self.n_classes)
+        result.texts = [down(n * by, 18) for n in self.texts]
+        for key, (occurrences, documents) in self.cells.items():
+            cell = down(occurrences * by, 36), down(documents * by, 18)
+            if min(cell) > 0:
+                result.cells[key] = cell
+        exact = by > 0 and result.texts == [n * by for n in self.texts]
+        exact = exact and result.cells == {key: tuple(n * by for n in cell) for key, cell in self.cells.items()}
+        return result, exact or factor == 0
 
     def same(self, other):
-        real = self.real or other.real
-        if self.cells.keys() != other.cells.keys():
-            return False
-        pairs = [(a, b) for key, cell in self.cells.items() for a, b in zip(cell, other.cells[key], strict=True)]
-        pairs += zip(self.texts, other.texts, strict=True)
-        return all(a.same(b, real) for a, b in pairs)
+        return (self.cells, self.texts) == (other.cells, other.texts)
 
     def take(self, index):
         result = Words(len(index))
-        result.real = self.real
         result.texts = [self.texts[c] for c in index]
         for i, old in enumerate(index):
             result.cells.update({(word, i): cell for (word, c), cell in self.cells.items() if c == old})
@@ -149,20 +170,22 @@ class Words:
 
     def place(self, index, n_classes):
         result = Words(n_classes)
-        result.real = self.real
         for c, new in enumerate(index):
-            result.texts[new] = result.texts[new] + self.texts[c]
+            result.texts[new] += self.texts[c]
         for (word, c), cell in self.cells.items():
-            known = result.cells.get((word, index[c]))
-            result.cells[word, index[c]] = cell if known is None else [a + b for a, b in zip(known, cell, strict=True)]
+            result.add(word, index[c], *cell)
         return result
 
     def total(self, which):
         """Per class, the sum of occurrences (0) or documents (1) of all words."""
-        found = [Sum() for _ in range(self.n_classes)]
+        found = [Fraction(0)] * self.n_classes
         for (_, c), cell in self.cells.items():
             found[c] += cell[which]
         return found
+
+    def numbers(self):
+        """All there are."""
+        return [*self.texts, *(number for cell in self.cells.values() for number in cell)]
 
     def words(self):
         """In the order of their UTF-8."""

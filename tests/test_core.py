@@ -4,14 +4,17 @@ import ast
 import itertools
 import math
 import pathlib
+from fractions import Fraction
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import banbury
 import naive_core as naive
 from banbury import _core
-from banbury._core import BadValue
+from banbury._core import BadValue, Integers
 
 REALS = ["float64", "float32"]
 INTEGERS = ["int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
@@ -45,12 +48,18 @@ def lay(matrix, layout):
 
 
 def rows_of(rng, n, n_classes, kind):
+    """Classes, and weights as the twins take them: None, whole numbers, or doubles."""
     classes = rng.integers(-1, n_classes, n).astype(np.int32)
     if kind == "none":
-        return classes, None, True
+        return classes, None
     if kind == "whole":
-        return classes, rng.integers(1, 30, n).astype(float), True
-    return classes, rng.choice([0.1, 1 / 3, 0.75, 20.3], n), False
+        return classes, rng.choice([1, 2, 29, 10**15], n, p=[0.4, 0.3, 0.2, 0.1])
+    return classes, rng.choice([0.1, 1 / 3, 0.75, 20.3, 1e-18, 2.0**40 + 1 / 3], n)
+
+
+def given(weights):
+    """Weights as the core takes them."""
+    return _core.parts(weights) if weights is not None and weights.dtype == float else weights
 
 
 def reals(rng, n, k, dtype="float64", missing=0.1):
@@ -63,24 +72,22 @@ def integers(rng, n, k, dtype, low=0, high=7):
     return rng.integers(low if dtype[0] == "i" else max(low, 0), high, (n, k)).astype(dtype)
 
 
-def assert_counts(found, expected, weights_expected):
-    """Rows equal; the weights' expansions are those of the exact sums."""
-    rows, weights = found
-    assert rows.dtype == np.int64
-    np.testing.assert_array_equal(rows.ravel(), np.ravel(expected))
-    if weights_expected is None:
-        assert weights is None
-    else:
-        flat = [w for row in weights_expected for w in (row if isinstance(row, list) else [row])]
-        np.testing.assert_array_equal(
-            weights.reshape(-1, 3), np.array([naive.expansion(w) for w in flat]).reshape(-1, 3)
-        )
+def assert_sums(found, expected):
+    """The same exact numbers, in the one form that they have."""
+    assert isinstance(found, Integers)
+    assert tuple(found.shape) == expected.shape
+    limbs = found.limbs()
+    assert limbs.dtype == np.int64
+    flat = limbs.reshape(-1, limbs.shape[-1])
+    assert (flat.tolist(), found.digits) == naive.limbs(expected.ravel().tolist())
 
 
 def same(a, b):
     """Equal bit for bit."""
     if isinstance(a, tuple):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, Integers):
+        return a.same(b) and a.digits == b.digits and same(a.limbs(), b.limbs())
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     return a == b
@@ -212,6 +219,76 @@ def strings(offsets, dtype=np.int64, valid=None, valid_offset=0, threads=1):
     return _core.encode_strings(np.array(offsets, dtype), data, valid, valid_offset, False, threads)
 
 
+# ---- weights
+
+
+WRITTEN = st.integers(1, 10**15 - 1).flatmap(lambda n: st.integers(0, 18).map(lambda d: float(f"{n}e-{d}")))
+WEIGHTS_OF_ALL_SIZES = st.one_of(
+    st.floats(0, 9.1e18),
+    st.floats(0, 1),
+    WRITTEN,
+    st.integers(-90, 62).map(lambda k: 2.0**k),
+    st.integers(2**50, 2**60).map(float),
+    st.integers(0, 2000).map(lambda n: (n + 0.5) * 1e-18),
+)
+
+
+def python_parts(limbs):
+    assert limbs.dtype == np.uint64
+    return [Fraction(low + 2**64 * high, 10**18) for low, high in limbs.reshape(-1, 2).tolist()]
+
+
+@hypothesis.given(st.lists(WEIGHTS_OF_ALL_SIZES, min_size=1, max_size=9))
+def test_parts(weights):
+    found = _core.parts(np.array(weights))
+    assert found.shape == (len(weights), 2)
+    assert python_parts(found) == [naive.parts(w) for w in weights]
+
+
+@hypothesis.given(WRITTEN)
+def test_a_weight_of_fifteen_digits_is_the_number_that_is_written(weight):
+    assert Fraction(repr(weight)) == python_parts(_core.parts(np.array([weight])))[0]
+
+
+@hypothesis.given(st.lists(st.lists(st.floats(0, 1e6), min_size=3, max_size=3), min_size=1, max_size=5))
+def test_parts_of_soft_labels(rows):
+    found = _core.parts(np.array(rows))
+    assert found.shape == (len(rows), 3, 2)
+    for row, shares in zip(rows, found, strict=True):
+        each, one = python_parts(shares), [naive.parts(w) for w in row]
+        largest = one.index(max(one))
+        assert each[:largest] + each[largest + 1 :] == one[:largest] + one[largest + 1 :]
+        if sum(share > 0 for share in one) < 2:
+            assert each == one, "the class that has all of it"
+            continue
+        total, written = sum(each), Fraction(f"{sum(row):.15g}")
+        assert total == Fraction(f"{float(total):.15g}"), "fifteen digits"
+        if float(written) == sum(row) and (written * 10**18).denominator == 1:
+            assert total == written
+
+
+@hypothesis.given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12))
+def test_soft_labels_of_a_row_are_a_row(numbers):
+    row = np.array(numbers) / sum(numbers)
+    assert sum(python_parts(_core.parts(row[None]))) == 1
+
+
+def test_parts_of_nothing_and_of_other_shapes():
+    assert _core.parts(np.zeros(0)).shape == (0, 2)
+    assert _core.parts(np.zeros((0, 3))).shape == (0, 3, 2)
+    assert _core.parts(np.zeros((3, 0))).shape == (3, 0, 2)
+    assert _core.parts(np.arange(8.0)[::2]).tolist() == _core.parts(np.array([0.0, 2.0, 4.0, 6.0])).tolist()
+
+
+@pytest.mark.parametrize("weight", [-1.0, -1e-300, math.nan, math.inf, 2.0**63, 1e300])
+def test_parts_refuse(weight):
+    for weights in (np.array([weight]), np.array([[0.5, weight]])):
+        with pytest.raises(ValueError):
+            _core.parts(weights)
+    with pytest.raises(ValueError):
+        _core.parts(np.array([1]))
+
+
 # ---- counting
 
 
@@ -219,118 +296,197 @@ def strings(offsets, dtype=np.int64, valid=None, valid_offset=0, threads=1):
 @pytest.mark.parametrize("kind", WEIGHTS)
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_count_classes(n, kind, threads):
-    classes, weights, whole = rows_of(np.random.default_rng(n), n, 4, kind)
-    rows, sums = naive.count_classes(classes, 4, weights, whole)
-    found = _core.count_classes(classes, 4, weights, whole, threads)
-    assert_counts(found, rows, None if whole else sums)
+    classes, weights = rows_of(np.random.default_rng(n), n, 4, kind)
+    found = _core.count_classes(classes, 4, given(weights), threads)
+    assert_sums(found, naive.count_classes(classes, 4, weights))
     if weights is not None:
-        twice = _core.count_classes(np.repeat(classes, 2)[::2], 4, np.repeat(weights, 2)[::2], whole, threads)
-        assert same(found, twice)
+        twice = np.repeat(given(weights), 2, axis=0)[::2]
+        assert same(found, _core.count_classes(np.repeat(classes, 2)[::2], 4, twice, threads))
 
 
-def test_ones_that_are_not_called_whole():
-    rows, weights = _core.count_classes(np.array([0, 0, -1], np.int32), 1, None, False, 1)
-    assert (rows.tolist(), weights.tolist()) == ([2], [[2.0, 0.0, 0.0]])
+@pytest.mark.parametrize("count", [_core.count_moments, _core.count_products])
+def test_ones_are_ones_however_they_are_written(count):
+    rng = np.random.default_rng(1)
+    x = reals(rng, 3000, 3)
+    x[::50] *= 1e9
+    rest = np.zeros(3), np.ones(3), rng.integers(-1, 2, 3000).astype(np.int32), 2
+    ones = count([x], *rest, None, 2)
+    assert same(ones, count([x], *rest, np.ones(3000, int), 2))
+    assert same(ones, count([x], *rest, _core.parts(np.ones(3000)), 2))
+    three = count([np.repeat(x, 3, axis=0)], *rest[:2], np.repeat(rest[2], 3), 2, None, 2)
+    assert same(three, count([x], *rest, np.full(3000, 3), 2))
+    tenths = count(
+        [np.repeat(x, 30, axis=0)], *rest[:2], np.repeat(rest[2], 30), 2, _core.parts(np.full(90_000, 0.1)), 2
+    )
+    assert same(three, tenths)
 
 
-def assert_moments(found, expected, whole):
-    rows, weights, sums = found
-    assert_counts((rows, weights), expected[0], None if whole else expected[1])
-    for f, c, p in np.ndindex(sums.shape[:3]):
-        assert naive.expansion(naive.exact(sums[f, c, p])) == sums[f, c, p].tolist(), "parts overlap"
-        exact = expected[2][f][c][p]
-        scale = max(abs(expected[2][f][c][1]), 1)
-        assert abs(naive.exact(sums[f, c, p]) - exact) <= 1e-14 * scale
+def assert_all_sums(found, expected):
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_sums(ours, theirs)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", WEIGHTS)
 @pytest.mark.parametrize("dtype", REALS + INTEGERS)
-def test_count_moments(dtype, kind, layout):
+def test_count_moments_and_products(dtype, kind, layout):
     rng = np.random.default_rng(3)
     x = reals(rng, 70, 5, dtype) * 3 if dtype in REALS else integers(rng, 70, 5, dtype, -100, 127)
     if dtype in REALS:
         x[rng.random(x.shape) < 0.02] = 1e4
     columns = lay(x, layout)
     origin, unit = rng.normal(size=5), 2.0 ** rng.integers(-2, 5, 5)
-    classes, weights, whole = rows_of(rng, 70, 3, kind)
-    found = _core.count_moments(columns, origin, unit, classes, 3, weights, whole, 1)
-    assert_moments(found, naive.count_moments(columns, origin, unit, classes, 3, weights, whole), whole)
+    classes, weights = rows_of(rng, 70, 3, kind)
+    rest = origin, unit, classes, 3
+    found = _core.count_moments(columns, *rest, given(weights), 1)
+    assert_all_sums(found, naive.count_moments(columns, *rest, weights))
+    found = _core.count_products(columns, *rest, given(weights), 1)
+    assert_all_sums(found, naive.count_products(columns, *rest, weights))
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
 @pytest.mark.parametrize("missing", [0, 0.05])
-def test_count_moments_in_parallel(kind, missing):
+@pytest.mark.parametrize("name", ["count_moments", "count_products"])
+def test_count_moments_and_products_in_parallel(name, kind, missing):
     rng = np.random.default_rng(4)
     x = reals(rng, 20_000, 7, missing=missing)
     x[rng.random(x.shape) < 0.001] = 1e12
-    classes, weights, whole = rows_of(rng, len(x), 3, kind)
-    rest = np.zeros(7), np.full(7, 0.5), classes, 3, weights, whole
-    one = _core.count_moments([x], *rest, 1)
+    classes, weights = rows_of(rng, len(x), 3, kind)
+    count, scale = getattr(_core, name), (np.zeros(7), np.full(7, 0.5))
+    one = count([x], *scale, classes, 3, given(weights), 1)
     for layout in ("C", "F", "columns", "reversed"):
-        assert same(one, _core.count_moments(lay(x, layout), *rest, 4))
-    few = slice(0, 2000)
-    rest = np.zeros(7), np.full(7, 0.5), classes[few], 3, None if weights is None else weights[few], whole
-    assert_moments(_core.count_moments([x[few]], *rest, 2), naive.count_moments([x[few]], *rest), whole)
+        assert same(one, count(lay(x, layout), *scale, classes, 3, given(weights), 4))
+    order = rng.permutation(len(x))
+    other = None if weights is None else given(weights[order])
+    assert same(one, count([x[order]], *scale, classes[order], 3, other, 4))
+    parts = [slice(0, 7001), slice(7001, 20_000)]
+    first, second = (
+        count([x[part]], *scale, classes[part], 3, None if weights is None else given(weights[part]), 2)
+        for part in parts
+    )
+    assert all(same(a + b, both) and same(both - b, a) for a, b, both in zip(first, second, one, strict=True))
+    few = slice(0, 1500)
+    weights = None if weights is None else weights[few]
+    found = count([x[few]], *scale, classes[few], 3, given(weights), 2)
+    assert_all_sums(found, getattr(naive, name)([x[few]], *scale, classes[few], 3, weights))
 
 
 def test_wide_and_many_classes():
     rng = np.random.default_rng(5)
     x = reals(rng, 30, 270)
     classes = rng.integers(-1, 9, 30).astype(np.int32)
-    rest = np.zeros(270), np.ones(270), classes, 9, None, True
-    found = _core.count_moments([x], *rest, 4)
-    assert_moments(found, naive.count_moments([x], *rest), True)
+    rest = np.zeros(270), np.ones(270), classes, 9, None
+    assert_all_sums(_core.count_moments([x], *rest, 4), naive.count_moments([x], *rest))
+    rest = np.zeros(60), np.ones(60), classes, 9, None
+    assert_all_sums(_core.count_products([x[:, :60]], *rest, 4), naive.count_products([x[:, :60]], *rest))
+
+
+GRID_EDGES = [
+    *(k * 2.0**-58 for k in (1, 3, 5, -1, -3, 7)),  # ties of the grid
+    *(1 + k * 2.0**-52 for k in (1, -1, 3)),
+    *(k * 2.0**-36 + j * 2.0**-58 for k in (1, -3) for j in (1, -1)),
+    *(16.0, -16.0, math.nextafter(16, 0), math.nextafter(16, 17), -math.nextafter(16, 17)),
+    *(5e-324, -5e-324, 2.0**-1022, 1e-300, 2.0**-57, 2.0**-59, 0.0, -0.0),
+    *(2.0**400, -(2.0**400), math.nextafter(2.0**400, 0), 1e100, -3e50),
+]
+NASTY = st.one_of(
+    st.sampled_from([*GRID_EDGES, math.nan]),
+    st.floats(-17, 17),
+    st.floats(-1e-15, 1e-15),
+    st.floats(-(2.0**400), 2.0**400),
+    st.integers(-(2**62), 2**62).map(lambda k: k * 2.0**-58),
+)
+
+
+@hypothesis.given(
+    x=st.lists(st.tuples(NASTY, NASTY), min_size=1, max_size=12),
+    numbers=st.lists(st.integers(1, 2**58), min_size=12, max_size=12),
+    exact=st.lists(WEIGHTS_OF_ALL_SIZES.filter(lambda w: 1e-18 <= w < 2e17), min_size=12, max_size=12),
+    kind=st.sampled_from(WEIGHTS),
+    unit=st.sampled_from([1.0, 2.0**-30, 2.0**20]),
+)
+def test_sums_of_nasty_values_are_exact(x, numbers, exact, kind, unit):
+    n = len(x)
+    columns, classes = [np.array(x) * unit], (np.arange(n) % 3 - 1).astype(np.int32)
+    weights = {"none": None, "whole": np.array(numbers[:n]), "real": np.array(exact[:n])}[kind]
+    rest = np.zeros(2), np.full(2, unit), classes, 2
+    for name in ("count_moments", "count_products"):
+        found = getattr(_core, name)(columns, *rest, given(weights), 1)
+        assert_all_sums(found, getattr(naive, name)(columns, *rest, weights))
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("value", [*GRID_EDGES[:20], 15.999999999999998, 1 / 3, -0.1])
+def test_many_equal_values_have_exactly_so_many_times_the_sum(value, kind):
+    n = 10_000
+    classes = np.zeros(n, np.int32)
+    weights = {"none": None, "whole": np.full(n, 10**14 + 7), "real": np.full(n, 1 / 3)}[kind]
+    weight = naive.exact_weights(weights, n)[0]
+    z = naive.on_grid(value, 0, 1)
+    expected = np.array([n * weight]), np.array([[n * weight * z, n * weight * z * z]])
+    x = [np.full(n, value)]
+    rest = np.zeros(1), np.ones(1), classes, 1, given(weights), 2
+    assert_all_sums(_core.count_products(x, *rest), expected)
+    rows, sums = _core.count_moments(x, *rest)
+    assert_sums(rows, expected[0][None])
+    assert_sums(sums, expected[1][None])
+    assert _core.deviations(rows, sums, 1).tolist() == [[[0.0]]]
 
 
 def test_an_outlier_is_forgotten_exactly():
     rng = np.random.default_rng(6)
     x = rng.normal(size=(1000, 2))
-    x[500] = 1e12 + 0.3, -1e12 / 3
+    x[500] = 1e12 + 0.3, -1e120 / 3
+    for count in (_core.count_moments, _core.count_products):
 
-    def count(rows):
-        rest = np.zeros(2), np.ones(2), np.zeros(len(rows), np.int32), 1, None, True, 1
-        return _core.count_moments([rows], *rest)[2]
+        def counted(rows, count=count):
+            return count([rows], np.zeros(2), np.ones(2), np.zeros(len(rows), np.int32), 1, None, 1)
 
-    whole, outlier = count(x), count(x[500:501])
-    for f, p in np.ndindex(2, 2):
-        left = naive.exact(whole[f, 0, p]) - naive.exact(outlier[f, 0, p])
-        plain = naive.exact(count(np.delete(x, 500, axis=0))[f, 0, p])
-        z = math.fsum(np.delete(x, 500, axis=0)[:, f] ** (p + 1))
-        assert abs(left - plain) < 1e-13 * abs(plain)
-        assert float(left) == pytest.approx(z, rel=1e-13)
+        left = [a - b for a, b in zip(counted(x), counted(x[500:501]), strict=True)]
+        assert same(tuple(left), counted(np.delete(x, 500, axis=0)))
 
 
 def test_moments_in_extreme_units():
     for unit in (2.0**1023, 2.0**-1022, 2.0**-1000):
         x = np.array([[3 * (unit / 4)], [unit], [-unit]])
-        rest = np.zeros(1), np.array([unit]), np.zeros(3, np.int32), 1, None, True, 1
-        assert _core.count_moments([x], *rest)[2][0, 0, :, 0].tolist() == [0.75, 2.5625]
-    wide = np.array([1.5e308]), np.array([2.0**1023]), np.zeros(1, np.int32), 1, None, True, 1
-    found = _core.count_moments([np.array([-1.5e308])], *wide)[2][0, 0, 0, 0]
-    assert found == pytest.approx(-1.5e308 / 2.0**1023 * 2)
+        rest = np.zeros(1), np.array([unit]), np.zeros(3, np.int32), 1, None
+        for name in ("count_moments", "count_products"):
+            n, sums = getattr(_core, name)([x], *rest, 1)
+            assert (n.value.ravel().tolist(), sums.values(-57).ravel()[0]) == ([3.0], 0.75)
+            assert sums.values(-114).ravel()[1] == 2.5625
+            assert_all_sums((n, sums), getattr(naive, name)([x], *rest))
+    wide = np.array([1.5e308]), np.array([2.0**1023]), np.zeros(1, np.int32), 1, None
+    for name in ("count_moments", "count_products"):
+        found = getattr(_core, name)([np.array([-1.5e308])], *wide, 1)
+        assert found[1].values(-57).ravel()[0] == -1.5e308 / 2.0**1023 * 2
+        assert_all_sums(found, getattr(naive, name)([np.array([-1.5e308])], *wide))
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "columns"])
 @pytest.mark.parametrize("kind", WEIGHTS)
-def test_moments_refuse_what_cannot_be_summed(kind, layout):
-    x = np.random.default_rng(7).normal(size=(300, 5))
-    classes, weights, whole = rows_of(np.random.default_rng(7), 300, 3, kind)
+@pytest.mark.parametrize("name", ["count_moments", "count_products"])
+def test_what_cannot_be_summed_is_refused(name, kind, layout):
+    x, count = np.random.default_rng(7).normal(size=(300, 5)), getattr(_core, name)
+    classes, weights = rows_of(np.random.default_rng(7), 300, 3, kind)
     classes[200] = 1
-    rest = np.zeros(5), np.ones(5), classes, 3, weights, whole, 2
+    rest = np.zeros(5), np.ones(5), classes, 3, given(weights), 2
     for value, what in ((math.inf, "infinite"), (-math.inf, "infinite"), (1e200, "too far"), (-2.6e120, "too far")):
         x[200, 3] = value
-        bad_value(lambda: _core.count_moments(lay(x, layout), *rest), what, 3, 200, value)
+        bad_value(lambda: count(lay(x, layout), *rest), what, 3, 200, value)
     x[200, 3] = 2.5e120
-    assert np.isfinite(_core.count_moments(lay(x, layout), *rest)[2]).all()
+    assert_all_sums(count(lay(x, layout), *rest), getattr(naive, name)([x], *rest[:4], weights))
     classes[200], x[200, 3] = -1, math.inf
-    _core.count_moments(lay(x, layout), *rest)
+    count(lay(x, layout), *rest)
 
 
-def test_a_weight_can_be_too_much():
+@pytest.mark.parametrize("name", ["count_moments", "count_products"])
+def test_the_heaviest_row_at_the_farthest_place_is_exact(name):
     rest = np.zeros(1), np.ones(1), np.zeros(1, np.int32), 1
-    x = np.array([1e120])
-    bad_value(lambda: _core.count_moments([x], *rest, np.array([1e140]), False, 1), "too far", 0, 0, 1e120)
+    for x in (2.0**400, -(2.0**400), 16.0, 1 / 3):
+        for weights in (np.array([2**63 - 1]), np.array([9.1e18]), np.array([2.0**52 + 0.5])):
+            found = getattr(_core, name)([np.array([x])], *rest, given(weights), 1)
+            assert_all_sums(found, getattr(naive, name)([np.array([x])], *rest, weights))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -340,35 +496,35 @@ def test_count_codes(dtype, kind, layout):
     rng = np.random.default_rng(8)
     columns = lay(integers(rng, 120, 4, dtype, -5, 9), layout)
     low, size = np.array([-5, 0, 2, 0]), np.array([14, 5, 3, 0])
-    classes, weights, whole = rows_of(rng, 120, 3, kind)
-    rest = low, size, classes, 3, weights, whole
-    rows, sums = naive.count_codes(columns, *rest)
-    assert_counts(_core.count_codes(columns, *rest, 1), rows, None if whole else sums)
+    classes, weights = rows_of(rng, 120, 3, kind)
+    found = _core.count_codes(columns, low, size, classes, 3, given(weights), 1)
+    assert_sums(found, naive.count_codes(columns, low, size, classes, 3, weights))
 
 
-@pytest.mark.parametrize(("kind", "size"), [(kind, 50) for kind in WEIGHTS] + [("none", 1_500_000), ("whole", 750_000)])
+@pytest.mark.parametrize(
+    ("kind", "size"), [(kind, 50) for kind in WEIGHTS] + [("none", 1_500_000), ("whole", 750_000), ("real", 300_000)]
+)
 def test_count_codes_in_parallel(kind, size):
     rng = np.random.default_rng(9)
     x = integers(rng, 15_000, 3, "int64", 0, size)
-    classes, weights, whole = rows_of(rng, len(x), 2, kind)
-    rest = np.zeros(3, int), np.full(3, size), classes, 2, weights, whole
-    one = _core.count_codes([x], *rest, 1)
-    assert same(one, _core.count_codes([x], *rest, 4))
-    assert same(one, _core.count_codes(lay(x, "F"), *rest, 3))
+    classes, weights = rows_of(rng, len(x), 2, kind)
+    rest = np.zeros(3, int), np.full(3, size), classes, 2
+    one = _core.count_codes([x], *rest, given(weights), 1)
+    assert same(one, _core.count_codes([x], *rest, given(weights), 4))
+    assert same(one, _core.count_codes(lay(x, "F"), *rest, given(weights), 3))
     if size == 50:
-        rows, sums = naive.count_codes([x], *rest)
-        assert_counts(one, rows, None if whole else sums)
+        assert_sums(one, naive.count_codes([x], *rest, weights))
 
 
 def test_codes_at_the_ends_of_int64():
     x = np.array([-(2**63), 2**63 - 1, 0, -1])
     classes = np.zeros(4, np.int32)
     for low, expected in ((-(2**63), [1, 0]), (2**63 - 2, [0, 1]), (-1, [1, 1])):
-        rows, _ = _core.count_codes([x], np.array([low]), np.array([2]), classes, 1, None, True, 1)
-        assert rows[:, 0].tolist() == expected
+        rows = _core.count_codes([x], np.array([low]), np.array([2]), classes, 1, None, 1)
+        assert rows.limbs().ravel().tolist() == expected
     huge = np.array([2**64 - 1, 3], np.uint64)
-    rows, _ = _core.count_codes([huge], np.array([-1]), np.array([5]), classes[:2], 1, None, True, 1)
-    assert rows[:, 0].tolist() == [0, 0, 0, 0, 1]
+    rows = _core.count_codes([huge], np.array([-1]), np.array([5]), classes[:2], 1, None, 1)
+    assert rows.limbs().ravel().tolist() == [0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -384,11 +540,9 @@ def test_count_flags(dtype, kind, layout):
         x[:, 4] &= 1
     columns = lay(x, layout)
     threshold = np.array([0.25, -1.0, 300.0, -math.inf, 0.5 if layout == "repeated" else math.nan])
-    classes, weights, whole = rows_of(rng, 100, 3, kind)
-    rows, sums = naive.count_flags(columns, threshold, classes, 3, weights, whole)
-    found = _core.count_flags(columns, threshold, classes, 3, weights, whole, 1)
-    assert found[0].shape == (5, 2, 3)
-    assert_counts(found, rows, None if whole else sums)
+    classes, weights = rows_of(rng, 100, 3, kind)
+    found = _core.count_flags(columns, threshold, classes, 3, given(weights), 1)
+    assert_sums(found, naive.count_flags(columns, threshold, classes, 3, weights))
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -396,12 +550,14 @@ def test_count_flags(dtype, kind, layout):
 def test_count_flags_in_parallel(dtype, kind):
     rng = np.random.default_rng(11)
     x = rng.integers(0, 2, (40_000, 9)).astype(dtype)
-    classes, weights, whole = rows_of(rng, len(x), 3, kind)
-    rest = np.full(9, math.nan), classes, 3, weights, whole
+    classes, weights = rows_of(rng, len(x), 3, kind)
+    rest = np.full(9, math.nan), classes, 3, given(weights)
     one = _core.count_flags([x], *rest, 1)
     for layout in ("C", "F", "columns"):
         assert same(one, _core.count_flags(lay(x, layout), *rest, 4))
-    np.testing.assert_array_equal(one[0].sum((1, 2)), one[0].sum((1, 2))[0])
+    both = one.merge(np.zeros(2, int), 1, 1)
+    rows = _core.count_classes(classes, 3, given(weights), 1)
+    assert all(same(both.take(np.array([f]), 0).arranged([3]), rows) for f in range(9))
 
 
 @pytest.mark.parametrize("layout", ["C", "F"])
@@ -410,8 +566,8 @@ def test_count_flags_in_parallel(dtype, kind):
 def test_flags_must_be_flags(value, kind, layout):
     x = np.ones((600, 5), float if isinstance(value, float) else np.int8)
     x[550, 2] = value
-    classes, weights, whole = rows_of(np.random.default_rng(12), 600, 3, kind)
-    rest = np.full(5, math.nan), classes, 3, weights, whole, 2
+    classes, weights = rows_of(np.random.default_rng(12), 600, 3, kind)
+    rest = np.full(5, math.nan), classes, 3, given(weights), 2
     classes[550] = 2
     bad_value(lambda: _core.count_flags(lay(x, layout), *rest), "not 0 or 1", 2, 550, value)
     classes[550] = -1
@@ -487,47 +643,54 @@ RANGE = np.zeros(1, int), np.ones(1, int)
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: _core.count_classes(np.array([3], np.int32), 3, None, True, 1),
-        lambda: _core.count_classes(np.array([-2], np.int32), 3, None, True, 1),
-        lambda: _core.count_classes(ONE, 0, None, True, 1),
-        lambda: _core.count_classes(ONE, -1, None, True, 1),
-        lambda: _core.count_classes(ONE, 2**40, None, True, 1),
-        lambda: _core.count_classes(ONE, 1, np.ones(3), True, 1),
-        lambda: _core.count_classes(ONE, 1, np.array([1, math.nan]), False, 1),
-        lambda: _core.count_classes(ONE, 1, np.array([1, math.inf]), False, 1),
-        lambda: _core.count_classes(ONE, 1, np.array([1, 0.0]), False, 1),
-        lambda: _core.count_classes(ONE, 1, np.array([1, -1.0]), True, 1),
-        lambda: _core.count_classes(ONE, 1, np.array([1, 1.5]), True, 1),
-        lambda: _core.count_classes(ONE, 1, np.array([1, 2.0**60]), True, 1),
-        lambda: _core.count_classes(ONE, 1, np.ones(2, int), True, 1),
-        lambda: _core.count_classes(ONE, 1, np.ones((2, 1)), True, 1),
-        lambda: _core.count_classes(ONE.astype(int), 1, None, True, 1),
-        lambda: _core.count_classes(ONE, 1, None, True, 0),
-        lambda: _core.count_moments([X], *UNIT, ONE[:1], 1, None, True, 1),
-        lambda: _core.count_moments([X, X[:1]], np.zeros(2), np.ones(2), ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X], np.zeros(2), np.ones(1), ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X], np.zeros(1), np.ones(0), ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X], np.zeros(1), np.full(1, 3.0), ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X], np.zeros(1), np.full(1, 5e-324), ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X], np.full(1, math.nan), np.ones(1), ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X.astype(complex)], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X.astype(bool)], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X.astype(">f8")], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X.astype(np.float16)], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X.astype(object)], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([X.reshape(2, 1, 1)], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([np.float64(3)], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([np.array(3.0)], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_moments([[1.0]], *UNIT, ONE, 1, None, True, 1),
-        lambda: _core.count_codes([X], *RANGE, ONE, 1, None, True, 1),
-        lambda: _core.count_codes([CODES], np.zeros(2, int), np.ones(1, int), ONE, 1, None, True, 1),
-        lambda: _core.count_codes([CODES], np.zeros(1, int), -np.ones(1, int), ONE, 1, None, True, 1),
-        lambda: _core.count_codes([CODES], np.full(1, 2**63 - 1), np.full(1, 2), ONE, 1, None, True, 1),
-        lambda: _core.count_codes([CODES], np.zeros(1, int), np.full(1, 2**62), ONE, 1, None, True, 1),
-        lambda: _core.count_codes([CODES], *RANGE, ONE[:1], 1, None, True, 1),
-        lambda: _core.count_flags([X], np.zeros(2), ONE, 1, None, True, 1),
-        lambda: _core.count_flags([X], np.zeros(1), ONE[:1], 1, None, True, 1),
-        lambda: _core.count_flags([X], np.zeros((1, 1)), ONE, 1, None, True, 1),
+        lambda: _core.count_classes(np.array([3], np.int32), 3, None, 1),
+        lambda: _core.count_classes(np.array([-2], np.int32), 3, None, 1),
+        lambda: _core.count_classes(ONE, 0, None, 1),
+        lambda: _core.count_classes(ONE, -1, None, 1),
+        lambda: _core.count_classes(ONE, 2**40, None, 1),
+        lambda: _core.count_classes(ONE, 1, np.ones(3, int), 1),
+        lambda: _core.count_classes(ONE, 1, np.ones(2), 1),
+        lambda: _core.count_classes(ONE, 1, np.ones((2, 2)), 1),
+        lambda: _core.count_classes(ONE, 1, np.ones(2, np.uint64), 1),
+        lambda: _core.count_classes(ONE, 1, np.ones(2, np.int32), 1),
+        lambda: _core.count_classes(ONE, 1, np.ones((2, 1), int), 1),
+        lambda: _core.count_classes(ONE, 1, np.ones((2, 1), np.uint64), 1),
+        lambda: _core.count_classes(ONE, 1, np.ones((3, 2), np.uint64), 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, 0]), 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, -1]), 1),
+        lambda: _core.count_classes(ONE, 1, np.array([1, 2**63 - 1]), 1),
+        lambda: _core.count_classes(ONE, 1, np.array([[1, 0], [0, 0]], np.uint64), 1),
+        lambda: _core.count_classes(ONE, 1, np.array([[1, 0], [0, 2**63]], np.uint64), 1),
+        lambda: _core.count_classes(ONE, 1, np.array([[1, 0], [0, 2**59 - 1]], np.uint64), 1),
+        lambda: _core.count_classes(ONE, 1, _core.parts(np.full(2, 5e18)), 1),
+        lambda: _core.count_classes(ONE, 1, [1, 1], 1),
+        lambda: _core.count_classes(ONE.astype(int), 1, None, 1),
+        lambda: _core.count_classes(ONE, 1, None, 0),
+        lambda: _core.count_moments([X], *UNIT, ONE[:1], 1, None, 1),
+        lambda: _core.count_moments([X, X[:1]], np.zeros(2), np.ones(2), ONE, 1, None, 1),
+        lambda: _core.count_moments([X], np.zeros(2), np.ones(1), ONE, 1, None, 1),
+        lambda: _core.count_moments([X], np.zeros(1), np.ones(0), ONE, 1, None, 1),
+        lambda: _core.count_moments([X], np.zeros(1), np.full(1, 3.0), ONE, 1, None, 1),
+        lambda: _core.count_moments([X], np.zeros(1), np.full(1, 5e-324), ONE, 1, None, 1),
+        lambda: _core.count_moments([X], np.full(1, math.nan), np.ones(1), ONE, 1, None, 1),
+        lambda: _core.count_moments([X.astype(complex)], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([X.astype(bool)], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([X.astype(">f8")], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([X.astype(np.float16)], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([X.astype(object)], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([X.reshape(2, 1, 1)], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([np.float64(3)], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([np.array(3.0)], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_moments([[1.0]], *UNIT, ONE, 1, None, 1),
+        lambda: _core.count_codes([X], *RANGE, ONE, 1, None, 1),
+        lambda: _core.count_codes([CODES], np.zeros(2, int), np.ones(1, int), ONE, 1, None, 1),
+        lambda: _core.count_codes([CODES], np.zeros(1, int), -np.ones(1, int), ONE, 1, None, 1),
+        lambda: _core.count_codes([CODES], np.full(1, 2**63 - 1), np.full(1, 2), ONE, 1, None, 1),
+        lambda: _core.count_codes([CODES], np.zeros(1, int), np.full(1, 2**62), ONE, 1, None, 1),
+        lambda: _core.count_codes([CODES], *RANGE, ONE[:1], 1, None, 1),
+        lambda: _core.count_flags([X], np.zeros(2), ONE, 1, None, 1),
+        lambda: _core.count_flags([X], np.zeros(1), ONE[:1], 1, None, 1),
+        lambda: _core.count_flags([X], np.zeros((1, 1)), ONE, 1, None, 1),
         lambda: _core.bins(X, 0.0, 0.0, 1),
         lambda: _core.bins(X, 0.0, math.nan, 1),
         lambda: _core.bins(X, math.inf, 1.0, 1),
@@ -543,21 +706,34 @@ def test_counting_refuses(call):
     assert not isinstance(caught.value, BadValue)
 
 
+def assert_nothing(found, *shape):
+    assert found.shape == list(shape)
+    assert found.digits == 0
+    assert found.limbs().tolist() == np.zeros((*shape, 1), int).tolist()
+    assert found.is_zero().all()
+
+
 def test_nothing_is_something():
     none = np.zeros(0, np.int32)
     for n_classes in (0, 3):
         for k in (0, 2):
             for columns in ([np.zeros((0, k))], [np.zeros((0, k), order="F")], [np.zeros((4, k))[:0][:, ::-1]]):
-                found = _core.count_moments(columns, np.zeros(k), np.ones(k), none, n_classes, np.zeros(0), False, 2)
-                assert [a.shape for a in found] == [(k, n_classes), (k, n_classes, 3), (k, n_classes, 2, 3)]
-                found = _core.count_flags(columns, np.zeros(k), none, n_classes, np.zeros(0), False, 2)
-                assert [a.shape for a in found] == [(k, 2, n_classes), (k, 2, n_classes, 3)]
-                codes = [a.astype(int) for a in columns]
-                size = np.ones(k, int)
-                found = _core.count_codes(codes, np.zeros(k, int), size, none, n_classes, np.zeros(0), False, 2)
-                assert [a.shape for a in found] == [(k, n_classes), (k, n_classes, 3)]
-    found = _core.count_moments([], np.zeros(0), np.zeros(0), ONE, 2, None, True, 1)
-    assert found[0].shape == (0, 2)
+                for weights in (None, np.zeros(0, int), np.zeros((0, 2), np.uint64)):
+                    rest = none, n_classes, weights, 2
+                    scale = np.zeros(k), np.ones(k)
+                    assert_nothing(_core.count_classes(*rest), n_classes)
+                    n, sums = _core.count_moments(columns, *scale, *rest)
+                    assert_nothing(n, k, n_classes)
+                    assert_nothing(sums, k, n_classes, 2)
+                    n, sums = _core.count_products(columns, *scale, *rest)
+                    assert_nothing(n, n_classes)
+                    assert_nothing(sums, n_classes, k + k * (k + 1) // 2)
+                    assert_nothing(_core.count_flags(columns, np.zeros(k), *rest), k, 2, n_classes)
+                    codes = [a.astype(int) for a in columns]
+                    assert_nothing(_core.count_codes(codes, np.zeros(k, int), np.ones(k, int), *rest), k, n_classes)
+    n, sums = _core.count_moments([], np.zeros(0), np.zeros(0), ONE, 2, None, 1)
+    assert_nothing(n, 0, 2)
+    assert_nothing(sums, 0, 2, 2)
     assert _core.bins(np.zeros(0), 0.0, 1.0, 1).shape == (0,)
 
 
@@ -924,10 +1100,10 @@ def test_other_threads_run_meanwhile_and_forks_can_count():
     import multiprocessing
 
     classes = np.zeros(200_000, np.int32)
-    assert _core.count_classes(classes, 1, None, True, 2)[0] == [200_000]
+    assert _core.count_classes(classes, 1, None, 2).limbs().tolist() == [[200_000]]
     with multiprocessing.get_context("fork").Pool(1) as pool:
-        rows, _ = pool.apply_async(_core.count_classes, (classes, 1, None, True, 2)).get(timeout=20)
-    assert rows == [200_000]
+        rows = pool.apply_async(_core.count_classes, (classes, 1, None, 2)).get(timeout=20)
+    assert rows.limbs().tolist() == [[200_000]]
 
 
 @pytest.mark.parametrize("n", [1, 127, 128, 1000, 70_000])

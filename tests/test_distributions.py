@@ -169,13 +169,13 @@ def test_no_is_evidence_too() -> None:
 
 def test_a_threshold_says_where_yes_begins() -> None:
     tally = count([0.2, 0.7, 0.5, 3.0], list("ppqq"), bb.Bernoulli(threshold=0.5))
-    assert tally.counts.cells.rows.tolist() == [[1, 1], [1, 1]]
+    assert tally.counts.cells.value.tolist() == [[1, 1], [1, 1]]
     assert likelihood(tally, 0.5, how="mle") == {"p": 0.5, "q": 0.5}
 
 
 def test_a_word_may_mean_yes() -> None:
     tally = count(["ja", "nein", "ja", "vielleicht"], list("ppqq"), bb.Bernoulli(yes="ja"))
-    assert tally.counts.cells.rows.tolist() == [[1, 1], [1, 1]]
+    assert tally.counts.cells.value.tolist() == [[1, 1], [1, 1]]
     assert likelihood(tally, "never met", how="mle") == {"p": 0.5, "q": 0.5}
 
 

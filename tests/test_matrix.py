@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from operator import ge
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 import naive_matrix as naive
 from banbury import _core
 from banbury._core import BadValue, NotThere, Tokeniser, Weights, Words
-from naive_core import exact
 from naive_words import NotThere as NotThereSlowly
+from naive_words import from_limbs, in_parts
+from test_words import assert_equal, assert_sums, codes, pieces, same_bits, weighing
 
 N_CLASSES = 3
 UNREAD = Tokeniser("word", True, False, 1, 1, [], False, False)
@@ -57,48 +59,20 @@ def store(n_columns, n_classes=N_CLASSES):
     return Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
 
 
-def codes(classes):
-    return np.array(classes, np.int32)
+def arguments(rows, classes, weights=None, threshold=None, skip=True, layout="C", threads=1):
+    """Of ``count`` and ``forget``."""
+    return UNREAD, given_rows(rows, layout, threshold, skip), codes(classes), weighing(weights), threads
 
 
-def real(weights):
-    return None if weights is None else np.array(weights, float)
-
-
-def counted(rows, classes, weights=None, whole=True, threshold=None, skip=True, layout="C", into=None, threads=1):
+def counted(rows, classes, weights=None, threshold=None, skip=True, layout="C", into=None, threads=1):
     words = store(rows.shape[1]) if into is None else into
-    words.count(UNREAD, given_rows(rows, layout, threshold, skip), codes(classes), real(weights), whole, threads)
+    words.count(*arguments(rows, classes, weights, threshold, skip, layout, threads))
     return words
 
 
-def same_bits(a, b):
-    a, b = a.state(), b.state()
-    return a.keys() == b.keys() and all((a[k].dtype, a[k].tobytes()) == (b[k].dtype, b[k].tobytes()) for k in a)
-
-
-def assert_sums(found, expected, is_real):
-    """Numbers of rows are equal; expansions are the exact sums to 30 digits."""
-    rows, weights = found
-    assert rows.tolist() == [total.rows for total in expected]
-    assert (weights is not None) == is_real
-    if is_real:
-        for parts, total in zip(weights, expected, strict=True):
-            assert abs(exact(parts) - total.weight) <= total.weight / 10**30
-
-
-def assert_equal(words, expected):
-    ids, names = words.in_order(), expected.words()
-    assert words.words(ids) == names
-    starts, classes, occurrences, documents, weights = words.pairs(ids)
-    keys = [(name, c) for name in names for c in range(N_CLASSES) if (name, c) in expected.cells]
-    assert classes.tolist() == [c for _, c in keys]
-    assert starts[-1] == len(keys)
-    for which, rows in enumerate([occurrences, documents]):
-        sums = None if weights is None else weights[:, which]
-        assert_sums((rows, sums), [expected.cells[key][which] for key in keys], expected.real)
-    assert_sums(words.texts(), expected.texts, expected.real)
-    assert_sums(words.occurrences(), expected.total(0), expected.real)
-    assert_sums(words.documents(), expected.total(1), expected.real)
+def some_of(batch, at):
+    rows, classes, weights = batch
+    return rows[at], [classes[i] for i in at], None if weights is None else [weights[i] for i in at]
 
 
 @st.composite
@@ -107,7 +81,7 @@ def matrices(draw, dtypes=DTYPES, min_rows=0, missing=True):
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
     n, k = draw(st.integers(min_rows, 7)), draw(st.integers(1, 19))
     if dtype.kind == "f":
-        values = st.sampled_from([0.0, 0.0, 0.0, 1.0, 2.0, 0.25, 0.1, 1e-30, 1e13])
+        values = st.sampled_from([0.0, 0.0, 0.0, 1.0, 2.0, 0.25, 0.1, 1 / 3, 1e-18, 1e-30, 1e13])
         values = values | st.just(math.nan) if missing else values
     else:
         values = st.sampled_from([0, 0, 1, 100])
@@ -117,16 +91,23 @@ def matrices(draw, dtypes=DTYPES, min_rows=0, missing=True):
 
 @st.composite
 def batches(draw, **more):
-    """Rows, classes, weights, whole."""
+    """Rows, classes, and weights: ones, whole numbers, or doubles, some of which are whole, or one part."""
     rows = draw(matrices(**more))
     n = len(rows)
     classes = draw(st.lists(st.integers(-1, N_CLASSES - 1), min_size=n, max_size=n))
-    rows[np.array(classes, int) < 0] = 1  # left out; whole, since some layouts look at them nevertheless
     kind = draw(st.sampled_from(["ones", "whole", "real"]))
     if kind == "ones":
-        return rows, classes, None, True
-    values = st.integers(1, 1000) if kind == "whole" else st.sampled_from([0.1, 1 / 3, 0.75, 20.3, 1e-30])
-    return rows, classes, draw(st.lists(values, min_size=n, max_size=n)), kind == "whole"
+        return rows, classes, None
+    values = st.integers(1, 1000) if kind == "whole" else st.sampled_from([0.1, 1 / 3, 0.75, 20.3, 2.0, 1e-18])
+    return rows, classes, draw(st.lists(values, min_size=n, max_size=n))
+
+
+@st.composite
+def pairs_of_batches(draw, **more):
+    """Two batches of the same columns."""
+    first, second = draw(batches(**more)), draw(batches(**more))
+    k = min(first[0].shape[1], second[0].shape[1])
+    return (first[0][:, :k], *first[1:]), (second[0][:, :k], *second[1:])
 
 
 layouts = st.sampled_from(LAYOUTS)
@@ -138,79 +119,100 @@ thresholds = st.sampled_from([None, None, 0.0, 0.5, 1.0])
 
 @given(batches(), thresholds, layouts)
 def test_counts_are_those_of_the_twin(batch, threshold, layout):
-    rows, classes, weights, whole = batch
-    expected = naive.counted(rows, classes, N_CLASSES, weights, whole, threshold)
+    expected = naive.counted(batch[0], batch[1], N_CLASSES, batch[2], threshold)
     assert_equal(counted(*batch, threshold, layout=layout), expected)
 
 
 @given(batches(min_rows=1), thresholds, st.data())
 def test_whatever_the_cut_the_order_and_the_layout(batch, threshold, data):
-    rows, classes, weights, whole = batch
-    n = len(rows)
-    order = np.array(data.draw(st.permutations(range(n))))
-    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=3)))
-    words = store(rows.shape[1])
-    for a, b in zip([0, *cuts], [*cuts, n], strict=True):
-        at, layout = order[a:b], data.draw(layouts)
-        part = None if weights is None else [weights[i] for i in at]
-        counted(rows[at], [classes[i] for i in at], part, whole, threshold, layout=layout, into=words)
+    words = store(batch[0].shape[1])
+    for at in pieces(data, range(len(batch[0]))):
+        counted(*some_of(batch, at), threshold, layout=data.draw(layouts), into=words)
     together = counted(*batch, threshold)
     assert words.same(together)
-    if together.texts()[1] is None:
-        assert same_bits(words, together)
+    assert same_bits(words, together)
 
 
 @given(batches(min_rows=1), thresholds, layouts)
 def test_count_and_forget_return_the_columns_that_occur(batch, threshold, layout):
-    rows, classes, weights, whole = batch
+    rows, classes, _ = batch
     words = store(rows.shape[1])
-    arguments = UNREAD, given_rows(rows, layout, threshold), codes(classes), real(weights), whole, 1
+    given_arguments = arguments(*batch, threshold, layout=layout)
     cells = naive.read(rows, threshold, True)
-    occurring = {f"#{j}" for row, c in zip(cells, classes, strict=True) if c >= 0 for j, x in enumerate(row) if x}
-    for ids in (words.count(*arguments), words.forget(*arguments)):
+    occurring = {
+        f"#{j}" for row, c in zip(cells, classes, strict=True) if c >= 0 for j, x in enumerate(row) if in_parts(x) > 0
+    }
+    for ids in (words.count(*given_arguments), words.forget(*given_arguments)):
         assert ids.dtype == np.uint32
         assert sorted(words.words(ids)) == sorted(occurring)
     assert words.n_words == 0
-    assert not words.texts()[0].any()
+    assert words.texts().is_zero().all()
+    assert same_bits(words, store(rows.shape[1]))
 
 
-@given(batches(), batches(), thresholds, layouts)
-def test_forgetting_undoes_counting(first, second, threshold, layout):
-    k = min(first[0].shape[1], second[0].shape[1])
-    first, second = (first[0][:, :k], *first[1:]), (second[0][:, :k], *second[1:])
+@given(pairs_of_batches(), thresholds, layouts)
+def test_forgetting_undoes_counting(both, threshold, layout):
+    first, second = both
     words = counted(*second, threshold, layout=layout, into=counted(*first, threshold, layout=layout))
-    rows, classes, weights, whole = second
-    words.forget(UNREAD, given_rows(rows, layout, threshold), codes(classes), real(weights), whole, 1)
+    words.forget(*arguments(*second, threshold, layout=layout))
     assert words.same(counted(*first, threshold))
+    assert same_bits(words, counted(*first, threshold))
 
 
-@given(batches(missing=False), batches(missing=False), layouts)
-def test_rows_that_are_not_there_change_nothing(first, second, layout):
-    k = min(first[0].shape[1], second[0].shape[1])
-    first, second = (first[0][:, :k], *first[1:]), (second[0][:, :k], *second[1:])
-    slow, gone = (naive.counted(*batch[:2], N_CLASSES, *batch[2:]) for batch in (first, second))
+@given(batches(min_rows=1), thresholds, st.data())
+def test_what_is_left_is_what_was_never_forgotten_whatever_the_pieces(batch, threshold, data):
+    """Of rows in any order and layout, and forgotten in any pieces, the arrays of the rest alone; at last those of nothing."""
+    every = range(len(batch[0]))
+    words = store(batch[0].shape[1])
+    for at in pieces(data, every):
+        counted(*some_of(batch, at), threshold, layout=data.draw(layouts), into=words)
+    for left in (data.draw(st.lists(st.sampled_from(every), unique=True)), []):
+        for at in pieces(data, [row for row in every if row not in left]):
+            words.forget(*arguments(*some_of(batch, at), threshold, layout=data.draw(layouts)))
+        assert same_bits(words, counted(*some_of(batch, left), threshold, layout=data.draw(layouts)))
+        every = left
+
+
+@given(pairs_of_batches(missing=False), layouts)
+def test_rows_that_are_not_there_change_nothing(both, layout):
+    first, second = both
+    slow, gone = (naive.counted(*batch[:2], N_CLASSES, batch[2]) for batch in both)
     words = counted(*first)
     before = words.copy()
-    rows, classes, weights, whole = second
-    arguments = UNREAD, given_rows(rows, layout), codes(classes), real(weights), whole, 1
     try:
-        words.forget(*arguments)
+        words.forget(*arguments(*second, layout=layout))
     except NotThere:
         assert same_bits(words, before)
         with pytest.raises(NotThereSlowly):
             slow.minus(gone)
     else:
-        missing = [
-            which for key, cell in gone.cells.items() if key not in slow.cells for which in cell if which.weight > 0
-        ]
-        assert not missing
-        here, there = exact_rows(words.texts()), [total.weight for total in slow.texts]
-        assert all(0 <= a <= b for a, b in zip(here, there, strict=True))
+        # It may not show: columns of other rows are not looked at.
+        assert all(key in slow.cells and min(map(ge, slow.cells[key], cell)) for key, cell in gone.cells.items())
+        assert_sums(words.texts(), [a - b for a, b in zip(slow.texts, gone.texts, strict=True)])
+        assert not words.texts().is_negative().any()
+        counted(*second, layout=layout, into=words)
+        assert same_bits(words, before)
 
 
-def exact_rows(found):
-    rows, weights = found
-    return rows.tolist() if weights is None else [exact(parts) for parts in weights]
+def test_values_that_are_whole_together_are_whole():
+    """Half a token in two rows is a token in two documents."""
+    words = counted(np.array([[0.5, 0.0], [0.5, 2.0]]), [0, 0])
+    assert words.state()["occurrences"].tolist() == [1, 2]
+    assert words.state()["documents"].tolist() == [2, 1]
+    again = Words.from_state(N_CLASSES, 2, words.state())
+    assert same_bits(again, words)
+    words.forget(*arguments(np.array([[0.5, 2.0]]), [0]))
+    assert same_bits(words, counted(np.array([[0.5, 0.0]]), [0]))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_less_than_half_a_part_does_not_occur(layout):
+    rows = np.array([[4e-19, 1.0, 6e-19], [0.0, 4e-19, 4e-19]])
+    words = counted(rows, [0, 1], layout=layout)
+    assert words.words(words.in_order()) == ["#1", "#2"]
+    assert_sums(words.occurrences(), [1 + in_parts(1e-18), 0, 0])
+    assert_sums(words.documents(), [2, 0, 0])
+    assert_sums(words.texts(), [1, 1, 0])
 
 
 REFUSED = [
@@ -238,7 +240,7 @@ def test_a_cell_that_cannot_be_counted_is_named(n_columns, value, threshold, ski
         naive.read(rows, threshold, skip)
     for change in (words.count, words.forget):
         with pytest.raises(BadValue) as said:
-            change(UNREAD, given_rows(rows, layout, threshold, skip), codes([0, 1, 2, 0, 1, 2]), None, True, 2)
+            change(UNREAD, given_rows(rows, layout, threshold, skip), codes([0, 1, 2, 0, 1, 2]), None, 2)
         assert (*said.value.args[:3],) == told.value.args == (fault, 2, 4)
     assert same_bits(words, before)
     counted(rows[:4], [0, 1, 2, 0], threshold=threshold, skip=skip, layout=layout)
@@ -247,7 +249,7 @@ def test_a_cell_that_cannot_be_counted_is_named(n_columns, value, threshold, ski
 def test_a_negative_number_below_a_threshold_counts_nothing():
     for layout in LAYOUTS:
         words = counted(np.array([[-1.0, 2.0], [-0.5, 0.0]]), [0, 1], threshold=0.0, layout=layout)
-        assert words.occurrences()[0].tolist() == [1, 0, 0]
+        assert_sums(words.occurrences(), [1, 0, 0])
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,7 @@ def test_a_negative_number_below_a_threshold_counts_nothing():
 def test_what_does_not_fit_together_is_refused(matrix, said):
     words = store(3)
     with pytest.raises(ValueError, match=said):
-        words.count(UNREAD, matrix, codes([0, 1]), None, True, 1)
+        words.count(UNREAD, matrix, codes([0, 1]), None, 1)
     assert words.n_words == 0
 
 
@@ -382,15 +384,16 @@ def test_one_thread_equals_eight_bit_for_bit(large, which, kind):
     if which == "few, columns first":
         cells = np.asfortranarray(cells)
     classes = rng.integers(-1, N_CLASSES, n).astype(np.int32)
-    weights = {"whole weights": rng.integers(1, 9, n) * 1.0, "real weights": rng.random(n) + 0.1}.get(kind)
+    weights = {"whole weights": rng.integers(1, 9, n), "real weights": _core.parts(rng.random(n) + 0.1)}.get(kind)
     found = []
     for threads in (1, 8):
         words = store(k)
-        arguments = UNREAD, ("matrix", cells, k, None, False), classes, weights, kind != "real weights", threads
-        ids = words.count(*arguments)
+        batch = UNREAD, ("matrix", cells, k, None, False), classes, weights, threads
+        ids = words.count(*batch)
         left = words.copy()
-        left.forget(*arguments)
+        left.forget(*batch)
         assert left.n_words == 0
+        assert same_bits(left, store(k))
         found.append((words, ids))
     assert same_bits(found[0][0], found[1][0])
     assert found[0][1].tolist() == found[1][1].tolist()
@@ -403,14 +406,25 @@ def test_one_thread_equals_eight_bit_for_bit(large, which, kind):
     else:
         matrix = cells
     np.testing.assert_allclose(answers[0], matrix @ values + constant, rtol=1e-11, atol=1e-9)
-    there = classes >= 0
-    sums = [
-        float(
-            (
-                matrix[there & (classes == c)].sum(axis=1) * (1 if weights is None else weights[there & (classes == c)])
-            ).sum()
-        )
-        for c in range(N_CLASSES)
-    ]
-    rows, parts_of = found[0][0].occurrences()
-    np.testing.assert_allclose(rows if parts_of is None else parts_of.sum(axis=1), sums, rtol=1e-11)
+    assert_sums(found[0][0].occurrences(), exact_sums(cells, n, classes, weights))
+
+
+def exact_sums(cells, n, classes, weights):
+    """Per class what all rows have, value by value: how often each row has it, what the row weighs, and how many parts it is."""
+    if isinstance(cells, tuple):
+        of_row, values = np.repeat(np.arange(n), np.diff(cells[0])), cells[2]
+    else:
+        of_row, values = np.repeat(np.arange(n), cells.shape[1]), cells.ravel()
+    if weights is None:
+        row_weights = [1] * n
+    else:
+        row_weights = weights.tolist() if weights.ndim == 1 else from_limbs(np.pad(weights, ((0, 0), (0, 1))), 18)
+    found = [0] * N_CLASSES
+    for value in np.unique(values[values > 0]):
+        times = np.bincount(of_row[values == value], minlength=n).tolist()
+        sums = [0] * N_CLASSES
+        for c, weight, number in zip(classes.tolist(), row_weights, times, strict=True):
+            if c >= 0 and number:
+                sums[c] += weight * number
+        found = [total + in_parts(float(value)) * more for total, more in zip(found, sums, strict=True)]
+    return found

@@ -39,8 +39,7 @@ def mixed() -> bb.Tally:
 
 def held(tally: bb.Tally) -> list[Any]:
     """All numbers of a tally, to see that they stay."""
-    return [tally.classes, tally.rows.rows.tolist(), tally.counts.keys, tally.counts.cells.rows.tolist(),
-            tally.moments.n.rows.tolist(), tally.moments.sums.tolist()]  # fmt: skip
+    return [tally.classes, tally.counts.keys, *((sums.digits, sums.limbs().tolist()) for sums in tally.sums().values())]
 
 
 # What is counted
@@ -51,7 +50,7 @@ def test_a_tally_holds_counts_and_no_smoothing(weather: bb.Tally) -> None:
     assert weather.rows.value.tolist() == [5, 9]
     keys, cells = weather.counts.feature(0)
     assert keys == ("overcast", "rain", "sunny")
-    assert cells.rows.tolist() == [[0, 4], [2, 3], [3, 2]]
+    assert cells.value.tolist() == [[0, 4], [2, 3], [3, 2]]
 
 
 def test_a_target_is_a_column_or_an_array() -> None:
@@ -121,7 +120,7 @@ def test_declared_categories_may_have_missing_ones_beside_them() -> None:
     family = bb.Categorical(values=["a", "b"], missing="category")
     tally = bb.count({"x": ["a", None], "y": ["p", "q"]}, "y", features={"x": family})
     assert tally.counts.keys[0] == ("a", "b", None)
-    assert tally.counts.cells.rows.tolist() == [[1, 0], [0, 0], [0, 1]]
+    assert tally.counts.cells.value.tolist() == [[1, 0], [0, 0], [0, 1]]
 
 
 def test_counting_on_needs_the_columns_that_were_counted(weather: bb.Tally) -> None:
@@ -196,10 +195,14 @@ def test_half_a_row_can_be_taken_out() -> None:
 
 def test_heavy_weights_add_without_wrapping_round() -> None:
     table = {"x": ["a", "b"], "y": ["p", "q"]}
-    heavy = bb.count(table, "y", weights=[1e100, 3e100])
+    heavy = bb.count(table, "y", weights=[1e18, 3e18])
     for tally in (heavy + heavy, heavy * 2):
         assert tally.classes == ("p", "q")
-        assert tally.rows.value.tolist() == [2e100, 6e100]
+        assert tally.rows.value.tolist() == [2e18, 6e18]
+    with pytest.raises(bb.BanburyError):
+        heavy * 3
+    with pytest.raises(bb.BanburyError):
+        bb.count(table, "y", weights=[1e100, 3e100])
 
 
 @pytest.mark.parametrize("factor", [-1, float("nan"), float("inf")])
@@ -219,7 +222,9 @@ def test_a_tally_times_something_else_is_a_type_error(weather: bb.Tally) -> None
 
 
 def test_a_tally_times_a_very_large_number_is_still_a_tally(weather: bb.Tally) -> None:
-    assert (weather * 1e20).rows.value.tolist() == [5e20, 9e20]
+    assert (weather * 1e17).rows.value.tolist() == [5e17, 9e17]
+    with pytest.raises(BadSetting, match="2\\*\\*63"):
+        weather * 1e20
 
 
 # What cannot be subtracted
@@ -310,7 +315,7 @@ def test_bins_are_widened_but_never_cut() -> None:
     wider = bb.Schema.from_dict(schema.to_dict() | {"features": [dict(schema.to_dict()["features"][0], unit=2.0)]})
     moved = a.to(wider)
     assert moved.counts.keys == ((0, 3),)
-    assert moved.counts.cells.rows.tolist() == [[2, 1], [0, 1]]
+    assert moved.counts.cells.value.tolist() == [[2, 1], [0, 1]]
     with pytest.raises(SchemaMismatch, match="cannot be cut"):
         moved.to(a.schema)
 
@@ -338,7 +343,7 @@ def test_at_most_4096_bins_are_kept_and_order_has_no_effect(family: str) -> None
         total = sum(order[1:], order[0])
         assert total.schema == whole.schema
         assert total.counts.keys == whole.counts.keys
-        assert np.array_equal(total.counts.cells.rows, whole.counts.cells.rows)
+        assert total.counts.cells.same(whole.counts.cells)
     assert sum(parts[1:], parts[0]) - parts[3] == sum(parts[:3] + parts[4:])
     batches = [{"x": x[i : i + 5000], "y": y[i : i + 5000]} for i in range(0, 30_000, 5000)]
     assert bb.count(batches, "y", schema=schema) == whole

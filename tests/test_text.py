@@ -24,6 +24,8 @@ from banbury.distributions import bag, event_models, vocabulary
 from banbury.distributions.bag import Bag
 from banbury.distributions.family import HOWS
 from banbury.errors import BadFile, BadSetting, BanburyWarning
+from banbury.sums import whole
+from test_words import same_bits
 
 WORDS = "ale bun cod dill egg fig gin ham ice jam kiwi leek mint nut oat pie".split()
 MODELS = ("multinomial", "presence", "bernoulli", "complement")
@@ -257,6 +259,14 @@ def test_equally_frequent_words_are_kept_by_name():
     assert bag_of(tally).linear()[0] == ["nut", "pie"]
 
 
+@pytest.mark.parametrize("weight", [1, 2, 0.1, 0.3, 0.7, 1 / 3])
+def test_the_most_frequent_words_are_told_by_name_where_they_are_equals(weight):
+    for order in (WORDS, WORDS[::-1], WORDS[5:] + WORDS[:5]):
+        texts, labels = [*order, "zz zz"], ["a", "b"] * 8 + ["a"]
+        tally = count(texts, labels, weights=[weight] * len(texts))
+        assert tally.words[0].most_frequent(16) == ["zz", *WORDS[:15]]
+
+
 def test_the_most_frequent_of_all_words_are_dropped_and_the_rare():
     texts, labels = ["egg egg egg ham ham jam", "egg ham jam jam nut fig"], ["a", "b"]
     tally = count(texts, labels)
@@ -306,7 +316,8 @@ def test_texts_come_from_lists_arrow_and_arrays_alike(given):
     ]
     for other in found[1:]:
         assert np.array_equal(found[0], other)
-    assert tallies[0].words[0].texts.rows.tolist() == [2, 2]
+    assert tallies[0].words[0].texts.same(whole([2, 2]))
+    assert all(tally == tallies[0] for tally in tallies)
 
 
 def test_the_slow_path_agrees_with_the_fast_one():
@@ -320,7 +331,7 @@ def test_a_missing_text_says_nothing_and_an_empty_one_has_no_words(model):
     missing, empty = likelihoods(tally, [None, ""])
     assert not missing.any()
     assert empty.any() == (model == "bernoulli")
-    assert tally.words[0].texts.rows.tolist() == [3, 3]
+    assert tally.words[0].texts.same(whole([3, 3]))
 
 
 def test_words_never_seen_are_skipped():
@@ -564,14 +575,53 @@ def test_learning_and_forgetting_one_text_at_a_time_is_learning_what_is_left(cor
     clf.predict_joint_log_proba(texts)
     for text, label in zip(texts[1:], labels[1:], strict=True):
         clf.partial_fit([text], [label]).predict_joint_log_proba([text])
-    whole = bb.NaiveBayesClassifier(**settings).fit(texts, labels)
-    assert_close(clf.predict_joint_log_proba(texts), whole.predict_joint_log_proba(texts))
+    once = bb.NaiveBayesClassifier(**settings).fit(texts, labels)
+    assert same_sums(clf.tally_, once.tally_)
+    assert_close(clf.predict_joint_log_proba(texts), once.predict_joint_log_proba(texts))
     half = len(texts) // 2
     for text, label in zip(texts[:half], labels[:half], strict=True):
         clf.forget([text], [label]).predict_joint_log_proba([text])
     rest = bb.NaiveBayesClassifier(**settings).fit(texts[half:], labels[half:])
     assert clf.classes_.tolist() == rest.classes_.tolist()
+    assert same_sums(clf.tally_, rest.tally_)
     assert_close(clf.predict_joint_log_proba(texts), rest.predict_joint_log_proba(texts))
+
+
+def same_sums(a: bb.Tally, b: bb.Tally) -> bool:
+    """Equal, and the same arrays of words to the bit."""
+    return a == b and b == a and all(map(same_bits, *([words.table for words in t.words] for t in (a, b))))
+
+
+@given(
+    corpus=corpora(),
+    weights=st.lists(st.sampled_from([0.1, 0.7, 1 / 3, 1.0, 2.0, 1e-9, 1e9]), min_size=14, max_size=14),
+    settings=st.sampled_from(
+        [{}, {"damping": "log"}, {"length": True}, {"buckets": 4}, {"ngrams": 2, "damping": "log"}]
+    ),
+    data=st.data(),
+)
+def test_texts_of_any_weight_are_forgotten_to_the_bit(corpus, weights, settings, data):
+    """In any order and any pieces, from a tally and from a classifier."""
+    texts, labels = corpus
+    family, every = bb.Text(**settings), range(len(texts))
+    tally = count(texts, labels, family, weights=weights[: len(texts)])
+    clf = bb.NaiveBayesClassifier(features=family).fit(texts, labels, sample_weight=weights[: len(texts)])
+    gone = data.draw(st.permutations(every))[data.draw(st.integers(1, len(texts))) :]
+    kept = [i for i in every if i not in gone]
+    cut = data.draw(st.integers(0, len(gone)))
+
+    def some(rows: list[int]) -> tuple[list[str], list[int], list[float]]:
+        return [texts[i] for i in rows], [labels[i] for i in rows], [weights[i] for i in rows]
+
+    for rows in (gone[:cut], gone[cut:]):
+        if rows:
+            part, whose, weigh = some(rows)
+            tally = tally - tally.count({"text": part}, whose, weights=weigh)
+            clf.forget(part, whose, sample_weight=weigh)
+    part, whose, weigh = some(kept)
+    fresh = count(part, whose, family, weights=weigh)
+    assert same_sums(tally, fresh)
+    assert same_sums(clf.tally_, bb.NaiveBayesClassifier(features=family).fit(part, whose, sample_weight=weigh).tally_)
 
 
 def test_bags_that_can_change_in_place_say_so():

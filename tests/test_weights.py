@@ -397,4 +397,4 @@ def test_parts_that_do_not_fit():
         _core.score(1, np.zeros(2), [tuple(good[:-1])], "class", 1)
     looked_up = np.array([0, 1]), np.zeros(1, np.int32), None
     with pytest.raises(ValueError, match="scored, and nothing else"):
-        words.count(tokeniser(), looked_up, np.zeros(1, np.int32), None, True, 1)
+        words.count(tokeniser(), looked_up, np.zeros(1, np.int32), None, 1)

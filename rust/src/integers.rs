@@ -205,9 +205,12 @@ pub fn parts(weight: f64) -> Option<u128> {
 }
 
 /// The shares that classes have of a row, in parts: together exactly what the row weighs, which is their sum to fifteen digits.
-/// What rounding leaves goes to the largest share.
+/// What rounding leaves goes to the largest share. A class that has all of it has what the row weighs.
 pub fn shares(weights: &[f64]) -> Option<Vec<u128>> {
     let mut shares: Vec<u128> = weights.iter().map(|&w| parts(w)).collect::<Option<_>>()?;
+    if shares.iter().filter(|&&share| share > 0).count() < 2 {
+        return Some(shares);
+    }
     let sum = weights.iter().sum::<f64>();
     let (total, _) = fifteen_digits(Some(sum).filter(|&sum| sum < 9.2e18)?);
     let gap = total as i128 - shares.iter().sum::<u128>() as i128;
@@ -929,6 +932,8 @@ mod tests {
             let total: u128 = shares(row).unwrap().iter().sum();
             assert_eq!(total, fifteen_digits(row.iter().sum()).0, "{row:?}");
         }
+        let alone = 1.2026859090379087;
+        assert_eq!(shares(&[0.0, alone]), Some(vec![0, parts(alone).unwrap()]));
         let third = shares(&[1.0 / 3.0; 3]).unwrap();
         assert_eq!(third.iter().sum::<u128>(), u128::from(PARTS));
         assert_eq!(third[1], third[2]);

@@ -65,7 +65,8 @@ def python_integers(sums: Integers, digits: int) -> NDArray[Any]:
 
 def rows_of(numbers: Integers) -> NDArray[Any]:
     """Numbers of rows as people read them: integers where all are whole."""
-    return numbers.limbs()[..., 0] if numbers.digits == 0 else numbers.value
+    limbs = numbers.limbs()
+    return limbs[..., 0] if numbers.digits == 0 and limbs.shape[-1] == 1 else numbers.value
 
 
 def in_parts(weights: Real) -> NDArray[Any]:

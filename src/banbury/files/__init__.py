@@ -84,7 +84,10 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
             from banbury.files import networks
 
             return networks.put_together(about, found)
-        return contents.put_together(about, found)
+        thing = contents.put_together(about, found)
+        if about["format"] == 1:
+            format_1.checked(thing.tally if isinstance(thing, Model) else thing)
+        return thing
     except Exception as problem:  # whatever it is, the file is the cause
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None
 

@@ -55,7 +55,7 @@ def integers_of(name: str, arrays: Arrays, digits: Any, shape: tuple[int, ...], 
     limbs = arrays[name]
     if limbs.dtype != np.int64 or limbs.shape[:-1] != shape or limbs.shape[-1:] == (0,):
         raise ValueError(f"{name} is not {shape} whole numbers")
-    if digits[name] not in (0, 18):
+    if type(digits[name]) is not int or digits[name] not in (0, 18):
         raise ValueError(f"{name} is not in rows, nor in parts of them")
     found = Integers.of(limbs, digits[name])
     if found.digits != digits[name] or found.limbs().shape != limbs.shape:

@@ -19,10 +19,11 @@ from banbury.files.checking import Arrays, integers_of, names_of, under, whole
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import n_threads
 from banbury.schema import Schema
-from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order
+from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, deviations, in_order, some, squares
 from banbury.tally import Tally
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
+APART = ("words.", "calibration.")  # how the names of arrays begin that are not sums
 LARGEST_BIN = 2**53
 FARTHEST = 2.0**401  # that a value may be from its feature's origin, in units, and a little more
 
@@ -133,30 +134,68 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
         integers_of("moments.n", arrays, digits, shape),
         integers_of("moments.sums", arrays, digits, (*shape, 2), signed=True),
     )
-    _check_reach("moments.sums", moments, 1)
-    _check_counts(schema, moments)
     words = tuple(_words(f"words.{i}.", f, arrays, n) for i, f in enumerate(schema.texts))
     blocks = tuple(_products(f"products.{i}", f, arrays, digits, n) for i, f in enumerate(schema.blocks))
     if type(about["rounded"]) is not bool:
         raise TypeError("sums were rounded or not")
     rows = integers_of("classes", arrays, digits, (n,))
     skipped = whole("skipped", about["skipped"])
-    tally = Tally(schema, classes, rows, counts, moments, words, blocks, skipped, about["rounded"]).checked()
+    tally = Tally(schema, classes, rows, counts, moments, words, blocks, skipped, about["rounded"])
+    if not digits.keys() == tally.sums().keys() == {name for name in arrays if not name.startswith(APART)}:
+        raise ValueError("there are arrays, or digits of arrays, that no tally has")
     if not float(tally.n_rows) < MOST_ROWS:
         raise ValueError("there are more rows than can be counted")
+    (_check_rounded if tally.rounded else _check_exact)(tally)
     return tally
+
+
+def _check_exact(tally: Tally) -> None:
+    """Sums that are exact are those of rows, in all that can be told."""
+    _check_reach("moments.sums", tally.moments, 1)
+    _check_counts(tally.schema, tally.moments)
+    for i, block in enumerate(tally.products):
+        _check_reach(f"products.{i}.sums", block, block.n_columns)
+        _check_together(f"products.{i}.sums", block)
+    tally.checked()
+
+
+def _check_rounded(tally: Tally) -> None:
+    """Of sums that were rounded, each is one that rows can have; how they go together cannot be told.
+
+    What is subtracted from such sums may be more than they have, by what was rounded: each is then cut off at zero by itself. So
+    a feature may be left with more rows than its class, a mean with any number of rows, one row with a spread. What holds on
+    whatever is added, scaled and subtracted: n Σz² ≥ (Σz)², and there is nothing where there are no rows.
+    """
+    none = tally.rows.is_zero()
+    texts, blocks = [words.texts for words in tally.words], [block.n for block in tally.products]
+    for present in (tally.counts.present, tally.moments.n, *texts, *blocks):
+        if (some(present) & none).any():
+            raise ValueError("a class without rows has values")
+        if not (present.value < MOST_ROWS).all():
+            raise ValueError("a feature has more rows than can be counted")
+    measured: list[tuple[Moments | Products, int]] = [(tally.moments, 1), *((p, p.n_columns) for p in tally.products)]
+    for sums, columns in measured:
+        spread = deviations(sums.n, sums.sums, columns)
+        if (spread[..., squares(columns)[columns:]] < 0).any() or some(sums.sums)[sums.n.is_zero()].any():
+            raise ValueError("there are sums that no rows have")
+        if not (np.isfinite(spread).all() and np.isfinite(sums.sums.values(-2 * GRID)).all()):
+            raise ValueError("there are sums beyond what can be counted")
 
 
 def _products(name: str, feature: Feature, arrays: Arrays, digits: Any, n_classes: int) -> Products:
     d = len(feature.inputs)
     shape = n_classes, d + d * (d + 1) // 2
     n = integers_of(f"{name}.n", arrays, digits, (n_classes,))
-    found = Products(n, integers_of(f"{name}.sums", arrays, digits, shape, signed=True))
-    _check_reach(f"{name}.sums", found, d)
-    spread = np.sqrt(np.maximum(np.diagonal(found.scatter, axis1=1, axis2=2), 0.0))
-    if (np.abs(found.scatter) > (1.0 + 1e-6) * spread[:, :, None] * spread[:, None, :] + 1e-9).any():
-        raise ValueError(f"{name}.sums are those of no rows: columns go together more than each with itself")
-    return found
+    return Products(n, integers_of(f"{name}.sums", arrays, digits, shape, signed=True))
+
+
+def _check_together(name: str, sums: Products) -> None:
+    """No two columns go together more than each with itself, but for what steps of another unit leave, times where they are."""
+    spread = np.sqrt(np.maximum(np.diagonal(sums.scatter, axis1=1, axis2=2), 0.0))
+    away = 1.0 + np.abs(sums.mean)
+    most = (1.0 + 1e-6) * spread[:, :, None] * spread[:, None, :] + 1e-9 * (away[:, :, None] + away[:, None, :])
+    if (np.abs(sums.scatter) > most).any():
+        raise ValueError(f"{name} are those of no rows: columns go together more than each with itself")
 
 
 def _check_reach(name: str, sums: Moments | Products, columns: int) -> None:

@@ -133,7 +133,7 @@ class Tally:
         return within_bins(summed._not_too_many())
 
     def _not_too_many(self) -> Tally:
-        if not float(self.n_rows) < MOST_ROWS:
+        if self.classes and not total(self.rows, 0).value[0] < MOST_ROWS:
             raise errors.too_many_rows()
         return self
 
@@ -228,7 +228,10 @@ class Tally:
         products = tuple(
             _moved_block(*each) for each in zip(self.products, self.schema.blocks, schema.blocks, strict=True)
         )
-        return replace(_coarsened(self, schema), moments=self._moved(schema), products=products, schema=schema)
+        moments = self._moved(schema)
+        moved = moments is not self.moments or any(a is not b for a, b in zip(products, self.products, strict=True))
+        tally = replace(_coarsened(self, schema), moments=moments, products=products, schema=schema)
+        return replace(tally, rounded=self.rounded or moved)
 
     def _moved(self, schema: Schema) -> Moments:
         old, new = self.schema.measured, schema.measured
