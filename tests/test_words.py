@@ -1002,8 +1002,8 @@ def hostile():
         yield f"{name} flat", spoil(name, lambda array: array.ravel(), parted)
         yield f"{name} thin", spoil(name, lambda array: array[..., :2], parted)
         yield f"{name} deep", spoil(name, lambda array: array[None], parted)
-        turned = (*parted[name].shape[:-2], parted[name].shape[-1], parted[name].shape[-2])
-        yield f"{name} turned", spoil(name, lambda array, shape=turned: array.reshape(shape), parted)
+        for shape in {"parts": [(5, 3, 2), (1, 10, 3), (5, 6, 1)], "texts.parts": [(1, 9), (9, 1)]}[name]:
+            yield f"{name} {shape}", spoil(name, lambda array, shape=shape: array.reshape(shape), parted)
         yield f"{name} unsigned", spoil(name, lambda array: array.astype(np.uint64), parted)
         yield f"{name} float", spoil(name, lambda array: array.astype(float), parted)
         yield f"{name} list", {**parted, name: parted[name].tolist()}
