@@ -41,10 +41,6 @@ def split(columns):
     return features
 
 
-def exact(parts):
-    return sum(Fraction(float(part)) for part in parts)
-
-
 def limbs(numbers):
     """The one form of exact numbers: as few limbs of 64 bits as hold each and its sign, and as few digits as make all whole."""
     digits = next(d for d in range(0, 999, DIGITS) if all((x * 10**d).denominator == 1 for x in numbers))

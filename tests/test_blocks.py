@@ -505,8 +505,10 @@ def test_cells_of_rows_never_counted_cannot_be_forgotten():
 
 @pytest.mark.parametrize("family", [bb.KernelDensity(), bb.Histogram(), FULL, bb.Joint()], ids=str)
 def test_of_rows_that_have_faded_to_nothing_there_is_no_model(family):
-    with pytest.raises(errors.EmptyData, match="faded to nothing"):
-        bb.estimate(bb.count(PETALS, SPECIES, features={("c", "d"): family}) * 1e-200 * 1e-200)
+    faded = bb.count(PETALS, SPECIES, features={("c", "d"): family}) * 1e-9 * 1e-9 * 1e-9
+    assert (faded.n_rows, faded.classes) == (0, ())
+    with pytest.raises(errors.EmptyData, match="the tally has no class"):
+        bb.estimate(faded)
 
 
 # Looking -------------------------------------------------------------------------------------------------------------
@@ -742,7 +744,16 @@ def test_a_column_named_like_a_block_is_another_feature(tmp_path: Path):
     assert [feature.name for feature in two.schema.features] == ["a + b + c", "(a + b + c)"]
 
 
-@pytest.mark.parametrize("times", [1e6, 1e10, 1e14, 1e50])
+def test_more_rows_than_can_be_counted():
+    for features in ("auto", {NAMES: FULL}):
+        tally = bb.count(FLOWERS, SPECIES, features=features)
+        assert (tally * 6e16).n_rows == 9e18
+        for times in (7e16, 1e50, float("inf"), float("nan"), -1.0):
+            with pytest.raises(errors.BadSetting, match=r"fewer than 2\*\*63 rows"):
+                tally * times
+
+
+@pytest.mark.parametrize("times", [1e6, 1e10, 1e14, 6e16])
 def test_of_very_many_rows_the_predictive_answer_is_that_of_maximum_likelihood(times):
     counts = bb.count({"n": [2, 3, 4, 3]}, list("pppp"), features="poisson")
     assert bb.estimate(counts * times, how="predictive").likelihood("n", 3)["p"] == pytest.approx(

@@ -359,7 +359,19 @@ WEIGHTS = st.one_of(
     st.sampled_from([Fraction(1, 10), Fraction(1, 10**18), Fraction(333333333333333315, 10**18)]),
 )
 Row = tuple[int, int, Fraction, int]  # two columns, weight, class of two
-ROWS = st.lists(st.tuples(Z, Z, WEIGHTS, st.integers(0, 1)), max_size=8)
+FEW = st.integers(1, 1000).map(lambda k: Fraction(k, 10**18))
+
+
+def close(centre: tuple[int, int]) -> Any:
+    """Rows a step or two apart that weigh next to nothing: the least rounding shows in them."""
+    near = [st.integers(-2, 2).map(lambda k, z=z: z + k) for z in centre]
+    return st.lists(st.tuples(*near, FEW, st.integers(0, 1)), min_size=1, max_size=5)
+
+
+ROWS = st.one_of(
+    st.lists(st.tuples(Z, Z, WEIGHTS, st.integers(0, 1)), max_size=8),
+    st.tuples(Z, Z).flatmap(close),
+)
 SHIFTS = st.one_of(st.floats(-1e6, 1e6, allow_subnormal=False), st.sampled_from([0.0, 2.0**-57, 1 / 3, -0.1]))
 SCALES = st.integers(-70, 70).map(lambda k: 2.0**k)
 
@@ -443,6 +455,39 @@ def test_scaled_sums_are_those_that_rows_can_have(of: Any, rows: list[Row], fact
             assert (exact(found.sums) == exact(before.sums) * naive.parts(factor)).all()
         if factor == int(factor):
             assert is_exact
+
+
+SMALL = st.one_of(st.integers(-200, 200), WHOLE)
+
+
+@given(
+    n=SMALL.map(lambda x: abs(x) + 1),
+    first=SMALL,
+    more=st.integers(0, 3),
+    digits=st.sampled_from([18, 36]),
+    factor=FACTORS,
+)
+def test_no_rounding_makes_squares_too_small(n: int, first: int, more: int, digits: int, factor: float) -> None:
+    square = -(-(first**2) // n) + more
+    unit = 10**digits
+    found = sums.scaled_sums(
+        made([Fraction(n, unit)]), made([[Fraction(first, unit), Fraction(square, unit)]]), factor, 1
+    )
+    fewer, (less, squares) = exact(found[0])[0], exact(found[1])[0]
+    assert fewer * squares >= less**2
+    assert abs(less) <= abs(first) * fewer / n
+    assert squares >= square * fewer / n
+    if more == 0 and first % n == 0:
+        assert fewer * squares == less**2, "what was constant"
+
+
+@given(n=SMALL, first=SMALL, square=SMALL, digits=st.sampled_from([0, 18, 36]))
+def test_the_nearest_possible_sums(n: int, first: int, square: int, digits: int) -> None:
+    unit = 10**digits
+    found = sums.possible(made([Fraction(n, unit)]), made([[Fraction(first, unit), Fraction(square, unit)]]), 1)
+    least = -(-(first**2) // n) if n > 0 else 0
+    assert_is(found[0], [Fraction(max(n, 0), unit)])
+    assert_is(found[1], [[Fraction(first, unit), Fraction(max(square, least), unit)] if n > 0 else [Fraction(0)] * 2])
 
 
 @BOTH
