@@ -65,10 +65,61 @@ def fractional() -> bb.Tally:
     return blocks(np.linspace(0.25, 2.0, 12))
 
 
-def network() -> bb.BeliefNetwork:
+def network(weights: Any = (0.5, 1.0, 1.0, 2.0)) -> bb.BeliefNetwork:
     """One that was counted: a flag, a category that depends on it, and a number on both; of fractional weights."""
     table = {"f": [True, False, True, False], "w": list("abba"), "x": [1.0, 2.0, 4.0, 8.0]}
-    return bb.BeliefNetwork.count(table, {"w": ["f"], "x": ["f", "w"]}, weights=[0.5, 1.0, 1.0, 2.0])
+    return bb.BeliefNetwork.count(table, {"w": ["f"], "x": ["f", "w"]}, weights=weights)
+
+
+def weighed(weights: Any = (0.5, 1.0, 0.25, 2.0)) -> bb.Tally:
+    """One of a text, a category and a number; of fractional weights."""
+    table = {
+        "t": ["one good", "bad", "good good", "no"],
+        "w": list("abba"),
+        "x": [1.0, 2.0, 4.0, 8.0],
+        "y": list("ppqq"),
+    }
+    return bb.count(table, "y", features={"t": bb.Text(), "w": bb.Categorical(), "x": bb.Gaussian()}, weights=weights)
+
+
+def rounded() -> bb.Tally:
+    """The same faded, so that its sums were rounded."""
+    return weighed() * 0.3 * (1 / 3)
+
+
+def golden_texts() -> bb.Tally:
+    """One of texts alone."""
+    return bb.count(["one good", "bad"], target=["p", "q"])
+
+
+def three(numbers: Any) -> np.ndarray:
+    """Sums as files of format 1 have them."""
+    return np.stack([numbers, np.zeros_like(numbers), np.zeros_like(numbers)], axis=-1)
+
+
+def old() -> bytes:
+    """The file of format 1 of ``weighed``."""
+    plain, tally = weighed(None), weighed()
+    about, new = files.unpacked(saved(tally))
+    sums = {"classes": tally.rows, "counts": tally.counts.cells, "moments": tally.moments.n}
+    rows = {"classes": plain.rows, "counts": plain.counts.cells, "moments": plain.moments.n}
+    arrays = {f"{name}.weights": three(numbers.value) for name, numbers in sums.items()}
+    arrays |= {f"{name}.rows": numbers.limbs()[..., 0].copy() for name, numbers in rows.items()}
+    each = [tally.moments.sums.values(-57 * (k + 1))[..., k] for k in range(2)]
+    arrays["moments.sums"] = three(np.stack(each, axis=-1))
+    arrays |= {f"words.0.{name}": array for name, array in plain.words[0].table.state().items()}
+    for name, was in (("weights", "parts"), ("texts.weights", "texts.parts")):
+        arrays[f"words.0.{name}"] = three(files.numbers(new[f"words.0.{was}"]).astype(float) / 1e36)
+    kept = {name: value for name, value in about["tally"].items() if name not in ("digits", "rounded")}
+    return files.packed(about | {"format": 1, "tally": kept}, arrays)
+
+
+def old_network() -> bytes:
+    """The file of format 1 of ``network``."""
+    about, new = files.unpacked(saved(network()))
+    arrays = {f"{name}.rows": array[..., 0] for name, array in files.unpacked(saved(network(None)))[1].items()}
+    arrays |= {f"{name}.weights": three(files.numbers(array).astype(float) / 1e18) for name, array in new.items()}
+    return files.packed({name: value for name, value in about.items() if name != "digits"} | {"format": 1}, arrays)
 
 
 def tables() -> bb.BeliefNetwork:
@@ -84,6 +135,11 @@ Change = Callable[[bytes], bytes]
 def to(thing: Callable[[], Any], change: Change) -> Change:
     """An attack on the file of something else."""
     return lambda _: change(saved(thing()))
+
+
+def of(content: Callable[[], bytes], change: Change) -> Change:
+    """An attack on another file."""
+    return lambda _: change(content())
 
 
 def nodes(**changes: Any) -> Change:
@@ -144,6 +200,64 @@ def cell(name: str, at: Any, number: Any) -> Change:
         return numbers
 
     return array(name, change)
+
+
+def numbers(name: str, changes: Mapping[Any, int]) -> Change:
+    """Other whole numbers in an array of limbs, which are as few as will do."""
+
+    def change(limbs: np.ndarray) -> np.ndarray:
+        found = files.numbers(limbs)
+        for at, number in changes.items():
+            found[at] = number
+        return files.limbs(found, 3 if name.endswith("parts") else 0)
+
+    return array(name, change)
+
+
+def number(name: str, at: Any, number: int) -> Change:
+    return numbers(name, {at: number})
+
+
+def flat(content: bytes) -> bytes:
+    """A spread below zero, by as little as can be: n Q < S S."""
+    _, arrays = files.unpacked(content)
+    n, (s, q) = files.numbers(arrays["moments.n"])[0, 0], files.numbers(arrays["moments.sums"])[0, 0]
+    assert n * q >= s * s
+    return number("moments.sums", (0, 0, 1), (s * s - 1) // n)(content)
+
+
+def in_parts(name: str) -> Change:
+    """Whole numbers as numbers of parts, all of which are whole."""
+
+    def changed(content: bytes) -> bytes:
+        about, arrays = files.unpacked(content)
+        tally = about["tally"] | {"digits": about["tally"]["digits"] | {name: 18}}
+        return files.packed(
+            about | {"tally": tally}, arrays | {name: files.limbs(files.numbers(arrays[name]) * 10**18)}
+        )
+
+    return changed
+
+
+def digits(**changes: Any) -> Change:
+    return text(lambda about: about | {"tally": about["tally"] | {"digits": about["tally"]["digits"] | changes}})
+
+
+def without(*names: str) -> Change:
+    """The tally without some of what is said of it."""
+    return text(lambda about: about | {"tally": {k: v for k, v in about["tally"].items() if k not in names}})
+
+
+def padded(n: int) -> Callable[[np.ndarray], np.ndarray]:
+    """So many limbs more, that say nothing."""
+    return lambda limbs: np.concatenate([limbs, np.zeros((*limbs.shape[:-1], n), dtype=np.int64)], axis=-1)
+
+
+def all_whole(content: bytes) -> bytes:
+    """Texts and occurrences in parts, all of which are whole."""
+    _, arrays = files.unpacked(content)
+    changed = {name: 10**36 + 0 * files.numbers(arrays[name]) for name in ("words.0.parts", "words.0.texts.parts")}
+    return files.rewritten(content, arrays={name: files.limbs(each, 3) for name, each in changed.items()})
 
 
 def more(name: str, numbers: np.ndarray) -> Change:
@@ -254,6 +368,18 @@ def keys_backwards(content: bytes) -> bytes:
 
 def of_counts(content: bytes) -> bytes:
     """The number as a Poisson's, whose sum is below 0."""
+    changed = numbers("moments.sums", {(0, 0, 0): -50 * 2**57, (0, 0, 1): 5000 * 4**57})
+    return changed(feature(2, family="poisson")(content))
+
+
+def of_small_counts(content: bytes) -> bytes:
+    """The number as a Poisson's, of which all are between 0 and 1."""
+    changed = numbers("moments.sums", {(0, 0, 0): 2**57 // 2, (0, 0, 1): 4**57 // 4})
+    return changed(feature(2, family="poisson")(content))
+
+
+def old_counts(content: bytes) -> bytes:
+    """The same of format 1."""
     return cell("moments.sums", (0, 0, 0, 0), -50.0)(feature(2, family="poisson")(content))
 
 
@@ -289,19 +415,19 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "appended": ("DamagedFile", lambda content: content + b"\0"),
     "array-changed": ("DamagedFile", lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]),
     "arrays-backwards": ("DamagedFile", swapped),
-    "array-twice": ("BadFile", twice("classes.rows")),
+    "array-twice": ("BadFile", twice("classes")),
     "array-without-checksum": ("DamagedFile", lambda content: files.packed(*files.unpacked(content), sums=False)),
-    "offsets-overlap": ("DamagedFile", entry("classes.rows", data_offsets=[8, 24])),
-    "offsets-outside": ("DamagedFile", entry("classes.rows", data_offsets=[10**15, 10**15 + 16])),
-    "offsets-negative": ("DamagedFile", entry("classes.rows", data_offsets=[-16, 0])),
-    "offsets-backwards": ("DamagedFile", entry("classes.rows", data_offsets=[16, 0])),
-    "offsets-of-texts": ("DamagedFile", entry("classes.rows", data_offsets=["0", "16"])),
-    "shape-too-large": ("DamagedFile", entry("classes.rows", shape=[2**62, 2**62])),
+    "offsets-overlap": ("DamagedFile", entry("classes", data_offsets=[8, 24])),
+    "offsets-outside": ("DamagedFile", entry("classes", data_offsets=[10**15, 10**15 + 16])),
+    "offsets-negative": ("DamagedFile", entry("classes", data_offsets=[-16, 0])),
+    "offsets-backwards": ("DamagedFile", entry("classes", data_offsets=[16, 0])),
+    "offsets-of-texts": ("DamagedFile", entry("classes", data_offsets=["0", "16"])),
+    "shape-too-large": ("DamagedFile", entry("classes", shape=[2**62, 2**62])),
     "shape-of-an-endless-nothing": ("DamagedFile", endless),
-    "shape-negative": ("DamagedFile", entry("classes.rows", shape=[-1, -2])),
-    "shape-of-many-dimensions": ("DamagedFile", entry("classes.rows", shape=[2] + [1] * 100)),
-    "dtype-unknown": ("DamagedFile", entry("classes.rows", dtype="OBJECT")),
-    "dtype-of-floats": ("BadFile", entry("classes.rows", dtype="F64")),
+    "shape-negative": ("DamagedFile", entry("classes", shape=[-1, -2])),
+    "shape-of-many-dimensions": ("DamagedFile", entry("classes", shape=[2] + [1] * 100)),
+    "dtype-unknown": ("DamagedFile", entry("classes", dtype="OBJECT")),
+    "dtype-of-floats": ("BadFile", entry("classes", dtype="F64")),
     "format-999": ("UnknownFormat", text(lambda about: about | {"format": 999})),
     "format-of-a-text": ("UnknownFormat", text(lambda about: about | {"format": "1"})),
     "format-true": ("UnknownFormat", text(lambda about: about | {"format": True})),
@@ -344,18 +470,50 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "class-prior-of-others": ("BadFile", settings(class_prior=[1.0])),
     "class-prior-above-1": ("BadFile", settings(class_prior=[5.0, 5.0])),
     "model-with-features": ("BadFile", settings(features={"w": "categorical"})),
-    "rows-missing": ("BadFile", array("classes.rows", lambda _: None)),
-    "rows-negative": ("BadFile", cell("classes.rows", 0, -5)),
-    "rows-fewer-than-counts": ("BadFile", cell("classes.rows", 0, 1)),
-    "rows-of-another-shape": ("BadFile", array("classes.rows", lambda rows: rows.reshape(1, 2))),
-    "counts-negative": ("BadFile", cell("counts.rows", (0, 0), -1)),
-    "sums-not-numbers": ("BadFile", cell("moments.sums", (0, 0, 0, 0), np.nan)),
-    "sums-infinite": ("BadFile", cell("moments.sums", (0, 0, 1, 0), np.inf)),
-    "sums-of-squares-too-large": ("BadFile", cell("moments.sums", (0, 0, 1, 0), 1e308)),
-    "sums-too-large": ("BadFile", cell("moments.sums", (0, 0, 0, 0), -1e300)),
+    "array-unknown": ("BadFile", more("code", np.zeros(1))),
+    "array-of-format-1": ("BadFile", more("classes.rows", np.zeros(2, dtype=np.int64))),
+    "rows-missing": ("BadFile", array("classes", lambda _: None)),
+    "rows-negative": ("BadFile", number("classes", 0, -5)),
+    "rows-fewer-than-counts": ("BadFile", number("classes", 0, 1)),
+    "rows-of-another-shape": ("BadFile", array("classes", lambda rows: rows.reshape(1, 2))),
+    "rows-more-than-2-to-the-63": ("BadFile", number("classes", 0, 2**63)),
+    "rows-more-than-2-to-the-63-together": ("BadFile", numbers("classes", {0: 2**62, 1: 2**62})),
+    "counts-negative": ("BadFile", number("counts", (0, 0), -1)),
+    "limbs-of-no-length": ("BadFile", array("classes", lambda limbs: limbs[..., :0])),
+    "limbs-without-an-axis": ("BadFile", array("classes", lambda limbs: limbs[..., 0])),
+    "limbs-more-than-needed": ("BadFile", array("classes", padded(1))),
+    "limbs-more-than-any-number-has": ("BadFile", array("classes", padded(60))),
+    "limbs-that-no-sum-has": ("BadFile", number("classes", 0, 2**2000)),
+    "limbs-of-32-bits": ("BadFile", array("classes", lambda limbs: limbs.astype(np.uint32))),
+    "limbs-of-empty-sums-more-than-needed": ("BadFile", to(golden_texts, array("counts", padded(1)))),
+    "digits-of-7": ("BadFile", digits(classes=7)),
+    "digits-of-36": ("BadFile", digits(classes=36)),
+    "digits-negative": ("BadFile", digits(classes=-18)),
+    "digits-of-a-text": ("BadFile", digits(classes="0")),
+    "digits-false": ("BadFile", digits(classes=False)),
+    "digits-real": ("BadFile", digits(classes=0.0)),
+    "digits-more-than-needed": ("BadFile", in_parts("classes")),
+    "digits-of-whole-rows": ("BadFile", digits(classes=18)),
+    "digits-of-an-unknown-array": ("BadFile", digits(code=0)),
+    "digits-missing": ("BadFile", without("digits")),
+    "digits-of-a-list": ("BadFile", tally(digits=[0, 0, 0, 0])),
+    "rounded-missing": ("BadFile", without("rounded")),
+    "rounded-of-a-number": ("BadFile", tally(rounded=1)),
+    "rounded-of-a-text": ("BadFile", tally(rounded="no")),
+    "rounded-rows-negative": ("BadFile", to(rounded, number("classes", 0, -1))),
+    "rounded-rows-none-of-a-class-with-values": ("BadFile", to(rounded, number("classes", 0, 0))),
+    "rounded-rows-more-than-2-to-the-63": ("BadFile", to(rounded, number("classes", 0, 2**63 * 10**18))),
+    "rounded-counts-negative": ("BadFile", to(rounded, number("counts", (0, 0), -1))),
+    "rounded-counts-more-than-2-to-the-63": ("BadFile", to(rounded, number("counts", (0, 0), 2**63 * 10**18))),
+    "rounded-spread-below-0": ("BadFile", to(rounded, flat)),
+    "rounded-sums-without-rows": ("BadFile", to(rounded, number("moments.n", (0, 0), 0))),
+    "rounded-sums-beyond-doubles": ("BadFile", to(rounded, number("moments.sums", (0, 0, 1), 2**1200))),
+    "sums-of-squares-too-large": ("BadFile", number("moments.sums", (0, 0, 1), 2**1000)),
+    "sums-too-large": ("BadFile", numbers("moments.sums", {(0, 0, 0): -(2**500), (0, 0, 1): 2**1000})),
     "sums-of-counts-below-0": ("BadFile", of_counts),
-    "sums-of-negative-squares": ("BadFile", cell("moments.sums", (0, 0, 1, 0), -9.0)),
-    "weights-of-another-shape": ("BadFile", more("classes.weights", np.zeros((2, 2)))),
+    "sums-of-counts-above-their-squares": ("BadFile", of_small_counts),
+    "sums-of-negative-squares": ("BadFile", number("moments.sums", (0, 0, 1), -9)),
+    "sums-of-a-spread-below-0": ("BadFile", flat),
     "index-points-outside": ("BadFile", slots(outside)),
     "index-points-twice-to-one-word": ("BadFile", slots(same_twice)),
     "index-misleads": ("BadFile", slots(elsewhere)),
@@ -375,16 +533,56 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "words-with-an-unknown-array": ("BadFile", more("words.0.code", np.zeros(1))),
     "texts-negative": ("BadFile", cell("words.0.texts", 0, -1)),
     "texts-more-than-rows": ("BadFile", cell("words.0.texts", 0, 2**40)),
-    "block-of-more-rows-than-there-are": ("BadFile", to(blocks, cell("products.0.rows", 0, 10**6))),
-    "block-of-cells-without-rows": ("BadFile", to(blocks, array("counts.rows", np.zeros_like))),
-    "block-of-a-cell-without-rows": ("BadFile", to(blocks, cell("counts.rows", 3, 0))),
+    "texts-in-parts-negative": ("BadFile", to(weighed, number("words.0.texts.parts", 0, -(10**18)))),
+    "texts-in-parts-more-than-rows": ("BadFile", to(weighed, number("words.0.texts.parts", 0, 10**38))),
+    "texts-in-parts-missing": ("BadFile", to(weighed, array("words.0.texts.parts", lambda _: None))),
+    "words-in-parts-negative": ("BadFile", to(weighed, number("words.0.parts", (0, 0), -(10**18)))),
+    "words-in-parts-of-negative-documents": ("BadFile", to(weighed, number("words.0.parts", (0, 1), -1))),
+    "words-in-parts-without-documents": ("BadFile", to(weighed, number("words.0.parts", (0, 1), 0))),
+    "words-in-parts-more-than-2-to-the-63": ("BadFile", to(weighed, number("words.0.parts", (0, 0), 2**63 * 10**36))),
+    "words-in-parts-of-too-many-documents": ("BadFile", to(weighed, number("words.0.parts", (0, 1), 10**38))),
+    "words-in-parts-of-two-limbs": ("BadFile", to(weighed, array("words.0.parts", lambda limbs: limbs[..., :2].copy()))),
+    "words-in-parts-and-whole": ("BadFile", to(weighed, more("words.0.texts", np.ones(2, dtype=np.int64)))),
+    "words-in-parts-that-are-all-whole": ("BadFile", to(weighed, all_whole)),
+    "words-in-real-weights": ("BadFile", to(weighed, more("words.0.weights", np.ones((4, 2, 3))))),
+    "block-of-more-rows-than-there-are": ("BadFile", to(blocks, number("products.0.n", 0, 10**6))),
+    "block-of-columns-that-go-together-too-much": ("BadFile", to(blocks, number("products.0.sums", (0, 3), 10**6 * 4**57))),
+    "block-of-a-spread-below-0": ("BadFile", to(blocks, number("products.0.sums", (0, 2), 0))),
+    "block-of-sums-too-large": ("BadFile", to(blocks, number("products.0.sums", (0, 2), 2**1000))),
+    "block-of-cells-without-rows": ("BadFile", to(blocks, array("counts", np.zeros_like))),
+    "block-of-a-cell-without-rows": ("BadFile", to(blocks, number("counts", 3, 0))),
     "block-of-cells-not-in-order": ("BadFile", to(blocks, keys_backwards)),
     "block-of-a-unit-of-no-power": ("BadFile", to(blocks, feature(1, unit=3.0))),
     "block-of-scales-not-numbers": ("BadFile", to(blocks, feature(1, scales=[[float("nan"), 1.0], [0.0, 1.0]]))),
     "block-of-a-width-below-0": ("BadFile", to(blocks, feature(1, scales=[[0.0, -1.0], [0.0, 1.0]]))),
     "block-of-scales-too-many": ("BadFile", to(blocks, feature(1, scales=[[0.0, 1.0]] * 3))),
-    "weights-too-large-in-their-sum": ("BadFile", to(fractional, cell("classes.weights", (..., 0), 1e308))),
-    "weights-of-cells-too-large": ("BadFile", to(fractional, cell("counts.weights", (0, 0, 0), 1e308))),
+    "weights-too-large-in-their-sum": ("BadFile", to(fractional, number("classes", ..., 2**62 * 10**18))),
+    "weights-of-cells-too-large": ("BadFile", to(fractional, number("counts", (0, 0), 10**40))),
+    "format-1-weights-infinite": ("BadFile", of(old, cell("classes.weights", (0, 0), np.inf))),
+    "format-1-weights-infinite-in-their-rest": ("BadFile", of(old, cell("counts.weights", (0, 0, 1), -np.inf))),
+    "format-1-weights-not-numbers": ("BadFile", of(old, cell("counts.weights", (0, 0, 0), np.nan))),
+    "format-1-weights-negative": ("BadFile", of(old, cell("counts.weights", (0, 0, 0), -1.0))),
+    "format-1-weights-negative-in-their-sum": ("BadFile", of(old, cell("counts.weights", (0, 0, 1), -99.0))),
+    "format-1-weights-too-large": ("BadFile", of(old, cell("classes.weights", (0, 0), 1e308))),
+    "format-1-weights-too-large-in-their-sum": ("BadFile", of(old, cell("classes.weights", (..., 0), 9e18))),
+    "format-1-weights-of-cells-too-large": ("BadFile", of(old, cell("counts.weights", (0, 0, 0), 1e15))),
+    "format-1-weights-without-rows": ("BadFile", of(old, cell("counts.rows", (0, 0), 0))),
+    "format-1-weights-of-another-shape": ("BadFile", of(old, array("classes.weights", lambda sums: sums[:, :2].copy()))),
+    "format-1-rows-negative": ("BadFile", of(old, cell("classes.rows", 0, -1))),
+    "format-1-rows-of-floats": ("BadFile", of(old, array("classes.rows", lambda rows: rows.astype(float)))),
+    "format-1-rows-missing": ("BadFile", of(old, array("classes.rows", lambda _: None))),
+    "format-1-sums-infinite": ("BadFile", of(old, cell("moments.sums", (0, 0, 1, 0), np.inf))),
+    "format-1-sums-not-numbers": ("BadFile", of(old, cell("moments.sums", (0, 0, 0, 0), np.nan))),
+    "format-1-sums-beyond-doubles": ("BadFile", of(old, cell("moments.sums", (0, 0, 0, 0), 1e308))),
+    "format-1-sums-too-large": ("BadFile", of(old, cell("moments.sums", (0, 0, 0, 0), 1e130))),
+    "format-1-sums-of-counts-below-0": ("BadFile", of(old, old_counts)),
+    "format-1-words-of-infinite-weights": ("BadFile", of(old, cell("words.0.weights", (0, 0, 0), np.inf))),
+    "format-1-words-of-negative-weights": ("BadFile", of(old, cell("words.0.weights", (0, 1, 0), -1.0))),
+    "format-1-words-of-an-unknown-class": ("BadFile", of(old, cell("words.0.classes", 0, 2**32 - 1))),
+    "format-1-texts-of-infinite-weights": ("BadFile", of(old, cell("words.0.texts.weights", (0, 0), np.inf))),
+    "format-1-texts-more-than-rows": ("BadFile", of(old, cell("words.0.texts.weights", (0, 0), 1e6))),
+    "format-1-sums-of-format-2": ("BadFile", text(lambda about: about | {"format": 1})),
+    "format-2-sums-of-format-1": ("BadFile", of(old, text(lambda about: about | {"format": 2}))),
     "calibration-unknown": ("BadFile", text(lambda about: about | {"calibration": "magic"})),
     "calibration-of-other-classes": ("BadFile", cell("calibration.n_classes", 0, 3)),
     "calibration-of-temperature-0": ("BadFile", cell("calibration.temperature", 0, 0.0)),
@@ -437,20 +635,28 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "node-cuts-too-many": ("BadFile", to(network, node(2, cuts=[float(k) for k in range(100)]))),
     "node-ends-of-three": ("BadFile", to(network, node(2, ends=[1.0, 2.0, 3.0]))),
     "node-ends-backwards": ("BadFile", to(network, node(2, ends=[8.0, 1.0]))),
-    "network-rows-missing": ("BadFile", to(network, array("network.rows", lambda _: None))),
-    "network-rows-negative": ("BadFile", to(network, cell("network.rows", 0, -1))),
-    "network-rows-fewer-than-values": ("BadFile", to(network, cell("network.weights", (0, 0), 0.5))),
-    "network-values-fewer-than-cells": ("BadFile", to(network, cell("values.weights", (0, 0), 0.5))),
-    "network-values-of-another-shape": ("BadFile", to(network, array("values.rows", lambda rows: rows.reshape(1, -1)))),
-    "network-cells-negative": ("BadFile", to(network, cell("cells.rows", 3, -1))),
-    "network-cells-too-few": ("BadFile", to(network, array("cells.rows", lambda rows: rows[:-1]))),
-    "network-cells-of-floats": ("BadFile", to(network, array("cells.rows", lambda rows: rows.astype(float)))),
-    "network-weights-not-numbers": ("BadFile", to(network, cell("cells.weights", (0, 0), np.nan))),
-    "network-weights-infinite": ("BadFile", to(network, cell("cells.weights", (0, 1), np.inf))),
-    "network-weights-negative": ("BadFile", to(network, cell("cells.weights", (0, 0), -1.0))),
-    "network-weights-negative-in-their-sum": ("BadFile", to(network, cell("cells.weights", (0, 1), -99.0))),
-    "network-weights-too-large": ("BadFile", to(network, cell("network.weights", (0, 0), 1e308))),
-    "network-weights-too-large-in-their-sum": ("BadFile", to(network, array("network.weights", lambda w: w + 1.7e308))),
+    "network-rows-missing": ("BadFile", to(network, array("network", lambda _: None))),
+    "network-rows-negative": ("BadFile", to(network, number("network", 0, -1))),
+    "network-rows-fewer-than-values": ("BadFile", to(network, number("network", 0, 5 * 10**17))),
+    "network-rows-more-than-2-to-the-63": ("BadFile", to(network, number("network", 0, 2**63 * 10**18 + 1))),
+    "network-values-fewer-than-cells": ("BadFile", to(network, number("values", 0, 5 * 10**17))),
+    "network-values-of-another-shape": ("BadFile", to(network, array("values", lambda rows: rows[None]))),
+    "network-cells-negative": ("BadFile", to(network, number("cells", 3, -1))),
+    "network-cells-too-few": ("BadFile", to(network, array("cells", lambda rows: rows[:-1].copy()))),
+    "network-cells-of-floats": ("BadFile", to(network, array("cells", lambda rows: rows.astype(float)))),
+    "network-limbs-of-no-length": ("BadFile", to(network, array("cells", lambda limbs: limbs[..., :0]))),
+    "network-limbs-more-than-needed": ("BadFile", to(network, array("cells", padded(1)))),
+    "network-digits-of-7": ("BadFile", to(network, text(lambda about: about | {"digits": about["digits"] | {"cells": 7}}))),
+    "network-digits-missing": ("BadFile", to(network, text(lambda about: {k: v for k, v in about.items() if k != "digits"}))),
+    "format-1-network-weights-not-numbers": ("BadFile", of(old_network, cell("cells.weights", (0, 0), np.nan))),
+    "format-1-network-weights-infinite": ("BadFile", of(old_network, cell("cells.weights", (0, 1), np.inf))),
+    "format-1-network-weights-negative": ("BadFile", of(old_network, cell("cells.weights", (0, 0), -1.0))),
+    "format-1-network-weights-negative-in-their-sum": ("BadFile", of(old_network, cell("cells.weights", (0, 1), -99.0))),
+    "format-1-network-weights-too-large": ("BadFile", of(old_network, cell("network.weights", (0, 0), 1e308))),
+    "format-1-network-values-fewer-than-cells": ("BadFile", of(old_network, cell("values.weights", (0, 0), 0.5))),
+    "format-1-network-rows-fewer-than-values": ("BadFile", of(old_network, cell("network.rows", 0, 1))),
+    "format-1-network-cells-too-few": ("BadFile", of(old_network, array("cells.rows", lambda rows: rows[:-1].copy()))),
+    "format-1-network-node-of-very-many-parents": ("BadFile", of(old_network, node(1, parents=["f"] * 100))),
     "network-with-an-unknown-array": ("BadFile", to(network, more("code", np.zeros(1)))),
     "tables-missing": ("BadFile", to(tables, array("tables", lambda _: None))),
     "tables-too-short": ("BadFile", to(tables, array("tables", lambda shares: shares[:-1]))),
@@ -464,6 +670,8 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
 
 def write() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
+    for stale in FOLDER.iterdir():
+        stale.unlink()
     content = saved(model())
     for name, (_, attack) in ATTACKS.items():
         (FOLDER / f"{name}.banbury").write_bytes(attack(content))

@@ -55,6 +55,26 @@ def packed(about: Any, arrays: Mapping[str, np.ndarray], sums: bool = True) -> b
     return signed(header) + b"".join(arrays[name].tobytes() for name in names)
 
 
+def numbers(limbs: np.ndarray) -> np.ndarray:
+    """Python's whole numbers from limbs of 64 bits on the last axis, two's complement, least first."""
+    found = np.empty(limbs.shape[:-1], dtype=object)
+    for at in np.ndindex(found.shape):
+        found[at] = int.from_bytes(
+            b"".join(int(limb).to_bytes(8, "little", signed=True) for limb in limbs[at]), "little", signed=True
+        )
+    return found
+
+
+def limbs(numbers: np.ndarray, width: int = 0) -> np.ndarray:
+    """The same numbers in as few limbs as will do, or in so many."""
+    flat = [int(number) for number in numbers.reshape(-1)]
+    width = width or next(
+        n for n in range(1, 100) if all(-(2 ** (64 * n - 1)) <= number < 2 ** (64 * n - 1) for number in flat)
+    )
+    packed = b"".join(number.to_bytes(8 * width, "little", signed=True) for number in flat)
+    return np.frombuffer(packed, dtype=np.int64).reshape(*numbers.shape, width).copy()
+
+
 def header(content: bytes) -> dict[str, Any]:
     length = int.from_bytes(content[:8], "little")
     return dict(json.loads(content[8 : 8 + length]))

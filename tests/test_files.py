@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -238,11 +239,11 @@ def test_a_safetensors_file_of_someone_else_is_refused(path: Path) -> None:
     refused(path, "it is not a Banbury file")
 
 
-@pytest.mark.parametrize("number", [0, 2, 99, None, "1"])
+@pytest.mark.parametrize("number", [0, 3, 99, None, "1", "2"])
 def test_a_file_of_another_format_says_which_is_read(model: bb.Model, path: Path, number: Any) -> None:
     bb.save(model, path)
     path.write_bytes(naive_files.rewritten(path.read_bytes(), lambda about: about | {"format": number}))
-    refused(path, f"format {number!r}", "reads format 1", kind=errors.UnknownFormat)
+    refused(path, f"format {number!r}", "reads format", str(bb.files.FORMAT), kind=errors.UnknownFormat)
 
 
 @pytest.mark.parametrize("name", hostile.ATTACKS)
@@ -267,6 +268,10 @@ def test_attacks_are_refused_when_made_anew_too(name: str, path: Path) -> None:
 def test_the_file_that_attacks_are_made_of_is_sound(path: Path) -> None:
     path.write_bytes(naive_files.rewritten(hostile.saved(hostile.model())))
     assert bb.load(path).tally == hostile.model().tally  # type: ignore[union-attr]
+    assert hostile.loaded(hostile.old()) == hostile.weighed()
+    assert hostile.loaded(hostile.old_network()) == hostile.network()
+    for made in (hostile.blocks(), hostile.fractional(), hostile.weighed(), hostile.rounded(), hostile.golden_texts()):
+        assert hostile.loaded(naive_files.rewritten(hostile.saved(made))) == made
 
 
 # Damage
@@ -416,7 +421,7 @@ def test_a_file_is_the_one_described(model: bb.Model, path: Path) -> None:
         bb.save(thing, path)
         content = path.read_bytes()
         about = json.loads(naive_files.header(content)["__metadata__"]["banbury"])
-        assert (about["format"], about["library"]) == (1, bb.__version__)
+        assert (about["format"], about["library"]) == (2, bb.__version__)
         assert naive_files.packed(*naive_files.unpacked(content)) == content
 
 
@@ -428,7 +433,7 @@ def test_safetensors_reads_it_too(path: Path) -> None:
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
     with safe_open(path, framework="numpy") as file:
-        assert json.loads(file.metadata()["banbury"])["format"] == 1
+        assert json.loads(file.metadata()["banbury"])["format"] == 2
 
 
 GOLDEN = sorted(golden_files.FOLDER.glob("format-*/*.banbury"))
@@ -456,6 +461,233 @@ def test_golden_files_are_what_is_written_today(path: Path) -> None:
         assert (golden.tally if isinstance(golden, bb.Model) else golden) == (
             thing.tally if isinstance(thing, bb.Model) else thing
         )
+
+
+def forgotten(thing: Any, i: int, weighed: bool) -> Any:
+    """A golden tally or network without one of the rows that it was counted of."""
+    if isinstance(thing, bb.Tally) and thing.words and len(thing.schema.features) == 1:
+        return thing - thing.count(golden_files.TEXTS[i : i + 1], target=golden_files.LABELS[i : i + 1])
+    table = {name: column[i : i + 1] for name, column in golden_files.MIXED.items()}
+    weights = golden_files.WEIGHTS[i : i + 1] if weighed else None
+    if isinstance(thing, bb.BeliefNetwork):
+        return thing - thing.count_more({name: table[name] for name in thing.nodes}, weights=weights)
+    return thing - thing.count(table, weights=weights)
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_golden_files_are_forgotten_in_any_order(file: Path, seed: int, path: Path) -> None:
+    if file.stem == "tables":
+        return
+    loaded = bb.load(file)
+    left: Any = loaded.tally if isinstance(loaded, bb.Model) else loaded
+    n = len(golden_files.TEXTS) if file.stem == "text" else golden_files.N
+    for k, i in enumerate(np.random.default_rng(seed).permutation(n)):
+        left = forgotten(left, int(i), weighed=file.stem != "text")
+        bb.save(left, path)
+        assert bb.load(path) == left
+        if k == n - 1:
+            continue
+        if isinstance(left, bb.BeliefNetwork):
+            assert all(np.isfinite(table).all() and (table >= 0).all() for table in left.tables.values())
+            continue
+        assert not any(numbers.is_negative().any() for name, numbers in left.sums().items() if "sums" not in name)
+        assert all(value >= 0 for value in left.missing.values())
+        for how in ("mle", "map", "mean", "predictive", "gibbs"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", bb.BanburyWarning)
+                found = bb.estimate(left, how=how).posterior(golden_files.rows(file.stem))
+            assert np.isfinite(found).all() and (found >= 0).all()
+    assert left.n_rows == 0
+
+
+def test_files_of_format_1_say_that_they_were_rounded_where_they_were() -> None:
+    folder = golden_files.FOLDER / "format-1"
+    mixed, text, network = (bb.load(folder / f"{name}.banbury") for name in ("mixed", "text", "network"))
+    assert isinstance(mixed, bb.Model) and isinstance(text, bb.Tally)
+    assert mixed.tally.rounded and "rounded" in str(mixed.tally)
+    assert not text.rounded and text == golden_files.text() and text.digest() == golden_files.text().digest()
+    counted = golden_files.mixed().tally
+    for name, numbers in counted.sums().items():  # weights such as 0.1 are what they were written as
+        assert name == "moments.sums" or mixed.tally.sums()[name].same(numbers)
+    assert mixed.tally.words[0].same(counted.words[0])
+    assert network == golden_files.tree()
+
+
+OLD_WEIGHTS = [1e-30, 1 / 3, 0.1, 2.0, 1e9, 0.7, 1e-9, 123456.789, 0.30000000000000004]
+
+
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("pq"), st.sampled_from("abc"), st.sampled_from(OLD_WEIGHTS)), min_size=1)
+)
+def test_weights_of_format_1_are_what_would_be_counted_today_as_nearly_as_can_be(rows: list[Any]) -> None:
+    """Whatever was written there: it loads, and is as heavy as it was."""
+    every = [Fraction(w) for _, _, w in rows]
+    labels, keys = sorted({y for y, _, _ in rows}), sorted({c for _, c, _ in rows})
+
+    def summed(y: str, c: str | None = None) -> tuple[int, list[float]]:
+        mine = [w for (a, b, _), w in zip(rows, every, strict=True) if a == y and c in (None, b)]
+        parts, rest = [], sum(mine, Fraction(0))
+        for _ in range(3):
+            parts.append(float(rest))
+            rest -= Fraction(parts[-1])
+        return len(mine), parts
+
+    table = {"c": [c for _, c, _ in rows], "y": [y for y, _, _ in rows]}
+    about, _ = naive_files.unpacked(hostile.saved(bb.count(table, "y", features={"c": "categorical"})))
+    classes, counts = [summed(y) for y in labels], [[summed(y, c) for y in labels] for c in keys]
+    arrays = {
+        "classes.rows": np.array([n for n, _ in classes]),
+        "classes.weights": np.array([w for _, w in classes]),
+        "counts.rows": np.array([[n for n, _ in each] for each in counts]),
+        "counts.weights": np.array([[w for _, w in each] for each in counts]),
+        "moments.rows": np.zeros((0, len(labels)), dtype=np.int64),
+        "moments.sums": np.zeros((0, len(labels), 2, 3)),
+    }
+    tally = hostile.loaded(naive_files.packed(about | {"format": 1}, arrays))
+    assert isinstance(tally, bb.Tally) and tally.rounded
+    assert tally.counts.keys == (tuple(keys),)
+    np.testing.assert_allclose(tally.rows.value, [w[0] for _, w in classes], rtol=2**-52, atol=1e-18)
+    heavy = [(c, y, w) for y, c, w in rows if w > 1e-18]
+    left = tally - tally.count(
+        {"c": [c for c, _, _ in heavy], "y": [y for _, y, _ in heavy]}, weights=[w for _, _, w in heavy]
+    ) if heavy else tally  # fmt: skip
+    assert float(left.n_rows) <= 1e-15 * float(sum(every)) + 1e-15
+
+
+# Sums that were rounded
+
+PARTS: dict[str, Any] = {
+    "x": bb.Gaussian(),
+    "n": bb.Poisson(),
+    "c": bb.Categorical(),
+    "h": bb.Histogram(start=0.0, width=0.5),
+    ("u", "v"): bb.Gaussian(covariance="full"),
+    "t": bb.Text(),
+}
+LINE = st.tuples(
+    st.one_of(st.none(), st.sampled_from([0.1, 7.3, -1e12, 1e-3, 5.0])),
+    st.one_of(st.none(), st.integers(0, 4)),
+    st.one_of(st.none(), st.sampled_from("abc")),
+    st.one_of(st.none(), st.sampled_from([0.1, -3.7, 8.9, 0.0])),
+    st.sampled_from([0.1, -2.0, 1 / 3, 1e-6]),
+    st.sampled_from([1e9, 0.5, -3.0]),
+    st.one_of(st.none(), st.lists(st.sampled_from(["alpha", "beta", "gamma"]), max_size=4).map(" ".join)),
+    st.sampled_from("pq"),
+)
+FIRST = (1.0, 1, "a", 0.5, 0.0, 0.0, "alpha", "p")  # so that no column is empty
+WEIGHT = st.sampled_from([0.1, 1.0, 1 / 3, 2.0, 0.7, 1e-17])
+FACTOR = st.sampled_from([0.3, 0.7, 1 / 3, 0.999, 2.0, 1e-9, 1e-17, 1e6])
+
+
+def lines(rows: list[Any]) -> dict[str, Any]:
+    return {name: [row[k] for row in rows] for k, name in enumerate([*"xnchuvt", "y"])}
+
+
+def assert_comes_back(tally: bb.Tally, path: Path) -> None:
+    bb.save(tally, path)
+    content = path.read_bytes()
+    again = bb.load(path)
+    assert isinstance(again, bb.Tally)
+    assert again == tally and again.digest() == tally.digest() and again.rounded == tally.rounded
+    assert str(again)
+    bb.save(again, path)
+    assert path.read_bytes() == content
+    assert naive_files.packed(*naive_files.unpacked(content)) == content
+
+
+@settings(max_examples=60)
+@given(data=st.data(), rows=st.lists(st.tuples(LINE, WEIGHT), min_size=1, max_size=8))
+def test_whatever_was_added_faded_and_forgotten_is_saved_and_loaded(
+    data: st.DataObject, rows: list[Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What `save` writes is never refused, not even where sums were rounded and more is forgotten than there was."""
+    path = tmp_path_factory.getbasetemp() / "rounded.banbury"
+    lot, weights = [FIRST, *(row for row, _ in rows)], [1.0, *(w for _, w in rows)]
+    schema = bb.count(lines(lot), "y", features=PARTS).schema
+    pieces = [bb.count(lines([row]), "y", schema=schema, weights=[w]) for row, w in zip(lot, weights, strict=True)]
+    tally = sum(pieces[1:], pieces[0])
+    for step in data.draw(st.lists(st.sampled_from(["fade", "add", "forget", "forget others"]), max_size=5)):
+        if step == "fade":
+            factor = data.draw(FACTOR)
+            with contextlib.suppress(BadSetting):  # too many rows
+                tally, pieces = tally * factor, [piece * factor for piece in pieces]
+        elif step == "forget" and pieces:
+            tally = tally - pieces.pop(data.draw(st.integers(0, len(pieces) - 1)))
+        elif step == "add" or tally.rounded:
+            some = data.draw(st.lists(LINE, min_size=1, max_size=3))
+            more = tally.count(lines(some), weights=[data.draw(WEIGHT) for _ in some])
+            tally = tally + more if step == "add" else tally - more
+            pieces += [more] if step == "add" else []
+        assert_comes_back(tally, path)
+    assert_comes_back(tally * 0.3 * 0.7, path)
+
+
+@given(
+    rows=st.lists(st.tuples(LINE, WEIGHT, st.integers(0, 2)), min_size=1, max_size=10),
+    weighed=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_equal_tallies_are_the_same_bytes_however_they_were_made(rows: list[Any], weighed: bool, seed: int) -> None:
+    lot, weights, groups = (
+        [FIRST, *(r for r, _, _ in rows)],
+        [1.0, *(w for _, w, _ in rows)],
+        [0, *(g for _, _, g in rows)],
+    )
+    schema = bb.count(lines(lot), "y", features=PARTS).schema
+
+    def counted(some: list[int]) -> bb.Tally:
+        each = [weights[i] for i in some] if weighed else None
+        return bb.count(lines([lot[i] for i in some]), "y", schema=schema, weights=each)
+
+    order = np.random.default_rng(seed).permutation(len(lot)).tolist()
+    whole = counted(list(range(len(lot))))
+    pieces = [counted([i for i in order if groups[i] == g]) for g in set(groups)]
+    added = sum(pieces[1:], pieces[0])
+    back = whole - pieces[-1] + pieces[-1] if len(pieces) > 1 else whole
+    twice = (whole + whole) - whole
+    made = [whole, counted(order), added, back, twice, whole * 4.0 - whole * 3, hostile.loaded(hostile.saved(added))]
+    assert all(each == whole and each.digest() == whole.digest() for each in made)  # type: ignore[union-attr]
+    assert len({hostile.saved(each) for each in made}) == 1
+    halves = [(whole + whole) * 0.5, whole * 0.5 + whole * 0.5]
+    assert all(hostile.saved(each) == hostile.saved(whole) for each in halves if not each.rounded)
+
+
+def test_zeros_have_no_sign_in_a_file() -> None:
+    signs = ((0.0, -0.0), (-0.0, 0.0))
+    tables = [{"c": [x, -x, 1.5], "y": [y, -y, 2.5]} for x, y in signs]
+    a, b = (bb.count(table, "y", features={"c": "categorical"}) for table in tables)
+    assert a == b and a.digest() == b.digest() and hostile.saved(a) == hostile.saved(b)
+
+
+def test_a_rounded_tally_with_more_texts_than_rows_comes_back(path: Path) -> None:
+    """Each sum was rounded by itself, and so is what is left of it."""
+    table = {"t": ["good lunch", "bad lunch"], "x": [1.0, 2.0], "y": ["p", "p"]}
+    tally = bb.count(table, "y", features={"t": bb.Text(), "x": bb.Gaussian()}) * (1 / 3) * (1 / 3)
+    missing = tally.count({"t": [None], "x": [None], "y": ["p"]}) * (1 / 3) * (1 / 3)
+    left = tally - missing
+    assert left.rounded and left.words[0].texts.value[0] > left.rows.value[0]
+    assert left.moments.n.value[0, 0] > left.rows.value[0]
+    assert_comes_back(left, path)
+    exact = naive_files.rewritten(
+        path.read_bytes(), lambda about: about | {"tally": about["tally"] | {"rounded": False}}
+    )
+    path.write_bytes(exact)
+    refused(path, "do not fit together")
+
+
+def test_rows_that_weigh_one_together_may_have_a_spread(path: Path) -> None:
+    table = {"x": [1.0, 2.0], "u": [1.0, 3.0], "v": [2.0, 7.0], "y": ["p", "p"]}
+    families = {"x": bb.Gaussian(), ("u", "v"): bb.Gaussian(covariance="full")}
+    assert_comes_back(bb.count(table, "y", features=families, weights=[0.5, 0.5]), path)
+
+
+def test_blocks_about_other_origins_come_back(path: Path) -> None:
+    families = {("u", "v"): bb.Gaussian(covariance="full")}
+    near = bb.count({"u": [0.1, 0.7, 0.3], "v": [1e9 / 3] * 3, "y": list("ppq")}, "y", features=families)
+    far = bb.count({"u": [3e5, 7e7, 9e9], "v": [5e12, 1e13, 2e13], "y": list("ppq")}, "y", features=families)
+    for moved in (near.to(far.schema), far.to(near.schema)):
+        assert_comes_back(moved, path)
 
 
 # Words
@@ -535,7 +767,7 @@ def test_saving_without_rare_words_is_pruning(min_count: float, model: Any, weig
         found = bb.load(path)
         assert isinstance(found, bb.Model)
         np.testing.assert_allclose(found.log_joint(TEXTS), pruned.log_joint(TEXTS), rtol=1e-12, atol=1e-12)
-    assert found.tally.rows.rows.tolist() == tally.rows.rows.tolist()
+    assert found.tally.rows.same(tally.rows)
 
 
 def test_rare_words_of_every_column_are_left_out_of_the_bytes(path: Path) -> None:
@@ -547,7 +779,7 @@ def test_rare_words_of_every_column_are_left_out_of_the_bytes(path: Path) -> Non
     assert b"RARE" not in content and b"SELDOM" not in content
     again = bb.load(path)
     assert isinstance(again, bb.Tally)
-    assert again.words[0].texts.rows.tolist() == tally.words[0].texts.rows.tolist()
+    assert again.words[0].texts.same(tally.words[0].texts)
     bb.save(tally, path)
     assert b"RARE" in path.read_bytes()
 

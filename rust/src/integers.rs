@@ -14,6 +14,9 @@ pub const DIGITS: u32 = 18;
 /// No number has more limbs: more than 2^63 rows of squares of 2^400 units need.
 const MOST: usize = 24;
 
+/// Rows, and their weights, stay below this: 2^63.
+const HEAVIEST: f64 = 9_223_372_036_854_775_808.0;
+
 /// A number of `64 * L` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Int<const L: usize>(pub [u64; L]);
@@ -186,7 +189,7 @@ fn fifteen_digits(weight: f64) -> (u128, f64) {
 /// rounded. None where a sum of such weights could not be held.
 #[inline]
 pub fn parts(weight: f64) -> Option<u128> {
-    if !(0.0..9.2e18).contains(&weight) {
+    if !(0.0..HEAVIEST).contains(&weight) {
         return None;
     }
     let (written, nearest) = fifteen_digits(weight);
@@ -212,7 +215,7 @@ pub fn shares(weights: &[f64]) -> Option<Vec<u128>> {
         return Some(shares);
     }
     let sum = weights.iter().sum::<f64>();
-    let (total, _) = fifteen_digits(Some(sum).filter(|&sum| sum < 9.2e18)?);
+    let (total, _) = fifteen_digits(Some(sum).filter(|&sum| sum < HEAVIEST)?);
     let gap = total as i128 - shares.iter().sum::<u128>() as i128;
     let largest = (0..shares.len()).rev().max_by_key(|&i| shares[i])?;
     shares[largest] = (shares[largest] as i128 + gap).max(0) as u128;
@@ -360,7 +363,8 @@ impl Magnitude {
 }
 
 /// `x * 2^exponent`.
-fn scaled(mut x: f64, mut exponent: i32) -> f64 {
+fn scaled(mut x: f64, exponent: i32) -> f64 {
+    let mut exponent = exponent.clamp(-100_000, 100_000);
     while exponent != 0 && x != 0.0 && x.is_finite() {
         let step = exponent.clamp(-960, 960);
         x *= f64::from_bits(((1023 + step) as u64) << 52);
@@ -376,13 +380,13 @@ pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
     if digits > 0 && number.len > 0 {
         let room = 1 + (digits / DIGITS) as usize;
         number = number.shifted(room);
-        exponent -= 64 * room as i32;
+        exponent = exponent.saturating_sub(64 * room as i32);
         for _ in 0..digits / DIGITS {
             rest |= number.divide(PARTS) != 0;
         }
     }
     let (x, shift) = number.rounded(rest);
-    number.signed(scaled(x, shift + exponent))
+    number.signed(scaled(x, exponent.saturating_add(shift)))
 }
 
 /// 2^247 / 10^36, rounded down: a number of 128 bits.
@@ -437,9 +441,13 @@ impl Integers {
         limbs: usize,
         words: Vec<u64>,
     ) -> Result<Self, Error> {
-        let fits = shape.iter().product::<usize>().checked_mul(limbs) == Some(words.len());
+        let fits = cells(&shape).and_then(|n| n.checked_mul(limbs)) == Some(words.len());
         demand(fits && limbs > 0, "limbs must fill the shape")?;
-        demand(digits.is_multiple_of(DIGITS), "digits come in eighteens")?;
+        demand(limbs <= MOST - 4, TOO_LARGE)?;
+        demand(
+            digits.is_multiple_of(DIGITS) && digits <= 2 * DIGITS,
+            "digits come in eighteens, two of them at most",
+        )?;
         let made = Integers {
             shape,
             limbs,
@@ -713,15 +721,21 @@ impl Integers {
     pub fn arranged(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
         let mut found = self.clone();
         if let Some(index) = index {
+            let there = index.iter().all(|&i| i < self.len());
+            demand(there, "there is no such cell")?;
             let cells = index.iter().flat_map(|&i| self.cell(i));
             found.words = cells.copied().collect();
         }
         demand(
-            shape.iter().product::<usize>() == found.len(),
+            cells(&shape) == Some(found.len()),
             "the shape must have as many cells",
         )?;
         found.shape = shape;
-        Ok(found)
+        if index.is_some() {
+            found.settled()
+        } else {
+            Ok(found)
+        }
     }
 
     /// One below the other, along the first axis.
@@ -731,6 +745,12 @@ impl Integers {
         let limbs = finer.iter().map(|part| part.limbs).max().unwrap_or(1);
         let first = parts.first().ok_or(Error::malformed("nothing to join"))?;
         let mut shape = first.shape.clone();
+        let alike =
+            |part: &&Integers| !part.shape.is_empty() && part.shape[1..] == first.shape[1..];
+        demand(
+            !shape.is_empty() && parts.iter().all(alike),
+            "arrays must be alike but along the first axis",
+        )?;
         shape[0] = parts.iter().map(|part| part.shape[0]).sum();
         let words = finer
             .into_iter()
@@ -780,6 +800,12 @@ impl Magnitude {
             true => subtract(cell, &self.limbs[..n], 0),
         }
     }
+}
+
+/// The cells of a shape.
+pub fn cells(shape: &[usize]) -> Option<usize> {
+    let count = |n: usize, &size: &usize| n.checked_mul(size);
+    shape.iter().try_fold(1, count).filter(|&n| n < 1 << 48)
 }
 
 /// Pairs of columns of a block, (i, j), j <= i, i by i.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -71,7 +72,7 @@ def rows_of(numbers: Integers) -> NDArray[Any]:
 
 def in_parts(weights: Real) -> NDArray[Any]:
     """Weights as kernels take them: whole numbers, or limbs of parts of a row. Soft labels, (rows, classes), are parts always."""
-    if not float(weights.sum()) < MOST_ROWS:
+    if not float(weights.sum()) < MOST_ROWS * (1.0 - 2.0**-40):  # so that the exact sum is below it too
         raise errors.too_many_rows()
     if weights.ndim == 1 and bool(np.all(weights == np.rint(weights))):
         return weights.astype(np.int64)
@@ -80,7 +81,7 @@ def in_parts(weights: Real) -> NDArray[Any]:
 
 def in_rows(weights: NDArray[Any]) -> Real:
     """The same weights as doubles."""
-    return weights.astype(np.float64) if weights.ndim == 1 else (weights * np.array([1.0, 2.0**64])).sum(axis=1) / 1e18
+    return weights.astype(np.float64) if weights.ndim == 1 else Integers.of(weights.view(np.int64), 18).value
 
 
 def weighing(weights: NDArray[Any]) -> NDArray[np.bool_]:
@@ -295,8 +296,8 @@ class Words:
         best: list[tuple[float, int]] = []
         for ids in word_chunks(self.table.n_ids, max(1, (1 << 21) // max(self.table.n_classes, 1))):
             starts, _, occurrences, _ = self.table.pairs(ids)
-            each = np.append(np.cumsum(occurrences), 0.0)
-            totals = each[starts[1:] - 1] - each[starts[:-1] - 1]
+            owner = np.repeat(np.arange(len(ids)), np.diff(starts))
+            totals = np.around(np.bincount(owner, occurrences, len(ids)), 9)
             top = np.argsort(-totals, kind="stable")[: n + 1]
             best += [(-float(totals[k]), int(ids[k])) for k in top.tolist() if starts[k] < starts[k + 1]]
         best.sort()
@@ -337,14 +338,31 @@ def scaled_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tup
     before, after = np.where(before == 0, 1, before)[..., None], after[..., None]
     product = each * after
     down = np.where(product < 0, -(-product // before), product // before)
-    up = -(-product // before)
-    return fewer, integers(np.where(squares(columns), up, down), digits), False
+    found = np.where(squares(columns), -(-product // before), down)
+    return fewer, integers(_constant(found, each, before, columns), digits), False
+
+
+def _constant(found: NDArray[Any], each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[Any]:
+    """Sums that were rounded, with the products of a column that was constant before, ``each``, as such a column has them."""
+    first, second = each[..., :columns], each[..., columns:]
+    i, j = np.tril_indices(columns)
+    still = (rows * second == first[..., i] * first[..., j])[..., i == j]
+    value, moved = first // rows, found[..., :columns]
+    by_j = np.where(still[..., j], value[..., j] * moved[..., i], found[..., columns:])
+    both = np.where(still[..., i], value[..., i] * moved[..., j], by_j)
+    return np.concatenate([moved, both], axis=-1)
 
 
 def squares(columns: int) -> NDArray[np.bool_]:
     """Which of the sums of a block are of squares: cells are the columns, then the pairs (i, j), j ≤ i, i by i."""
     first, second = np.tril_indices(columns)
     return np.concatenate([np.zeros(columns, dtype=np.bool_), first == second])
+
+
+def is_decimal(factor: float) -> bool:
+    """Whether a factor is the number that fifteen digits, eighteen decimals at most, write."""
+    written = Decimal(f"{factor:.15g}")
+    return float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18
 
 
 def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integers]:
@@ -370,15 +388,16 @@ def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real, i: Int, 
     by = np.vectorize(lambda x: round(Fraction(x) * 2**GRID), otypes=[object])(shift)
     factor = np.vectorize(Fraction, otypes=[object])(scale)
     first, second = each[..., : shift.shape[-1]], each[..., shift.shape[-1] :]
-    constant = rows * second == first[..., i] * first[..., j]
     moved = factor * (first + rows * by)
     cross = first[..., i] * by[..., j] + first[..., j] * by[..., i]
     both = factor[..., i] * factor[..., j] * (second + cross + rows * by[..., i] * by[..., j])
     down, up, near = (np.vectorize(f, otypes=[object]) for f in (int, lambda x: -int(-x // 1), round))
-    value = near(moved / np.where(rows == 0, 1, rows))
-    still = np.where(i == j, constant, False)[..., np.flatnonzero(i == j)]
+    there = np.where(rows == 0, 1, rows)
+    still = (rows * second == first[..., i] * first[..., j])[..., i == j]
+    value = near(moved / there)
     moved = np.where(still, rows * value, down(moved))
-    both = np.where((i == j) & constant, rows * value[..., i] ** 2, np.where(i == j, up(both), down(both)))
+    by_j = np.where(still[..., j], value[..., j] * moved[..., i], np.where(i == j, up(both), down(both)))
+    both = np.where(still[..., i], value[..., i] * moved[..., j], by_j)
     return integers(np.concatenate([moved, both], axis=-1), digits)
 
 

@@ -174,7 +174,11 @@ impl<'py> HeldRows<'py> {
     ) -> PyResult<Self> {
         let held = |weights: &Bound<'py, PyAny>| match weights.cast::<PyArrayDyn<i64>>() {
             Ok(_) => Held::new(weights, "weights", 1).map(HeldWeights::Whole),
-            Err(_) => Held::new(weights, "weights", 2).map(HeldWeights::Parts),
+            Err(_) => {
+                let parts = Held::new(weights, "weights", 2)?;
+                parts.matrix(2, "weights")?;
+                Ok(HeldWeights::Parts(parts))
+            }
         };
         Ok(HeldRows {
             classes: Held::new(classes, "classes", 1)?,

@@ -20,9 +20,9 @@ fn places(index: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
 #[pymethods]
 impl Integers {
     #[staticmethod]
-    fn zeros(shape: Vec<usize>) -> Self {
-        let n = shape.iter().product();
-        Integers(integers::Integers::whole(shape, vec![0; n]))
+    fn zeros(shape: Vec<usize>) -> PyResult<Self> {
+        let n = integers::cells(&shape).ok_or(malformed("there are too many cells"))?;
+        Ok(Integers(integers::Integers::whole(shape, vec![0; n])))
     }
 
     #[staticmethod]

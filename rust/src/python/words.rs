@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::words::{
     self, Batch, Encoded, Given, Layout, Matrix, Numbers, Stored, StoredNumbers, Texts,
 };
-use numpy::{Element, IntoPyArray, PyArray1};
+use numpy::{Element, IntoPyArray, PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
@@ -825,7 +825,14 @@ impl<'py> HeldState<'py> {
             }
         }
         let (counts, texts) = match array(state, "parts", 3)? {
-            Some(parts) => (HeldNumbers::Parts(parts), must(state, "texts.parts", 2)?),
+            Some(parts) => {
+                let texts: Held<i64> = must(state, "texts.parts", 2)?;
+                texts.matrix(3, "texts.parts")?;
+                if parts.array.shape()[1..] != [2, 3] {
+                    return Err(malformed("parts must be (.., 2, 3)"));
+                }
+                (HeldNumbers::Parts(parts), texts)
+            }
             None => (HeldState::counts(state)?, must(state, "texts", 1)?),
         };
         Ok(HeldState {

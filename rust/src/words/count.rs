@@ -65,7 +65,7 @@ impl Batch<'_> {
             self.rows.n_classes == words.n_classes(),
             "classes must be those of the words",
         )?;
-        self.check_size(words)
+        Ok(())
     }
 
     fn is_damped(&self) -> bool {
@@ -99,7 +99,7 @@ impl Batch<'_> {
     }
 
     /// Refuses texts that are too long, and sums that would be too large, before anything is changed.
-    fn check_size(&self, words: &Words) -> Result<(), Error> {
+    fn check_size(&self, more_texts: u64, more: u64) -> Result<(), Error> {
         let tokens_per_byte = self.tokens_per_byte() as u128;
         let (mut most, mut texts, mut longest) = (0, 0, 0);
         for row in self.counted() {
@@ -110,14 +110,14 @@ impl Batch<'_> {
             longest = longest.max(size);
         }
         demand(
-            u128::from(words.n_texts()) + texts < u128::from(TOO_LARGE),
+            u128::from(more_texts) + texts < u128::from(TOO_LARGE),
             "there are more than 2**63 - 1 texts",
         )?;
         let long = longest as u128 * tokens_per_byte >= MOST_TOKENS as u128 / 2;
-        if long || u128::from(words.total()) + most >= u128::from(TOO_LARGE) {
+        if long || u128::from(more) + most >= u128::from(TOO_LARGE) {
             let exactly = self.weigh()?;
             demand(
-                u128::from(words.total()) + exactly < u128::from(TOO_LARGE),
+                u128::from(more) + exactly < u128::from(TOO_LARGE),
                 "there are more than 2**63 - 1 occurrences",
             )?;
         }
@@ -347,6 +347,7 @@ impl Words {
 
     fn count_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
         reader.batch.check(self)?;
+        reader.batch.check_size(self.n_texts(), self.total())?;
         let mut touched = vec![];
         while reader.begin() {
             let chunks = reader.read(&mut self.vocabulary)?;
@@ -369,6 +370,7 @@ impl Words {
 
     fn forget_cut(&mut self, mut reader: Reader) -> Result<Vec<u32>, Error> {
         reader.batch.check(self)?;
+        reader.batch.check_size(0, 0)?;
         let (mut all, mut touched) = (vec![], vec![]);
         while reader.begin() {
             let chunks = reader.read_known(&self.vocabulary)?;

@@ -27,7 +27,7 @@ from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_o
 from banbury.sums import Words
 
 Real = NDArray[np.float64]
-MOST_OCCURRENCES = 2.0**500  # of a column in one row
+MOST_OCCURRENCES = np.nextafter(2.0**62, 0.0)  # of a column in one row
 LONGEST = 1e15  # occurrences in a row that is drawn
 Ids = NDArray[np.uint32]
 

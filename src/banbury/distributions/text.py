@@ -304,7 +304,7 @@ class Text(Family):
     def prior(self, choice: Choice) -> float:
         return float(choice.alpha if self.alpha is None else self.alpha)
 
-    def damped(self, times: Int, every: Int) -> Real:
+    def damped(self, times: Int, every: NDArray[Any]) -> Real:
         """What words count that a text has so many times; ``every``: how often it has each of all its words."""
         if self.once:
             return np.ones(len(times))

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.calibration import Calibration
 from banbury.distributions import Bernoulli, Occurrences, Poisson, Text
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
@@ -34,10 +35,10 @@ FARTHEST = 2.0**401  # that a value may be from its feature's origin, in units, 
 def about(thing: Model | Tally) -> dict[str, Any]:
     """All but the arrays, as JSON can hold it."""
     tally = thing.tally if isinstance(thing, Model) else thing
-    keys = [list(keys) for keys in tally.counts.keys]
+    keys = [[_key(key) for key in keys] for keys in tally.counts.keys]
     sums = {
         "schema": tally.schema.to_dict(),
-        "classes": list(tally.classes),
+        "classes": [_key(label) for label in tally.classes],
         "keys": keys,
         "skipped": tally.skipped,
         "digits": {name: numbers.digits for name, numbers in tally.sums().items()},
@@ -46,6 +47,13 @@ def about(thing: Model | Tally) -> dict[str, Any]:
     model = _settings(thing) if isinstance(thing, Model) else None
     calibration = _calibration_of(thing)
     return {"tally": sums, "model": model, "calibration": None if calibration is None else calibration.method}
+
+
+def _key(key: Any) -> Any:
+    """Zeros have no sign, so that equal keys are written alike."""
+    if isinstance(key, tuple):
+        return [_key(part) for part in key]
+    return 0.0 if isinstance(key, float) and key == 0.0 else key
 
 
 def arrays(thing: Model | Tally) -> Arrays:
@@ -151,28 +159,45 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
 
 def _check_exact(tally: Tally) -> None:
     """Sums that are exact are those of rows, in all that can be told."""
-    _check_reach("moments.sums", tally.moments, 1)
-    _check_counts(tally.schema, tally.moments)
+    _check_sums(tally)
+    for present in _present(tally):
+        if (present.value > tally.rows.value).any():  # both are rounded alike: no larger number becomes the smaller one
+            raise ValueError("a feature has more rows than its class")
+    check_reach("moments.sums", tally.moments, 1)
+    check_counts(tally.schema, tally.moments)
+    rates = [isinstance(feature.family, Poisson) for feature in tally.schema.measured]
+    first, second = tally.moments.sums.values(-GRID)[rates, :, 0], tally.moments.sums.values(-2 * GRID)[rates, :, 1]
+    if (first > second).any():
+        raise ValueError("counts have squares that are less than they are")
     for i, block in enumerate(tally.products):
-        _check_reach(f"products.{i}.sums", block, block.n_columns)
+        check_reach(f"products.{i}.sums", block, block.n_columns)
         _check_together(f"products.{i}.sums", block)
-    tally.checked()
 
 
 def _check_rounded(tally: Tally) -> None:
     """Of sums that were rounded, each is one that rows can have; how they go together cannot be told.
 
     What is subtracted from such sums may be more than they have, by what was rounded: each is then cut off at zero by itself. So
-    a feature may be left with more rows than its class, a mean with any number of rows, one row with a spread. What holds on
-    whatever is added, scaled and subtracted: n Σz² ≥ (Σz)², and there is nothing where there are no rows.
+    a feature may be left with more rows than its class, sums of counts may be below zero, and two columns of a block may go
+    together more than each with itself. What holds on, whatever is added, scaled and subtracted: n Σz² ≥ (Σz)², and there is
+    nothing where there are no rows.
     """
-    none = tally.rows.is_zero()
-    texts, blocks = [words.texts for words in tally.words], [block.n for block in tally.products]
-    for present in (tally.counts.present, tally.moments.n, *texts, *blocks):
-        if (some(present) & none).any():
+    _check_sums(tally)
+    for present in _present(tally):
+        if (some(present) & tally.rows.is_zero()).any():
             raise ValueError("a class without rows has values")
         if not (present.value < MOST_ROWS).all():
             raise ValueError("a feature has more rows than can be counted")
+
+
+def _present(tally: Tally) -> list[Integers]:
+    """Rows that have values, (..., classes), of all features."""
+    texts, blocks = (words.texts for words in tally.words), (block.n for block in tally.products)
+    return [tally.counts.present, tally.moments.n, *texts, *blocks]
+
+
+def _check_sums(tally: Tally) -> None:
+    """No spread is below zero, and there are no sums without rows. Rows that weigh one together may well have a spread."""
     measured: list[tuple[Moments | Products, int]] = [(tally.moments, 1), *((p, p.n_columns) for p in tally.products)]
     for sums, columns in measured:
         spread = deviations(sums.n, sums.sums, columns)
@@ -190,15 +215,13 @@ def _products(name: str, feature: Feature, arrays: Arrays, digits: Any, n_classe
 
 
 def _check_together(name: str, sums: Products) -> None:
-    """No two columns go together more than each with itself, but for what steps of another unit leave, times where they are."""
-    spread = np.sqrt(np.maximum(np.diagonal(sums.scatter, axis1=1, axis2=2), 0.0))
-    away = 1.0 + np.abs(sums.mean)
-    most = (1.0 + 1e-6) * spread[:, :, None] * spread[:, None, :] + 1e-9 * (away[:, :, None] + away[:, None, :])
-    if (np.abs(sums.scatter) > most).any():
+    """No two columns go together more than each with itself: of exact sums that holds but for the last bits of doubles."""
+    spread = np.sqrt(np.diagonal(sums.scatter, axis1=1, axis2=2))
+    if (np.abs(sums.scatter) > (1.0 + 1e-9) * spread[:, :, None] * spread[:, None, :]).any():
         raise ValueError(f"{name} are those of no rows: columns go together more than each with itself")
 
 
-def _check_reach(name: str, sums: Moments | Products, columns: int) -> None:
+def check_reach(name: str, sums: Moments | Products, columns: int) -> None:
     """No value is farther out than can be counted."""
     first, second = sums.sums.values(-GRID)[..., :columns], sums.sums.values(-2 * GRID)[..., columns:]
     n = sums.n.value[..., None]
@@ -206,7 +229,7 @@ def _check_reach(name: str, sums: Moments | Products, columns: int) -> None:
         raise ValueError(f"{name} are beyond what can be counted")
 
 
-def _check_counts(schema: Schema, moments: Moments) -> None:
+def check_counts(schema: Schema, moments: Moments) -> None:
     """Counts are not below zero."""
     for f, feature in enumerate(schema.measured):
         if isinstance(feature.family, Poisson):

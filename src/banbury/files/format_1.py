@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury._core import Integers
+from banbury.files import contents
 from banbury.files.checking import Arrays, real, under
 from banbury.sums import GRID, MOST_ROWS, integers, possible, whole
 from banbury.tally import Tally
@@ -33,12 +34,16 @@ def brought_over(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, An
 
 
 def checked(tally: Tally) -> Tally:
-    """This tally; raises where some feature has more rows than its class."""
+    """This tally; raises where its sums are those of no rows, by more than was rounded."""
     rows = tally.rows.value * (1.0 + LOOSE) + LOOSE
     texts, blocks = (words.texts for words in tally.words), (block.n for block in tally.products)
     for present in (tally.counts.present, tally.moments.n, *texts, *blocks):
         if (present.value > rows).any():
             raise ValueError("a feature has more rows than its class")
+    contents.check_counts(tally.schema, tally.moments)
+    contents.check_reach("moments.sums", tally.moments, 1)
+    for i, block in enumerate(tally.products):
+        contents.check_reach(f"products.{i}.sums", block, block.n_columns)
     return tally
 
 

@@ -144,7 +144,7 @@ class Growing:
                     raise not_there(problem, feature, tally.classes) from None
                 if isinstance(problem, _core.BadValue):
                     raise bad_occurrence(problem, feature, rows.batch) from None
-                if isinstance(problem, ValueError) and "2**1000" in str(problem):
+                if isinstance(problem, ValueError) and "2**62" in str(problem):
                     feature.family.check(rows.batch, feature)  # type: ignore[attr-defined]
                 if isinstance(problem, ValueError) and "2**63" in str(problem):
                     raise errors.too_many_rows() from None

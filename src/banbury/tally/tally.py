@@ -19,7 +19,7 @@ from banbury.distributions import grid
 from banbury.distributions.family import MOST_BINS, Family, Feature
 from banbury.distributions.poisson import Poisson
 from banbury.schema import Schema
-from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order, rows_of, some, total
+from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order, is_decimal, rows_of, some, total
 
 Label = bool | int | float | str
 Sums = Counts | Moments | Words | Products
@@ -183,7 +183,7 @@ class Tally:
         counts, one = self.counts.times(factor)
         moments, two = self.moments.times(factor)
         words, products = [x.times(factor) for x in self.words], [x.times(factor) for x in self.products]
-        exact += [one, two, *(each for _, each in words), *(each for _, each in products)]
+        exact += [is_decimal(factor), one, two, *(each for _, each in words), *(each for _, each in products)]
         return replace(
             self,
             rows=rows,
