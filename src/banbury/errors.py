@@ -474,7 +474,7 @@ def damaged_file(path: Any, why: str) -> DamagedFile:
 
 def unknown_format(path: Any, found: Any, known: int) -> UnknownFormat:
     return UnknownFormat(
-        f"cannot read {path}: it has format {found!r}, and this version of Banbury reads format {known}. "
+        f"cannot read {path}: it has format {found!r}, and this version of Banbury reads formats up to {known}. "
         "Install the version that wrote it, or a newer one.",
         path=str(path),
         format=found,
