@@ -870,7 +870,7 @@ def test_threads_may_learn_and_ask_at_the_same_time() -> None:
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    assert clf.tally_.rows.rows.tolist() == [301, 1]
+    assert clf.tally_.rows.value.tolist() == [301, 1]
     assert clf.tally_.words[0].texts.rows.tolist() == [301, 1]
 
 

@@ -27,7 +27,8 @@ from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_o
 from banbury.sums import Words
 
 Real = NDArray[np.float64]
-MOST_OCCURRENCES = np.nextafter(2.0**62, 0.0)  # of a column in one row
+MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
+MOST_COUNTED = 2.0**62  # they stay below this in one that is counted
 LONGEST = 1e15  # occurrences in a row that is drawn
 Ids = NDArray[np.uint32]
 
@@ -101,16 +102,17 @@ class Occurrences(Family):
         cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
         return "matrix", cells, len(feature.inputs), self.threshold, skip
 
-    def check(self, rows: Columns, feature: Feature) -> None:
+    def check(self, rows: Columns, feature: Feature, counting: bool = False) -> None:
         """Raises for numbers that are no occurrences: below zero, or more than can be added up; a threshold takes any."""
         cells = rows.occurrences(feature.inputs)
         values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
         if self.threshold is not None or not values.size or values.dtype.kind not in "fi":
             return
         low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-        if (low >= 0 and high <= MOST_OCCURRENCES) or low != low:
+        most = float(np.nextafter(MOST_COUNTED, 0.0)) if counting else MOST_OCCURRENCES
+        if (low >= 0 and high <= most) or low != low:
             return
-        at = int(np.argmax((values < 0) | (values > MOST_OCCURRENCES)))
+        at = int(np.argmax((values < 0) | (values > most)))
         if isinstance(cells, tuple):
             row, column = (
                 int(np.searchsorted(np.asarray(cells[0]), at, side="right")) - 1,

@@ -145,7 +145,7 @@ class Growing:
                 if isinstance(problem, _core.BadValue):
                     raise bad_occurrence(problem, feature, rows.batch) from None
                 if isinstance(problem, ValueError) and "2**62" in str(problem):
-                    feature.family.check(rows.batch, feature)  # type: ignore[attr-defined]
+                    feature.family.check(rows.batch, feature, counting=True)  # type: ignore[attr-defined]
                 if isinstance(problem, ValueError) and "2**63" in str(problem):
                     raise errors.too_many_rows() from None
                 raise
