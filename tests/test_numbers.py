@@ -281,9 +281,16 @@ def test_a_billion_rows_by_weight() -> None:
 
 def test_tiny_weights_are_weights() -> None:
     table = {"x": [1.0, 2.0, 5.0, 7.0], "y": list("aabb")}
-    light = bb.estimate(bb.count(table, "y", weights=[1e-200] * 4))
+    light = bb.estimate(bb.count(table, "y", weights=[1e-15] * 4))
     plain = bb.estimate(bb.count(table, "y"))
     np.testing.assert_allclose(light.posterior(table), plain.posterior(table), rtol=1e-9)
+
+
+def test_a_weight_below_half_a_part_is_no_row_and_is_told() -> None:
+    table = {"x": [1.0, 2.0, 5.0, 7.0], "y": list("aabb")}
+    with pytest.warns(bb.BanburyWarning, match="2 rows weigh less than 5e-19"):
+        tally = bb.count(table, "y", weights=[1.0, 1e-200, 1.0, 4e-19])
+    assert tally == tally.count({"x": [1.0, 5.0], "y": list("ab")})
 
 
 def test_a_tally_decayed_to_nothing_says_so() -> None:

@@ -18,10 +18,7 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
     let (n, k) = column.shape();
     demand(k == 1, "bins takes one column")?;
     demand(start.is_finite(), "start must be finite")?;
-    demand(
-        width.is_finite() && width > 0.0,
-        "width must be a positive number",
-    )?;
+    demand(width.is_finite() && width > 0.0, "width must be a positive number")?;
     let mut codes = vec![0; n];
     threads::try_pieces(threads::worth(threads, n), &mut codes, PIECE, |i, out| {
         each!(column, view => {
@@ -65,9 +62,8 @@ impl<T: Value> Loop for Few<'_, T> {
             let floor = ((x - start) / width).floor();
             few &= (floor.abs() <= WHOLE / 2.0) | x.is_nan();
             // The lowest bits of the sum are the whole number itself.
-            let whole = (floor + 1.5 * WHOLE)
-                .to_bits()
-                .wrapping_sub((1.5 * WHOLE).to_bits()) as i64;
+            let whole =
+                (floor + 1.5 * WHOLE).to_bits().wrapping_sub((1.5 * WHOLE).to_bits()) as i64;
             *code = if x.is_nan() { MISSING } else { whole };
         });
         few
@@ -142,16 +138,7 @@ mod tests {
     #[test]
     fn bins_near_and_far_from_zero() {
         let edge = WHOLE / 2.0;
-        let far = [
-            edge,
-            -edge,
-            edge + 1.0,
-            -edge - 1.0,
-            LARGEST,
-            -LARGEST,
-            -0.0,
-            -1e-300,
-        ];
+        let far = [edge, -edge, edge + 1.0, -edge - 1.0, LARGEST, -LARGEST, -0.0, -1e-300];
         for other in [0.5, f64::NAN, 1e15] {
             for x in far {
                 let found = bins(&Block::F64(array![[x], [other]].view()), 0.0, 1.0, 1).unwrap();
@@ -170,14 +157,7 @@ mod tests {
             let bad = array![[0.0, 1.0], [1.0, x]];
             let columns = Columns::new(vec![Block::F64(bad.view())]).unwrap();
             let error = not_counts(&columns, 1).unwrap_err();
-            assert!(matches!(
-                error,
-                Error::BadValue {
-                    feature: 1,
-                    row: 1,
-                    ..
-                }
-            ));
+            assert!(matches!(error, Error::BadValue { feature: 1, row: 1, .. }));
         }
     }
 }

@@ -46,9 +46,8 @@ fn sum(piece: &[u8]) -> u64 {
 pub fn checksum(bytes: &[u8], threads: usize) -> u64 {
     let threads = threads::worth(threads, bytes.len() / 8);
     let pieces = bytes.len().div_ceil(PIECE);
-    let sums = threads::map(threads, pieces, |i| {
-        sum(&bytes[i * PIECE..bytes.len().min((i + 1) * PIECE)])
-    });
+    let sums =
+        threads::map(threads, pieces, |i| sum(&bytes[i * PIECE..bytes.len().min((i + 1) * PIECE)]));
     let sums: Vec<u8> = sums.into_iter().flat_map(u64::to_le_bytes).collect();
     sum(&sums)
 }

@@ -31,15 +31,9 @@ const PIECE: usize = 1 << 16;
 impl<'a> Rows<'a> {
     /// Checks that every class is -1 .. `n_classes` - 1 and every weight of a counted row positive (and whole, if said so).
     pub fn new(classes: &'a [i32], n_classes: usize, weights: Weights<'a>) -> Result<Self, Error> {
-        demand(
-            n_classes <= i32::MAX as usize,
-            "there are more classes than an int32 can number",
-        )?;
-        let (low, high) = classes
-            .iter()
-            .fold((-1, -1), |(low, high): (i32, i32), &c| {
-                (low.min(c), high.max(c))
-            });
+        demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
+        let (low, high) =
+            classes.iter().fold((-1, -1), |(low, high): (i32, i32), &c| (low.min(c), high.max(c)));
         if low < -1 || high >= n_classes as i32 {
             let wrong = if low < -1 { low } else { high };
             return Err(Error::malformed(format!(
@@ -47,11 +41,7 @@ impl<'a> Rows<'a> {
                 n_classes as i64 - 1
             )));
         }
-        let rows = Rows {
-            classes,
-            n_classes,
-            weights,
-        };
+        let rows = Rows { classes, n_classes, weights };
         rows.check_weights()?;
         Ok(rows)
     }
@@ -63,10 +53,7 @@ impl<'a> Rows<'a> {
             Weights::Parts(weights) => weights.len(),
         };
         if n != self.len() {
-            return Err(Error::malformed(format!(
-                "there are {n} weights for {} rows",
-                self.len()
-            )));
+            return Err(Error::malformed(format!("there are {n} weights for {} rows", self.len())));
         }
         let heaviest = HEAVIEST * self.unit();
         let mut total = 0_u128;
@@ -210,10 +197,7 @@ mod tests {
         let parts = Rows::new(&classes, 3, Weights::Parts(&halves)).unwrap();
         let found = count_classes(&parts, 1);
         assert_eq!(found[2], i128::from(PARTS) * 3 / 2);
-        assert_eq!(
-            counted(&found, vec![3], DIGITS).unwrap().values(0),
-            [0.5, 0.0, 1.5]
-        );
+        assert_eq!(counted(&found, vec![3], DIGITS).unwrap().values(0), [0.5, 0.0, 1.5]);
     }
 
     #[test]

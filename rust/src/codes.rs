@@ -50,11 +50,7 @@ impl Ranges {
                 low.checked_add((size - 1).max(0)).is_some(),
                 "low + size must not pass the largest int64",
             )?;
-            ranges.push(ValueRange {
-                low,
-                size: size as u64,
-                start: total,
-            });
+            ranges.push(ValueRange { low, size: size as u64, start: total });
             total = total.saturating_add(size as usize);
         }
         demand(
@@ -123,15 +119,7 @@ fn count_whole<N: Cell + Into<T>, T: Cell>(
                     return table;
                 }
                 let range = from..rows.len().min(from + PIECE);
-                add_rows(
-                    columns,
-                    0..columns.features(),
-                    ranges,
-                    rows,
-                    range,
-                    weight,
-                    &mut table,
-                );
+                add_rows(columns, 0..columns.features(), ranges, rows, range, weight, &mut table);
             }
         })
     } else {
@@ -177,15 +165,7 @@ fn by_feature<N: Cell>(
     }
     let done: Result<Vec<()>, ()> = threads::try_pieces(threads, &mut slots, 1, |_, slot| {
         for (features, table) in slot {
-            add_rows(
-                columns,
-                features.clone(),
-                ranges,
-                rows,
-                0..rows.len(),
-                weight,
-                table,
-            );
+            add_rows(columns, features.clone(), ranges, rows, 0..rows.len(), weight, table);
         }
         Ok(())
     });
@@ -273,22 +253,14 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
         let mut high = vec![i64::MIN; features];
         for (first, block, columns) in columns.pieces(0..features) {
             let last = first + columns.len();
-            span_rows(
-                block,
-                first,
-                rows.clone(),
-                &mut low[first..last],
-                &mut high[first..last],
-            )?;
+            span_rows(block, first, rows.clone(), &mut low[first..last], &mut high[first..last])?;
         }
         Ok((low, high))
     })?;
     let (mut low, mut high) = (vec![i64::MAX; features], vec![i64::MIN; features]);
     for (lows, highs) in found {
         low.iter_mut().zip(lows).for_each(|(a, b)| *a = (*a).min(b));
-        high.iter_mut()
-            .zip(highs)
-            .for_each(|(a, b)| *a = (*a).max(b));
+        high.iter_mut().zip(highs).for_each(|(a, b)| *a = (*a).max(b));
     }
     for (low, high) in low.iter_mut().zip(&mut high) {
         if low > high {
@@ -344,21 +316,15 @@ impl<T: Whole> Loop for Widen<'_, T> {
             for row in view.rows() {
                 if let Some(row) = row.to_slice() {
                     let ends = low.iter_mut().zip(high.iter_mut());
-                    row.iter()
-                        .zip(ends)
-                        .for_each(|(&x, (low, high))| widen(x, low, high));
+                    row.iter().zip(ends).for_each(|(&x, (low, high))| widen(x, low, high));
                 }
             }
         } else {
             for (column, (low, high)) in view.columns().into_iter().zip(low.iter_mut().zip(high)) {
                 let mut ends = (*low, *high);
                 match column.to_slice() {
-                    Some(column) => column
-                        .iter()
-                        .for_each(|&x| widen(x, &mut ends.0, &mut ends.1)),
-                    None => column
-                        .iter()
-                        .for_each(|&x| widen(x, &mut ends.0, &mut ends.1)),
+                    Some(column) => column.iter().for_each(|&x| widen(x, &mut ends.0, &mut ends.1)),
+                    None => column.iter().for_each(|&x| widen(x, &mut ends.0, &mut ends.1)),
                 }
                 (*low, *high) = ends;
             }
@@ -404,9 +370,6 @@ mod tests {
         assert_eq!(span(&columns, 1), Ok((vec![0, 0], vec![-1, -1])));
         let huge = array![[0_u64], [u64::MAX]];
         let columns = Columns::new(vec![Block::U64(huge.view())]).unwrap();
-        assert!(matches!(
-            span(&columns, 1),
-            Err(Error::BadValue { row: 1, .. })
-        ));
+        assert!(matches!(span(&columns, 1), Err(Error::BadValue { row: 1, .. })));
     }
 }

@@ -201,9 +201,7 @@ impl Number {
 pub fn pair<T: Value, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut(&mut U, T)) {
     match column.to_slice() {
         Some(column) => out.iter_mut().zip(column).for_each(|(out, &x)| f(out, x)),
-        None => Zip::from(ArrayViewMut1::from(out))
-            .and(column)
-            .for_each(|out, &x| f(out, x)),
+        None => Zip::from(ArrayViewMut1::from(out)).and(column).for_each(|out, &x| f(out, x)),
     }
 }
 
@@ -302,9 +300,9 @@ impl<'a> Columns<'a> {
 
     pub fn demand_rows(&self, n: usize) -> Result<(), Error> {
         match self.rows() {
-            Some(rows) if rows != n => Err(Error::malformed(format!(
-                "columns have {rows} rows where {n} are expected"
-            ))),
+            Some(rows) if rows != n => {
+                Err(Error::malformed(format!("columns have {rows} rows where {n} are expected")))
+            }
             _ => Ok(()),
         }
     }
@@ -321,14 +319,11 @@ impl<'a> Columns<'a> {
         &self,
         features: Range<usize>,
     ) -> impl Iterator<Item = (usize, &Block<'a>, Range<usize>)> {
-        self.blocks
-            .iter()
-            .enumerate()
-            .filter_map(move |(b, block)| {
-                let (start, end) = (self.starts[b], self.starts[b + 1]);
-                let (from, to) = (features.start.max(start), features.end.min(end));
-                (from < to).then(|| (from, block, from - start..to - start))
-            })
+        self.blocks.iter().enumerate().filter_map(move |(b, block)| {
+            let (start, end) = (self.starts[b], self.starts[b + 1]);
+            let (from, to) = (features.start.max(start), features.end.min(end));
+            (from < to).then(|| (from, block, from - start..to - start))
+        })
     }
 
     /// One value; slow, for messages and rare paths. The feature must exist.

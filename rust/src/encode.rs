@@ -54,10 +54,7 @@ impl Key for &[u8] {
 fn little_endian(bytes: &[u8]) -> u64 {
     match <[u8; 8]>::try_from(bytes) {
         Ok(word) => u64::from_le_bytes(word),
-        Err(_) => bytes
-            .iter()
-            .rev()
-            .fold(0, |number, &byte| number << 8 | u64::from(byte)),
+        Err(_) => bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)),
     }
 }
 
@@ -72,10 +69,7 @@ pub struct Index {
 
 impl Default for Index {
     fn default() -> Self {
-        Index {
-            slots: vec![(0, 0); 64],
-            hashes: vec![],
-        }
+        Index { slots: vec![(0, 0); 64], hashes: vec![] }
     }
 }
 
@@ -139,13 +133,7 @@ struct Part<K> {
 
 impl<K: Key> Part<K> {
     fn new() -> Self {
-        Part {
-            keys: vec![],
-            index: Index::default(),
-            first: vec![],
-            counts: vec![],
-            full: false,
-        }
+        Part { keys: vec![], index: Index::default(), first: vec![], counts: vec![], full: false }
     }
 
     /// The code of a key, met `count` times, first at `row`.
@@ -202,11 +190,7 @@ pub fn encode<K: Key>(
         }
         Ok::<_, Error>(())
     })?;
-    Ok(Encoded {
-        codes,
-        first: whole.first,
-        counts: whole.counts,
-    })
+    Ok(Encoded { codes, first: whole.first, counts: whole.counts })
 }
 
 /// All parts in one, and each part's codes in the whole's terms. The first part's codes stay as they are.
@@ -246,15 +230,11 @@ fn encode_words(records: &[u8], n: usize, width: usize, threads: usize) -> Resul
     match width {
         2 => {
             let (words, _) = records.as_chunks::<2>();
-            encode(n, threads, |row| {
-                Some(u64::from(u16::from_le_bytes(words[row])))
-            })
+            encode(n, threads, |row| Some(u64::from(u16::from_le_bytes(words[row]))))
         }
         4 => {
             let (words, _) = records.as_chunks::<4>();
-            encode(n, threads, |row| {
-                Some(u64::from(u32::from_le_bytes(words[row])))
-            })
+            encode(n, threads, |row| Some(u64::from(u32::from_le_bytes(words[row]))))
         }
         _ => {
             let (words, _) = records.as_chunks::<8>();
@@ -278,10 +258,7 @@ impl<'a, O: Copy + TryInto<usize> + PartialOrd + Sync> Strings<'a, O> {
         data: &'a [u8],
         valid: Option<(&'a [u8], usize)>,
     ) -> Result<Self, Error> {
-        demand(
-            !offsets.is_empty(),
-            "offsets must have one entry more than there are strings",
-        )?;
+        demand(!offsets.is_empty(), "offsets must have one entry more than there are strings")?;
         let end = |offset: O| offset.try_into().ok();
         let inside = |offset: &O| end(*offset).is_some_and(|offset: usize| offset <= data.len());
         demand(
@@ -297,11 +274,7 @@ impl<'a, O: Copy + TryInto<usize> + PartialOrd + Sync> Strings<'a, O> {
                 "the validity bitmap is shorter than the strings",
             )?;
         }
-        Ok(Strings {
-            offsets,
-            data,
-            valid,
-        })
+        Ok(Strings { offsets, data, valid })
     }
 
     pub fn len(&self) -> usize {
@@ -372,13 +345,7 @@ mod tests {
         for width in 1..=9 {
             let n = 70_000;
             let records: Vec<u8> = (0..n * width)
-                .map(|i| {
-                    if i % width == 0 {
-                        (i / width * 31 % 251) as u8
-                    } else {
-                        (i % 2) as u8
-                    }
-                })
+                .map(|i| if i % width == 0 { (i / width * 31 % 251) as u8 } else { (i % 2) as u8 })
                 .collect();
             let one = encode_records(&records, n, width, 1).unwrap();
             assert_eq!(one, encode_records(&records, n, width, 3).unwrap());
@@ -395,9 +362,7 @@ mod tests {
     #[test]
     fn many_distinct_keys_grow_the_index() {
         let n = 10_000_u64;
-        let records: Vec<u8> = (0..2 * n)
-            .flat_map(|i| ((i % n) << 40).to_le_bytes())
-            .collect();
+        let records: Vec<u8> = (0..2 * n).flat_map(|i| ((i % n) << 40).to_le_bytes()).collect();
         let found = encode_records(&records, 2 * n as usize, 8, 1).unwrap();
         assert_eq!(found.first, (0..n as i64).collect::<Vec<_>>());
         assert!(found.counts.iter().all(|&count| count == 2));
@@ -409,10 +374,7 @@ mod tests {
         let offsets = [0_i32, 1, 2, 5, 8];
         let valid = [0b1101_0000_u8];
         let strings = Strings::new(&offsets, data, Some((&valid, 4))).unwrap();
-        assert_eq!(
-            encode_strings(&strings, false, 1).unwrap().codes,
-            [0, -1, 1, 2]
-        );
+        assert_eq!(encode_strings(&strings, false, 1).unwrap().codes, [0, -1, 1, 2]);
         let strings = Strings::new(&offsets, data, None).unwrap();
         let found = encode_strings(&strings, true, 1).unwrap();
         assert_eq!(found.codes, [0, 1, 2, 0]);

@@ -39,18 +39,9 @@ impl Fault {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
     /// One value of one row cannot be used.
-    BadValue {
-        fault: Fault,
-        feature: usize,
-        row: usize,
-        value: Number,
-    },
+    BadValue { fault: Fault, feature: usize, row: usize, value: Number },
     /// More is to be taken away of a word (or of the texts of a class) than is there: `left`, below zero, would be left.
-    NotThere {
-        word: Option<Vec<u8>>,
-        class: usize,
-        left: Number,
-    },
+    NotThere { word: Option<Vec<u8>>, class: usize, left: Number },
     /// The arrays do not fit together; the sentence says how.
     Malformed(Cow<'static, str>),
 }
@@ -64,17 +55,8 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::BadValue {
-                fault,
-                feature,
-                row,
-                value,
-            } => {
-                write!(
-                    f,
-                    "{}: {value:?} in feature {feature}, row {row}",
-                    fault.name()
-                )
+            Error::BadValue { fault, feature, row, value } => {
+                write!(f, "{}: {value:?} in feature {feature}, row {row}", fault.name())
             }
             Error::NotThere { word, class, left } => {
                 let what = word.as_deref().map(String::from_utf8_lossy);
@@ -90,9 +72,5 @@ impl std::error::Error for Error {}
 
 /// `Err(Malformed)` with this sentence unless the condition holds.
 pub fn demand(condition: bool, sentence: &'static str) -> Result<(), Error> {
-    if condition {
-        Ok(())
-    } else {
-        Err(Error::malformed(sentence))
-    }
+    if condition { Ok(()) } else { Err(Error::malformed(sentence)) }
 }

@@ -21,10 +21,7 @@ pub struct Thresholds<'a>(&'a [f64]);
 
 impl<'a> Thresholds<'a> {
     pub fn new(thresholds: &'a [f64], features: usize) -> Result<Self, Error> {
-        demand(
-            thresholds.len() == features,
-            "threshold must have one number per feature",
-        )?;
+        demand(thresholds.len() == features, "threshold must have one number per feature")?;
         Ok(Thresholds(thresholds))
     }
 
@@ -32,11 +29,7 @@ impl<'a> Thresholds<'a> {
         let threshold = self.0[feature];
         let strict = threshold.is_nan();
         let limit = T::limit(if strict { 0.0 } else { threshold });
-        Rule {
-            limit: limit.unwrap_or_default(),
-            possible: limit.is_some(),
-            strict,
-        }
+        Rule { limit: limit.unwrap_or_default(), possible: limit.is_some(), strict }
     }
 }
 
@@ -69,12 +62,7 @@ impl<T: Value> Rules<T> {
 }
 
 pub fn not_a_flag(columns: &Columns, row: usize, feature: usize) -> Error {
-    Error::BadValue {
-        fault: Fault::NotZeroOrOne,
-        feature,
-        row,
-        value: columns.value(row, feature),
-    }
+    Error::BadValue { fault: Fault::NotZeroOrOne, feature, row, value: columns.value(row, feature) }
 }
 
 /// Counts the rows of each class that are above each threshold, and those that are not, `[feature][no, yes][class]`; NaN is neither.
@@ -87,11 +75,7 @@ pub fn count_flags(
     columns.demand_rows(rows.len())?;
     let (n, n_classes, features) = (rows.len(), rows.n_classes, columns.features());
     let threads = threads::worth(threads, n.saturating_mul(features));
-    let piece = n
-        .div_ceil(MOST_PIECES)
-        .max(32 * n_classes)
-        .next_multiple_of(PIECE)
-        .max(PIECE);
+    let piece = n.div_ceil(MOST_PIECES).max(32 * n_classes).next_multiple_of(PIECE).max(PIECE);
     let found = threads::try_map(threads, n.div_ceil(piece), |i| {
         let mut counts = Counts::new(features, n_classes);
         let range = i * piece..n.min((i + 1) * piece);
@@ -102,15 +86,10 @@ pub fn count_flags(
     let mut total = Counts::new(features, n_classes);
     found.iter().for_each(|counts| total.merge(counts));
     let mut counts = Vec::with_capacity(2 * features * n_classes);
-    for (yes, missing) in total
-        .yes
-        .chunks_exact(n_classes.max(1))
-        .zip(total.missing.chunks_exact(n_classes.max(1)))
+    for (yes, missing) in
+        total.yes.chunks_exact(n_classes.max(1)).zip(total.missing.chunks_exact(n_classes.max(1)))
     {
-        let present = class_rows
-            .iter()
-            .zip(missing)
-            .map(|(rows, missing)| rows - missing);
+        let present = class_rows.iter().zip(missing).map(|(rows, missing)| rows - missing);
         counts.extend(present.zip(yes).map(|(present, yes)| present - yes));
         counts.extend_from_slice(yes);
     }
@@ -134,14 +113,8 @@ impl Counts {
     }
 
     fn merge(&mut self, other: &Counts) {
-        self.yes
-            .iter_mut()
-            .zip(&other.yes)
-            .for_each(|(a, b)| *a += b);
-        self.missing
-            .iter_mut()
-            .zip(&other.missing)
-            .for_each(|(a, b)| *a += b);
+        self.yes.iter_mut().zip(&other.yes).for_each(|(a, b)| *a += b);
+        self.missing.iter_mut().zip(&other.missing).for_each(|(a, b)| *a += b);
     }
 
     fn count(
@@ -190,14 +163,8 @@ impl Counts {
                 continue;
             };
             let tally = &mut tallies[class * k..(class + 1) * k];
-            if wide(AddRow {
-                row,
-                rules,
-                strict,
-                tally: &mut *tally,
-            }) {
-                self.odd_row(row, rules, class, first)
-                    .map_err(|column| (at, column))?;
+            if wide(AddRow { row, rules, strict, tally: &mut *tally }) {
+                self.odd_row(row, rules, class, first).map_err(|column| (at, column))?;
             }
             filled[class] += 1;
             if filled[class] == T::FULL {
@@ -266,12 +233,7 @@ impl Counts {
             for (j, column) in view.columns().into_iter().enumerate() {
                 let rule = thresholds.rule(first + j);
                 let (yes_out, missing_out) = (&mut yes[..n], &mut missing[..n]);
-                let odd = wide(Answer {
-                    column,
-                    rule,
-                    yes: yes_out,
-                    missing: missing_out,
-                });
+                let odd = wide(Answer { column, rule, yes: yes_out, missing: missing_out });
                 if odd {
                     let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
                     if let Some(row) = column.iter().zip(classes).position(bad) {
@@ -409,11 +371,7 @@ impl<T: Value> Loop for Answer<'_, T> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        let Rule {
-            limit,
-            possible,
-            strict,
-        } = self.rule;
+        let Rule { limit, possible, strict } = self.rule;
         let mut odd = false;
         pair(self.yes, self.column, |yes, x| {
             *yes = u8::from(x.exceeds(limit) & possible);
@@ -437,13 +395,7 @@ impl Loop for Overlap<'_> {
     #[inline(always)]
     fn run(self) -> i64 {
         let mut lanes = [0_u8; 32];
-        for (a, b) in self
-            .0
-            .as_chunks::<32>()
-            .0
-            .iter()
-            .zip(self.1.as_chunks::<32>().0)
-        {
+        for (a, b) in self.0.as_chunks::<32>().0.iter().zip(self.1.as_chunks::<32>().0) {
             for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
                 *lane += a & b;
             }
@@ -464,9 +416,8 @@ mod tests {
         weights: Weights,
     ) -> Result<Vec<f64>, Error> {
         let columns = Columns::new(vec![block])?;
-        let classes: Vec<i32> = (0..columns.rows().unwrap_or(0))
-            .map(|i| i as i32 % 3 - 1)
-            .collect();
+        let classes: Vec<i32> =
+            (0..columns.rows().unwrap_or(0)).map(|i| i as i32 % 3 - 1).collect();
         let rows = Rows::new(&classes, 2, weights)?;
         let thresholds = Thresholds::new(thresholds, columns.features())?;
         Ok(count_flags(&columns, &thresholds, &rows, 2)?.values(0))
@@ -474,22 +425,13 @@ mod tests {
 
     #[test]
     fn no_yes_and_missing() {
-        let x = array![
-            [9.0, 9.0],
-            [1.0, 0.2],
-            [0.0, 0.7],
-            [0.0, 9.0],
-            [f64::NAN, 0.9]
-        ];
+        let x = array![[9.0, 9.0], [1.0, 0.2], [0.0, 0.7], [0.0, 9.0], [f64::NAN, 0.9]];
         let found = count(Block::F64(x.view()), &[f64::NAN, 0.5], Weights::Ones).unwrap();
         assert_eq!(found, [0., 1., 1., 0., 1., 0., 1., 1.]);
         let turned = x.t().to_owned();
-        let found = count(
-            Block::F64(turned.t()),
-            &[f64::NAN, 0.5],
-            Weights::Whole(&[1, 2, 3, 4, 5]),
-        )
-        .unwrap();
+        let found =
+            count(Block::F64(turned.t()), &[f64::NAN, 0.5], Weights::Whole(&[1, 2, 3, 4, 5]))
+                .unwrap();
         assert_eq!(found, [0., 3., 2., 0., 2., 0., 5., 3.]);
     }
 
@@ -497,23 +439,9 @@ mod tests {
     fn what_is_not_a_flag_is_refused() {
         let x = array![[1_u8, 7], [0, 1], [1, 2]];
         let error = count(Block::U8(x.view()), &[f64::NAN; 2], Weights::Ones).unwrap_err();
-        assert!(matches!(
-            error,
-            Error::BadValue {
-                feature: 1,
-                row: 2,
-                ..
-            }
-        ));
+        assert!(matches!(error, Error::BadValue { feature: 1, row: 2, .. }));
         let error = count(Block::U8(x.view()), &[f64::NAN; 2], Weights::Whole(&[1; 3]));
-        assert!(matches!(
-            error,
-            Err(Error::BadValue {
-                feature: 1,
-                row: 2,
-                ..
-            })
-        ));
+        assert!(matches!(error, Err(Error::BadValue { feature: 1, row: 2, .. })));
     }
 
     #[test]

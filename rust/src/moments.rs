@@ -66,11 +66,7 @@ pub fn count_moments(
     for sums in &found {
         sums.merge_into(&mut present, &mut total, &mut far);
     }
-    let total = Integers::of(
-        vec![n_features, n_classes, 2],
-        rows.digits(),
-        total.as_flattened(),
-    )?;
+    let total = Integers::of(vec![n_features, n_classes, 2], rows.digits(), total.as_flattened())?;
     Ok(Moments {
         rows: counted(&present, vec![n_features, n_classes], rows.digits())?,
         sums: total.with(&far, rows.digits())?,
@@ -128,10 +124,7 @@ const PARTS: usize = 5;
 impl Sums {
     fn new(features: Range<usize>, rows: &Rows) -> Self {
         let width = features.len().next_multiple_of(LANES);
-        let (cells, ones) = (
-            width * rows.n_classes,
-            matches!(rows.weights, Weights::Ones),
-        );
+        let (cells, ones) = (width * rows.n_classes, matches!(rows.weights, Weights::Ones));
         Sums {
             width,
             n_classes: rows.n_classes,
@@ -158,13 +151,7 @@ impl Sums {
             let end = range.end.min(start + BLOCK);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
-                wide(AddTile {
-                    sums: self,
-                    columns,
-                    scale,
-                    rows,
-                    tile,
-                })?;
+                wide(AddTile { sums: self, columns, scale, rows, tile })?;
             }
             self.fold();
         }
@@ -258,9 +245,8 @@ impl Sums {
         let width = self.width;
         for class in self.touched.drain(..) {
             let near = &mut self.near[PARTS * class * width / LANES..][..PARTS * width / LANES];
-            for (lanes, sums) in near
-                .chunks_exact(PARTS)
-                .zip(self.sums[class * width..].chunks_exact_mut(LANES))
+            for (lanes, sums) in
+                near.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
             {
                 for (lane, [sum, square]) in sums.iter_mut().enumerate() {
                     let part = |part: usize, unit: i32, shift: u32| {
@@ -347,8 +333,7 @@ impl Loop for AddTile<'_, '_> {
         self.sums.fill(self.columns, self.scale, self.tile.clone());
         for (at, row) in self.tile.enumerate() {
             if self.rows.classes[row] >= 0 {
-                self.sums
-                    .add_row(self.columns, self.scale, self.rows, row, at)?;
+                self.sums.add_row(self.columns, self.scale, self.rows, row, at)?;
             }
         }
         Ok(())
@@ -362,21 +347,12 @@ fn reach(columns: &Columns, scale: &Scale, row: usize, feature: usize) -> Result
         return Err(bad(Fault::Infinite, columns, row, feature));
     }
     let z = scale.careful(x, feature);
-    if z.abs() <= FARTHEST {
-        Ok(z)
-    } else {
-        Err(bad(Fault::TooFar, columns, row, feature))
-    }
+    if z.abs() <= FARTHEST { Ok(z) } else { Err(bad(Fault::TooFar, columns, row, feature)) }
 }
 
 fn bad(fault: Fault, columns: &Columns, row: usize, feature: usize) -> Error {
     let value: Number = columns.value(row, feature);
-    Error::BadValue {
-        fault,
-        feature,
-        row,
-        value,
-    }
+    Error::BadValue { fault, feature, row, value }
 }
 
 /// z of a block's rows, into rows `width` long.
@@ -471,10 +447,7 @@ fn add_near(z: &[f64], near: &mut [[f64; LANES]]) {
 /// [`add_near`] where some are missing.
 #[inline(always)]
 fn add_present(z: &[f64], near: &mut [[f64; LANES]], missing: &mut [i64]) {
-    let (near, missing) = (
-        near.as_chunks_mut::<PARTS>().0,
-        missing.as_chunks_mut::<LANES>().0,
-    );
+    let (near, missing) = (near.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
     for ((z, near), missing) in z.as_chunks::<LANES>().0.iter().zip(near).zip(missing) {
         add_lanes(&z.map(|z| if z.is_nan() { 0.0 } else { z }), near);
         let mut counts = *missing;
@@ -546,23 +519,13 @@ mod tests {
 
     #[test]
     fn refusals_name_the_value() {
-        for (x, fault) in [
-            (f64::INFINITY, Fault::Infinite),
-            (1e150, Fault::TooFar),
-            (-1e300, Fault::TooFar),
-        ] {
+        for (x, fault) in
+            [(f64::INFINITY, Fault::Infinite), (1e150, Fault::TooFar), (-1e300, Fault::TooFar)]
+        {
             let error = count(&array![[0.0, 0.0], [0.0, x]], Weights::Ones, 1).unwrap_err();
             let value = Number::Real(x);
             let (feature, row) = (1, 1);
-            assert_eq!(
-                error,
-                Error::BadValue {
-                    fault,
-                    feature,
-                    row,
-                    value
-                }
-            );
+            assert_eq!(error, Error::BadValue { fault, feature, row, value });
         }
     }
 

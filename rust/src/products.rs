@@ -75,10 +75,8 @@ struct Sums {
 
 impl Sums {
     fn new(rows: &Rows, columns: usize) -> Self {
-        let (cells, ones) = (
-            rows.n_classes * cells(columns),
-            matches!(rows.weights, Weights::Ones),
-        );
+        let (cells, ones) =
+            (rows.n_classes * cells(columns), matches!(rows.weights, Weights::Ones));
         Sums {
             columns,
             z: vec![],
@@ -142,17 +140,8 @@ impl Sums {
         let z = &self.z[at * d..(at + 1) * d];
         if let Some(feature) = z.iter().position(|z| z.abs() > FARTHEST) {
             let value = columns.value(row, feature);
-            let fault = if value.real().is_infinite() {
-                Fault::Infinite
-            } else {
-                Fault::TooFar
-            };
-            return Err(Error::BadValue {
-                fault,
-                feature,
-                row,
-                value,
-            });
+            let fault = if value.real().is_infinite() { Fault::Infinite } else { Fault::TooFar };
+            return Err(Error::BadValue { fault, feature, row, value });
         }
         if z.iter().any(|z| z.is_nan()) {
             return Ok(());
@@ -166,11 +155,7 @@ impl Sums {
             }
             match rows.weights {
                 Weights::Ones => add_near(&self.whole, &mut self.near[base..base + cells(d)]),
-                _ => add_weighed(
-                    &self.whole,
-                    weight,
-                    &mut self.weighed[base..base + cells(d)],
-                ),
+                _ => add_weighed(&self.whole, weight, &mut self.weighed[base..base + cells(d)]),
             }
             return Ok(());
         }
@@ -200,9 +185,7 @@ fn add_near(whole: &[i64], sums: &mut [Int<3>]) {
     for (sum, &a) in first.iter_mut().zip(whole) {
         sum.add_signed(i128::from(a));
     }
-    each_pair(whole, rest, |sum, a, b| {
-        sum.add_signed(i128::from(a) * i128::from(b))
-    });
+    each_pair(whole, rest, |sum, a, b| sum.add_signed(i128::from(a) * i128::from(b)));
 }
 
 /// The same, so many times.
@@ -257,10 +240,7 @@ mod tests {
         let parts = count(&x, Weights::Parts(&weights(crate::integers::PARTS)), 2);
         assert_eq!((&ones.rows, &ones.sums), (&parts.rows, &parts.sums));
         let seven = count(&x, Weights::Whole(&vec![7; x.nrows()]), 2);
-        assert_eq!(
-            seven.sums,
-            ones.sums.times(7_000_000_000_000_000_000).unwrap().0
-        );
+        assert_eq!(seven.sums, ones.sums.times(7_000_000_000_000_000_000).unwrap().0);
         let (first, rest) = (x.slice(s![..9000, ..]), x.slice(s![9000.., ..]));
         let both = [first, rest].map(|part| count(&part.to_owned(), Weights::Ones, 1));
         assert_eq!(both[0].sums.plus(&both[1].sums).unwrap(), ones.sums);

@@ -19,29 +19,19 @@ impl<'a> Scale<'a> {
             origin.len() == features && unit.len() == features,
             "origin and unit must have one number per feature",
         )?;
-        demand(
-            origin.iter().all(|x| x.is_finite()),
-            "origin must be finite",
-        )?;
+        demand(origin.iter().all(|x| x.is_finite()), "origin must be finite")?;
         demand(
             unit.iter().all(|&x| is_power_of_two(x)),
             "unit must be a power of two, 2**-1022 or more",
         )?;
-        Ok(Scale {
-            origin,
-            inverse: unit.iter().map(|x| 1.0 / x).collect(),
-        })
+        Ok(Scale { origin, inverse: unit.iter().map(|x| 1.0 / x).collect() })
     }
 
     /// z even where x - origin leaves the range of a double.
     pub fn careful(&self, x: f64, feature: usize) -> f64 {
         let (origin, inverse) = (self.origin[feature], self.inverse[feature]);
         let z = (x - origin) * inverse;
-        if z.is_infinite() {
-            x * inverse - origin * inverse
-        } else {
-            z
-        }
+        if z.is_infinite() { x * inverse - origin * inverse } else { z }
     }
 }
 

@@ -28,11 +28,7 @@ fn pool(threads: usize) -> Option<Arc<ThreadPool>> {
 
 /// How many threads that many values deserve: one if there are few of them.
 pub fn worth(threads: usize, values: usize) -> usize {
-    if values < SMALL {
-        1
-    } else {
-        threads.clamp(1, MOST)
-    }
+    if values < SMALL { 1 } else { threads.clamp(1, MOST) }
 }
 
 /// `(0..tasks).map(&f).collect()`, shared among that many threads; stops early at an error, and gives the first in order.
@@ -69,11 +65,7 @@ pub fn try_pieces<T: Send, R: Send, E: Send>(
     let size = size.max(1);
     let many = threads > 1 && out.len() > size;
     match many.then(|| pool(threads)).flatten() {
-        None => out
-            .chunks_mut(size)
-            .enumerate()
-            .map(|(i, piece)| f(i, piece))
-            .collect(),
+        None => out.chunks_mut(size).enumerate().map(|(i, piece)| f(i, piece)).collect(),
         Some(pool) => {
             let found: Vec<_> = pool.install(|| {
                 out.par_chunks_mut(size)

@@ -603,6 +603,13 @@ def widened(column: str, kind: str, source: str | None = None) -> BanburyWarning
     )
 
 
+def too_light(n_rows: int) -> BanburyWarning:
+    rows = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
+    return BanburyWarning(
+        f"{rows} less than 5e-19, which counts as nothing. Multiply all weights by a number to count them"
+    )
+
+
 def read_twice() -> BanburyError:
     return BanburyError(
         "cross-validation that does not hold the rows reads them twice, and these can be read once. Give a file or a list."

@@ -293,18 +293,15 @@ class Words:
 
     def most_frequent(self, n: int) -> list[str]:
         """The n words of most occurrences, most first; equals by name."""
-        best: list[tuple[float, int]] = []
+        totals = np.zeros(self.table.n_ids)
         for ids in word_chunks(self.table.n_ids, max(1, (1 << 21) // max(self.table.n_classes, 1))):
             starts, _, occurrences, _ = self.table.pairs(ids)
-            owner = np.repeat(np.arange(len(ids)), np.diff(starts))
-            totals = np.around(np.bincount(owner, occurrences, len(ids)), 9)
-            top = np.argsort(-totals, kind="stable")[: n + 1]
-            best += [(-float(totals[k]), int(ids[k])) for k in top.tolist() if starts[k] < starts[k + 1]]
-        best.sort()
-        limit = best[min(n, len(best)) - 1][0] if best else 0.0
-        kept = [pair for pair in best if pair[0] <= limit]
-        names = self.table.words(np.array([k for _, k in kept], dtype=np.uint32))
-        return [name for _, name in sorted(zip((count for count, _ in kept), names, strict=True))][:n]
+            owner = np.repeat(ids, np.diff(starts))
+            totals += np.bincount(owner, occurrences, self.table.n_ids)
+        totals = np.around(totals, 9)
+        by_name = self.table.in_order()
+        best = by_name[np.argsort(-totals[by_name], kind="stable")[:n]]
+        return self.table.words(best)
 
     def __reduce__(self) -> Any:
         return _words, (self.table.n_classes, self.table.buckets, self.table.state())
@@ -373,6 +370,12 @@ def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integ
     divisor = np.where(rows == 0, 1, rows)[..., None]
     diagonal = squares(columns)
     each[..., diagonal] = np.maximum(each[..., diagonal], -(-(each[..., :columns] ** 2) // divisor))
+    i, j = np.tril_indices(columns)
+    alone = each[..., i] * each[..., j]
+    about = divisor * each[..., columns:] - alone
+    own = about[..., i == j]
+    beyond = (about**2 > own[..., i] * own[..., j]) & (i != j)  # then the columns have nothing in common
+    each[..., columns:] = np.where(beyond, alone // divisor, each[..., columns:])
     each = np.where(rows[..., None] == 0, 0, each)
     return integers(rows, digits), integers(each, digits)
 
@@ -407,12 +410,27 @@ def deviations(n: Integers, sums: Integers, columns: int) -> Real:
 
 
 def negative(n: Integers, sums: Integers, columns: int) -> NDArray[np.bool_]:
-    """Where no rows can have such sums: less than none, something of none, or a spread below zero, or of one row."""
-    spread = deviations(n, sums, columns)[..., squares(columns)[columns:]]
-    alone = (n.value == 1.0) if n.digits == 0 else np.zeros(n.shape, dtype=np.bool_)
+    """Where no rows can have such sums: less than none, something of none, a spread below zero, more in common than each has."""
+    spread = deviations(n, sums, columns)
+    own = spread[..., squares(columns)[columns:]]
     left_over = n.is_zero() & some(sums).any(axis=-1)
-    below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (spread < 0).any(axis=-1)
-    return np.asarray(n.is_negative() | left_over | below | (alone & (spread > 0).any(axis=-1)))
+    below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (own < 0).any(axis=-1)
+    found = np.asarray(n.is_negative() | left_over | below)
+    i, j = np.tril_indices(columns)
+    doubtful = (spread**2 > own[..., i] * own[..., j] * (1.0 - 1e-9)) & (i != j)
+    for at in np.argwhere(doubtful.any(axis=-1) & ~found):
+        found[tuple(at)] = _correlated(n.take(at, 0), sums.take(at, 0), columns)
+    return found
+
+
+def _correlated(n: Integers, sums: Integers, columns: int) -> bool:
+    """Whether some columns of a block have more in common than rows can have, exactly."""
+    digits = max(n.digits, sums.digits)
+    rows, each = python_integers(n, digits)[0], python_integers(sums, digits)[0]
+    i, j = np.tril_indices(columns)
+    about = rows * each[columns:] - each[i] * each[j]
+    own = about[i == j]
+    return bool(np.any(about**2 > own[i] * own[j]))
 
 
 @dataclass(frozen=True, eq=False)

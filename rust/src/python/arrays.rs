@@ -29,10 +29,7 @@ fn borrow<'py, T: Element>(
         return Ok(array.try_readonly()?);
     }
     let copy = any.call_method0("copy")?;
-    Ok(copy
-        .cast::<PyArrayDyn<T>>()
-        .map_err(|_| wrong())?
-        .try_readonly()?)
+    Ok(copy.cast::<PyArrayDyn<T>>().map_err(|_| wrong())?.try_readonly()?)
 }
 
 /// A parameter or a row of numbers, side by side in memory; copied if it was not.
@@ -66,9 +63,7 @@ impl<'py, T: Element + Copy> Held<'py, T> {
     pub(super) fn matrix(&self, columns: usize, name: &str) -> PyResult<&[T]> {
         match self.array.shape() {
             [_, k] if *k == columns => Ok(self.slice()),
-            shape => Err(malformed(format!(
-                "{name} must be (.., {columns}), got {shape:?}"
-            ))),
+            shape => Err(malformed(format!("{name} must be (.., {columns}), got {shape:?}"))),
         }
     }
 }
@@ -90,9 +85,7 @@ pub(super) enum HeldBlock<'py> {
 fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<ArrayView2<'a, T>> {
     let view = array.as_array();
     let view = match view.ndim() {
-        1 => view
-            .into_dimensionality::<Ix1>()
-            .map(|view| view.insert_axis(Axis(1))),
+        1 => view.into_dimensionality::<Ix1>().map(|view| view.insert_axis(Axis(1))),
         _ => view.into_dimensionality::<Ix2>(),
     };
     view.map_err(|_| malformed("a column array must have 1 or 2 dimensions"))
@@ -101,9 +94,8 @@ fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<
 impl<'py> HeldBlock<'py> {
     pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
         let name = "a column";
-        let array = any
-            .cast::<PyUntypedArray>()
-            .map_err(|_| malformed("columns must be arrays"))?;
+        let array =
+            any.cast::<PyUntypedArray>().map_err(|_| malformed("columns must be arrays"))?;
         let dtype = array.dtype();
         Ok(match (dtype.kind(), dtype.itemsize()) {
             (b'f', 8) => HeldBlock::F64(borrow(any, name)?),

@@ -48,9 +48,7 @@ pub(super) fn one_less<'py>(
     let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
     let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
     let classes = Held::<i32>::new(classes, "classes", 1)?;
-    let weights = weights
-        .map(|weights| Held::<f64>::new(weights, "weights", 1))
-        .transpose()?;
+    let weights = weights.map(|weights| Held::<f64>::new(weights, "weights", 1)).transpose()?;
     let tables = [
         Held::<f64>::new(&curves[0], "mean", 2)?,
         Held::<f64>::new(&curves[1], "precision", 2)?,
@@ -60,20 +58,12 @@ pub(super) fn one_less<'py>(
     let floor = Held::<f64>::new(&curves[4], "floor", 1)?;
     let n_classes = tables[0].slice().len() / columns.features().max(1);
     let [mean, precision, n, spread] = tables.each_ref().map(Held::slice);
-    let curves = Curves {
-        mean,
-        precision,
-        n,
-        spread,
-        floor: floor.slice(),
-    };
+    let curves = Curves { mean, precision, n, spread, floor: floor.slice() };
     let (share, floors) = enough;
     let enough = Enough { share, floors };
     let (classes, weights) = (classes.slice(), weights.as_ref().map(Held::slice));
     let found = py.detach(|| {
-        left_out(
-            &columns, &scale, classes, n_classes, &curves, weights, enough, threads,
-        )
+        left_out(&columns, &scale, classes, n_classes, &curves, weights, enough, threads)
     })?;
     Ok(found.into_pyarray(py).into_any())
 }
@@ -132,10 +122,7 @@ pub(super) fn by_class<'py>(
         let rows = Rows::new(classes, n_classes, weights)?;
         Ok::<_, Error>(classes::by_class(&rows))
     })?;
-    Ok((
-        order.into_pyarray(py).into_any(),
-        starts.into_pyarray(py).into_any(),
-    ))
+    Ok((order.into_pyarray(py).into_any(), starts.into_pyarray(py).into_any()))
 }
 
 #[pyfunction]

@@ -9,11 +9,7 @@ use pyo3::types::{PyFloat, PyList, PyString};
 type Codes<'py> = (Bound<'py, PyArray1<i32>>, Int1<'py>, Int1<'py>);
 
 fn encoded(py: Python<'_>, found: Encoded) -> Codes<'_> {
-    (
-        found.codes.into_pyarray(py),
-        found.first.into_pyarray(py),
-        found.counts.into_pyarray(py),
-    )
+    (found.codes.into_pyarray(py), found.first.into_pyarray(py), found.counts.into_pyarray(py))
 }
 
 #[pyfunction]
@@ -29,10 +25,7 @@ pub(super) fn encode_records<'py>(
     records: &Bound<'py, PyAny>,
     threads: i64,
 ) -> PyResult<Codes<'py>> {
-    let (records, threads) = (
-        Held::<u8>::new(records, "records", 2)?,
-        at_least_one(threads)?,
-    );
+    let (records, threads) = (Held::<u8>::new(records, "records", 2)?, at_least_one(threads)?);
     let (n, width) = (records.array.shape()[0], records.array.shape()[1]);
     let bytes = records.slice();
     let found = py.detach(|| encode::encode_records(bytes, n, width, threads))?;
@@ -51,14 +44,9 @@ pub(super) fn encode_strings<'py>(
     threads: i64,
 ) -> PyResult<Codes<'py>> {
     let (data, threads) = (Held::<u8>::new(data, "data", 1)?, at_least_one(threads)?);
-    let valid = valid
-        .map(|valid| Held::<u8>::new(valid, "valid", 1))
-        .transpose()?;
+    let valid = valid.map(|valid| Held::<u8>::new(valid, "valid", 1)).transpose()?;
     let first = size(valid_offset, "valid_offset")?;
-    let (data, valid) = (
-        data.slice(),
-        valid.as_ref().map(|valid| (valid.slice(), first)),
-    );
+    let (data, valid) = (data.slice(), valid.as_ref().map(|valid| (valid.slice(), first)));
     let found = if let Ok(offsets) = Held::<i32>::new(offsets, "offsets", 1) {
         let offsets = offsets.slice();
         py.detach(|| encode::encode_strings(&Strings::new(offsets, data, valid)?, strip, threads))?
@@ -84,9 +72,7 @@ pub(super) fn encode_objects<'py>(
         let Ok(string) = value.cast_into::<PyString>() else {
             let value = values.get_item(row)?;
             let missing = value.is_none()
-                || value
-                    .cast::<PyFloat>()
-                    .is_ok_and(|number| number.value().is_nan());
+                || value.cast::<PyFloat>().is_ok_and(|number| number.value().is_nan());
             if !missing {
                 return Ok(None);
             }
@@ -98,9 +84,9 @@ pub(super) fn encode_objects<'py>(
                 distinct[code].to_str().is_ok_and(|other| other == text)
             }),
             // Lone surrogates have no UTF-8; Python itself compares them.
-            Err(_) => index.code(u64::MAX, |code| {
-                distinct[code].as_any().eq(&string).unwrap_or(false)
-            }),
+            Err(_) => {
+                index.code(u64::MAX, |code| distinct[code].as_any().eq(&string).unwrap_or(false))
+            }
         };
         if code == distinct.len() {
             if code == i32::MAX as usize {

@@ -27,17 +27,12 @@ impl Integers {
 
     #[staticmethod]
     fn of(limbs: &Bound<'_, PyAny>, digits: u32) -> PyResult<Self> {
-        let array = limbs
-            .cast::<PyArrayDyn<i64>>()
-            .map_err(|_| malformed("limbs must be int64"))?;
+        let array =
+            limbs.cast::<PyArrayDyn<i64>>().map_err(|_| malformed("limbs must be int64"))?;
         let (array, mut shape) = (array.readonly(), array.shape().to_vec());
-        let limbs = shape
-            .pop()
-            .ok_or(malformed("limbs must stand on the last axis"))?;
+        let limbs = shape.pop().ok_or(malformed("limbs must stand on the last axis"))?;
         let words = array.as_array().iter().map(|&word| word as u64).collect();
-        Ok(Integers(integers::Integers::new(
-            shape, digits, limbs, words,
-        )?))
+        Ok(Integers(integers::Integers::new(shape, digits, limbs, words)?))
     }
 
     #[staticmethod]

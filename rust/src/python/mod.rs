@@ -16,12 +16,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 
-pyo3::create_exception!(
-    _core,
-    BadValue,
-    PyValueError,
-    "``args`` is (what, feature, row, value)."
-);
+pyo3::create_exception!(_core, BadValue, PyValueError, "``args`` is (what, feature, row, value).");
 
 impl<'py> IntoPyObject<'py> for Number {
     type Target = PyAny;
@@ -39,15 +34,12 @@ impl<'py> IntoPyObject<'py> for Number {
 impl From<Error> for PyErr {
     fn from(error: Error) -> PyErr {
         match error {
-            Error::BadValue {
-                fault,
-                feature,
-                row,
-                value,
-            } => Python::attach(|py| match value.into_pyobject(py) {
-                Ok(value) => BadValue::new_err((fault.name(), feature, row, value.unbind())),
-                Err(error) => error,
-            }),
+            Error::BadValue { fault, feature, row, value } => {
+                Python::attach(|py| match value.into_pyobject(py) {
+                    Ok(value) => BadValue::new_err((fault.name(), feature, row, value.unbind())),
+                    Err(error) => error,
+                })
+            }
             Error::NotThere { word, class, left } => Python::attach(|py| {
                 let word = word.map(|word| text::string_of(py, &word)).transpose();
                 match (word, left.into_pyobject(py)) {

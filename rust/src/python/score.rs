@@ -84,9 +84,7 @@ fn kernel_named(name: &Bound<PyAny>) -> PyResult<kernel::Shape> {
 
 impl<'py> HeldPart<'py> {
     fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let tuple = any
-            .cast::<PyTuple>()
-            .map_err(|_| malformed("a part must be a tuple"))?;
+        let tuple = any.cast::<PyTuple>().map_err(|_| malformed("a part must be a tuple"))?;
         let items: Vec<Bound<'py, PyAny>> = tuple.iter().collect();
         let name: String = match items.first() {
             Some(name) => name.extract()?,
@@ -138,32 +136,21 @@ impl<'py> HeldPart<'py> {
                     power: optional(power, "power")?,
                 })
             }
-            (
-                "product",
-                [
-                    columns,
-                    origin,
-                    unit,
-                    name,
-                    centres,
-                    weights,
-                    bandwidth,
-                    floor,
-                ],
-            ) => Ok(HeldPart::Product {
-                columns: HeldColumns::new(columns)?,
-                scale: [Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?],
-                shape: kernel_named(name)?,
-                centres: Held::new(centres, "centres", 2)?,
-                weights: Held::new(weights, "weights", 2)?,
-                bandwidth: Held::new(bandwidth, "bandwidth", 2)?,
-                floor: Held::new(floor, "floor", 2)?,
-            }),
+            ("product", [columns, origin, unit, name, centres, weights, bandwidth, floor]) => {
+                Ok(HeldPart::Product {
+                    columns: HeldColumns::new(columns)?,
+                    scale: [Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?],
+                    shape: kernel_named(name)?,
+                    centres: Held::new(centres, "centres", 2)?,
+                    weights: Held::new(weights, "weights", 2)?,
+                    bandwidth: Held::new(bandwidth, "bandwidth", 2)?,
+                    floor: Held::new(floor, "floor", 2)?,
+                })
+            }
             ("words", rest) if rest.len() == 8 => HeldWords::new(rest).map(HeldPart::Words),
-            (name, rest) => Err(malformed(format!(
-                "there is no part {name:?} with {} arguments",
-                rest.len()
-            ))),
+            (name, rest) => {
+                Err(malformed(format!("there is no part {name:?} with {} arguments", rest.len())))
+            }
         }
     }
 
@@ -174,18 +161,13 @@ impl<'py> HeldPart<'py> {
     ) -> PyResult<Self> {
         Ok(HeldPart::Normal {
             columns: HeldColumns::new(columns)?,
-            scale: [
-                Held::new(&rest[0], "origin", 1)?,
-                Held::new(&rest[1], "unit", 1)?,
-            ],
+            scale: [Held::new(&rest[0], "origin", 1)?, Held::new(&rest[1], "unit", 1)?],
             curves: [
                 Held::new(&rest[2], "mean", 2)?,
                 Held::new(&rest[3], "precision", 2)?,
                 Held::new(&rest[4], "constant", 2)?,
             ],
-            power: power
-                .map(|power| Held::new(power, "power", 2))
-                .transpose()?,
+            power: power.map(|power| Held::new(power, "power", 2)).transpose()?,
         })
     }
 
@@ -221,51 +203,35 @@ impl<'py> HeldPart<'py> {
                     precision.matrix(c, "precision")?,
                     constant.matrix(c, "constant")?,
                 ];
-                let power = power
-                    .as_ref()
-                    .map(|power| power.matrix(c, "power"))
-                    .transpose()?;
+                let power = power.as_ref().map(|power| power.matrix(c, "power")).transpose()?;
                 Part::Normal(normal::Normal::new(columns, scale, curves, power, c)?)
             }
-            HeldPart::Table {
-                columns,
-                low,
-                lookups,
-                outside,
-                table,
-            } => Part::Table(table::Table::new(
-                columns.columns()?,
-                low.slice(),
-                lookups.iter().map(Held::slice).collect(),
-                outside.slice(),
-                table.matrix(c, "table")?,
-                c,
-            )?),
-            HeldPart::Flags {
-                columns,
-                threshold,
-                no,
-                yes,
-            } => {
+            HeldPart::Table { columns, low, lookups, outside, table } => {
+                Part::Table(table::Table::new(
+                    columns.columns()?,
+                    low.slice(),
+                    lookups.iter().map(Held::slice).collect(),
+                    outside.slice(),
+                    table.matrix(c, "table")?,
+                    c,
+                )?)
+            }
+            HeldPart::Flags { columns, threshold, no, yes } => {
                 let columns = columns.columns()?;
                 let thresholds = Thresholds::new(threshold.slice(), columns.features())?;
                 let (no, yes) = (no.matrix(c, "no")?, yes.matrix(c, "yes")?);
                 Part::Flags(flags::Flags::new(columns, thresholds, no, yes, c)?)
             }
-            HeldPart::Histogram {
-                column,
-                start,
-                width,
-                first,
-                table,
-            } => Part::Histogram(histogram::Histogram::new(
-                Columns::new(vec![column.block()?])?,
-                *start,
-                *width,
-                *first,
-                table.matrix(c, "table")?,
-                c,
-            )?),
+            HeldPart::Histogram { column, start, width, first, table } => {
+                Part::Histogram(histogram::Histogram::new(
+                    Columns::new(vec![column.block()?])?,
+                    *start,
+                    *width,
+                    *first,
+                    table.matrix(c, "table")?,
+                    c,
+                )?)
+            }
             HeldPart::Kernel {
                 column,
                 scale: [origin, unit],
@@ -277,10 +243,7 @@ impl<'py> HeldPart<'py> {
                 floor,
             } => {
                 let columns = Columns::new(vec![column.block()?])?;
-                demand(
-                    bandwidth.slice().len() == c,
-                    "bandwidth must have one number per class",
-                )?;
+                demand(bandwidth.slice().len() == c, "bandwidth must have one number per class")?;
                 let scale = Scale::new(std::slice::from_ref(origin), &[*unit], 1)?;
                 let weights = weights.matrix(c, "weights")?;
                 Part::Kernel(kernel::Kernel::new(
@@ -295,14 +258,7 @@ impl<'py> HeldPart<'py> {
                 )?)
             }
             HeldPart::Words(held) => Part::Words(held.part(c)?),
-            HeldPart::Ellipse {
-                columns,
-                scale: [origin, unit],
-                mean,
-                whiten,
-                constant,
-                power,
-            } => {
+            HeldPart::Ellipse { columns, scale: [origin, unit], mean, whiten, constant, power } => {
                 let columns = columns.columns()?;
                 let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
                 Part::Ellipse(ellipse::Ellipse::new(
@@ -337,11 +293,7 @@ impl<'py> HeldPart<'py> {
                     c,
                 )?)
             }
-            HeldPart::Linear {
-                matrix,
-                weights,
-                constant,
-            } => Part::Linear(linear::Linear::new(
+            HeldPart::Linear { matrix, weights, constant } => Part::Linear(linear::Linear::new(
                 matrix.matrix()?,
                 weights.matrix(c, "weights")?,
                 constant.slice(),
@@ -447,8 +399,6 @@ pub(super) fn score_each<'py>(
         .map_err(|_| malformed("out must be a matrix of float64"))?
         .try_readwrite()
         .map_err(|_| malformed("out must be writable, and read by nobody else"))?;
-    let out = out
-        .as_slice_mut()
-        .map_err(|_| malformed("out must lie in one piece"))?;
+    let out = out.as_slice_mut().map_err(|_| malformed("out must lie in one piece"))?;
     Ok(py.detach(|| each.reals(want, threads, out))?)
 }

@@ -52,9 +52,7 @@ fn ask(
         }
     });
     asked.map_err(|error| {
-        Error::malformed(format!(
-            "the interpreter does not tell its characters: {error}"
-        ))
+        Error::malformed(format!("the interpreter does not tell its characters: {error}"))
     })
 }
 
@@ -126,9 +124,7 @@ impl Tokeniser {
                 ))
             })
         };
-        let stop_words = stop_words
-            .iter()
-            .map(|word| Ok(bytes_of(word)?.into_owned()));
+        let stop_words = stop_words.iter().map(|word| Ok(bytes_of(word)?.into_owned()));
         let settings = Settings {
             pattern: pattern_of(pattern)?,
             lowercase,
@@ -158,10 +154,7 @@ impl Tokeniser {
         let tokens = of_one(
             text,
             |text, tokens| py.detach(|| self.0.read(text, tokens)),
-            |words, tokens| {
-                self.0
-                    .gather(words.iter().map(|word| word.as_ref()), tokens)
-            },
+            |words, tokens| self.0.gather(words.iter().map(|word| word.as_ref()), tokens),
         )?;
         let list = PyList::empty(py);
         for token in tokens.iter() {
@@ -176,17 +169,11 @@ impl Tokeniser {
         let tokens = of_one(
             text,
             |text, tokens| py.detach(|| self.0.places(text, tokens)),
-            |words, tokens| {
-                self.0
-                    .numbers(words.iter().map(|word| word.as_ref()), tokens)
-            },
+            |words, tokens| self.0.numbers(words.iter().map(|word| word.as_ref()), tokens),
         )?;
         let starts = tokens.spans.iter().map(|span| i64::from(span.start));
         let ends = tokens.spans.iter().map(|span| i64::from(span.end));
-        Ok((
-            starts.collect::<Vec<_>>().into_pyarray(py),
-            ends.collect::<Vec<_>>().into_pyarray(py),
-        ))
+        Ok((starts.collect::<Vec<_>>().into_pyarray(py), ends.collect::<Vec<_>>().into_pyarray(py)))
     }
 }
 

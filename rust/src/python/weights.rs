@@ -10,11 +10,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-type Rows<'py> = (
-    Bound<'py, PyArray1<bool>>,
-    Bound<'py, PyAny>,
-    Bound<'py, PyArray1<f64>>,
-);
+type Rows<'py> = (Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
 
 /// A row of numbers per class for each word id; copied when one of several owners changes it.
 #[pyclass(module = "banbury._core", frozen)]
@@ -69,9 +65,7 @@ impl Weights {
         values: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (ids, common) = (Held::new(ids, "ids", 1)?, Held::new(common, "common", 1)?);
-        let scale = scale
-            .map(|scale| Held::new(scale, "scale", 1))
-            .transpose()?;
+        let scale = scale.map(|scale| Held::new(scale, "scale", 1)).transpose()?;
         let starts = Held::new(starts, "starts", 1)?;
         let classes = Held::new(classes, "classes", 1)?;
         let values = Held::new(values, "values", 1)?;
@@ -147,10 +141,7 @@ impl<'py> HeldWords<'py> {
 
     pub(super) fn part(&self, n_classes: usize) -> PyResult<words::Words<'_>> {
         let counting = match &self.polya {
-            Some(balls) => Counting::Polya {
-                balls: balls.slice(),
-                once: self.once,
-            },
+            Some(balls) => Counting::Polya { balls: balls.slice(), once: self.once },
             None if self.once => Counting::Once,
             None => Counting::Often,
         };

@@ -154,18 +154,11 @@ impl<'py> HeldMatrix<'py> {
         let values = self.values.block()?;
         let layout = match &self.sparse {
             None => Layout::Dense(values),
-            Some((offsets, columns)) => Layout::Sparse {
-                offsets: offsets.slice(),
-                columns: columns.slice(),
-                values,
-            },
+            Some((offsets, columns)) => {
+                Layout::Sparse { offsets: offsets.slice(), columns: columns.slice(), values }
+            }
         };
-        Ok(Matrix::new(
-            layout,
-            self.n_columns,
-            self.threshold,
-            self.skip,
-        )?)
+        Ok(Matrix::new(layout, self.n_columns, self.threshold, self.skip)?)
     }
 }
 
@@ -196,9 +189,7 @@ impl<'py> HeldTexts<'py> {
                 Ok(HeldTexts::Encoded {
                     offsets: Held::new(offsets, "offsets", 1)?,
                     ids: Held::new(&ids, "ids", 1)?,
-                    times: times
-                        .map(|times| Held::new(&times, "times", 1))
-                        .transpose()?,
+                    times: times.map(|times| Held::new(&times, "times", 1)).transpose()?,
                     missing: optional(missing, "missing")?,
                 })
             }
@@ -216,12 +207,7 @@ impl<'py> HeldTexts<'py> {
     pub(super) fn texts(&self) -> PyResult<Texts<'_>> {
         Ok(match self {
             HeldTexts::List(list) => Texts::Borrowed(list.texts()?),
-            HeldTexts::Arrow {
-                offsets,
-                data,
-                valid,
-                first,
-            } => {
+            HeldTexts::Arrow { offsets, data, valid, first } => {
                 let valid = valid.as_ref().map(|valid| (valid.slice(), *first));
                 let data = data.slice();
                 match offsets {
@@ -233,20 +219,11 @@ impl<'py> HeldTexts<'py> {
                     }
                 }
             }
-            HeldTexts::Given {
-                tokens,
-                offsets,
-                missing,
-            } => {
+            HeldTexts::Given { tokens, offsets, missing } => {
                 let missing = missing.as_ref().map(Held::slice);
                 Texts::Given(Given::new(tokens.bytes()?, offsets.slice(), missing)?)
             }
-            HeldTexts::Encoded {
-                offsets,
-                ids,
-                times,
-                missing,
-            } => {
+            HeldTexts::Encoded { offsets, ids, times, missing } => {
                 let missing = missing.as_ref().map(Held::slice);
                 let times = times.as_ref().map(Held::slice);
                 Texts::Encoded(Encoded::new(ids.slice(), times, offsets.slice(), missing)?)
@@ -260,9 +237,7 @@ pub(super) fn optional<'py, T: Element + Copy>(
     any: &Bound<'py, PyAny>,
     name: &str,
 ) -> PyResult<Option<Held<'py, T>>> {
-    (!any.is_none())
-        .then(|| Held::new(any, name, 1))
-        .transpose()
+    (!any.is_none()).then(|| Held::new(any, name, 1)).transpose()
 }
 
 /// Numbers of words, all of them below `n`.
@@ -273,17 +248,9 @@ fn ids<'a>(held: &'a Held<'_, u32>, n: usize) -> PyResult<&'a [u32]> {
     }
 }
 
-type Bags<'py> = (
-    Int1<'py>,
-    Bound<'py, PyArray1<i32>>,
-    Bound<'py, PyArray1<i32>>,
-);
-type Pairs<'py> = (
-    Int1<'py>,
-    Bound<'py, PyArray1<i32>>,
-    Bound<'py, PyArray1<f64>>,
-    Bound<'py, PyArray1<f64>>,
-);
+type Bags<'py> = (Int1<'py>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
+type Pairs<'py> =
+    (Int1<'py>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 fn as_arrays(py: Python<'_>, found: words::Pairs) -> Pairs<'_> {
     (
@@ -421,11 +388,8 @@ impl<'py> HeldBatch<'py> {
         let (tokeniser, threads) = (&*self.tokeniser, self.threads);
         let (classes, n_classes, weights) = self.rows.sides();
         let found = words.change(py, |words| {
-            let batch = Batch {
-                tokeniser,
-                texts: &texts,
-                rows: Rows::new(classes, n_classes, weights)?,
-            };
+            let batch =
+                Batch { tokeniser, texts: &texts, rows: Rows::new(classes, n_classes, weights)? };
             f(words, batch, threads)
         });
         Ok(found?)
@@ -549,13 +513,8 @@ impl Words {
     ) -> PyResult<Pairs<'py>> {
         let words = self.get(py);
         let held = ids.map(|ids| Held::new(ids, "ids", 1)).transpose()?;
-        let chosen = held
-            .as_ref()
-            .map(|held| self::ids(held, words.n_ids()))
-            .transpose()?;
-        let index = index
-            .map(|index| Held::new(index, "index", 1))
-            .transpose()?;
+        let chosen = held.as_ref().map(|held| self::ids(held, words.n_ids())).transpose()?;
+        let index = index.map(|index| Held::new(index, "index", 1)).transpose()?;
         let index = index.as_ref().map(Held::slice);
         let every = 0..words.n_ids() as u32;
         let found = py.detach(|| match (chosen, index) {
@@ -598,9 +557,7 @@ impl Words {
         let words = self.get(py);
         let name = |id: u32| words.with_name(id, |name| string_of(py, name));
         let names: Vec<_> = match ids {
-            None => (0..words.n_ids() as u32)
-                .map(name)
-                .collect::<PyResult<_>>()?,
+            None => (0..words.n_ids() as u32).map(name).collect::<PyResult<_>>()?,
             Some(any) => {
                 let held = Held::new(any, "ids", 1)?;
                 let ids = self::ids(&held, words.n_ids())?.iter();
@@ -671,11 +628,7 @@ impl Words {
         let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
         let (texts, tokeniser, words) = (held.texts()?, tokeniser.inner(), self.get(py));
         let bags = py.detach(|| words.bags(tokeniser, &texts, threads))?;
-        Ok((
-            bags.offsets.into_pyarray(py),
-            bags.ids.into_pyarray(py),
-            bags.times.into_pyarray(py),
-        ))
+        Ok((bags.offsets.into_pyarray(py), bags.ids.into_pyarray(py), bags.times.into_pyarray(py)))
     }
 
     fn in_order<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
@@ -778,16 +731,7 @@ enum HeldNumbers<'py> {
 
 /// Names of arrays that do not come together.
 const APART: [(&str, &[&str]); 2] = [
-    (
-        "parts",
-        &[
-            "occurrences",
-            "documents",
-            "texts",
-            "weights",
-            "texts.weights",
-        ],
-    ),
+    ("parts", &["occurrences", "documents", "texts", "weights", "texts.weights"]),
     ("texts", &["texts.parts"]),
 ];
 
@@ -805,22 +749,15 @@ struct HeldState<'py> {
 impl<'py> HeldState<'py> {
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
         for key in state.keys()?.iter() {
-            let known = key
-                .extract::<String>()
-                .is_ok_and(|key| ARRAYS.contains(&key.as_str()));
+            let known = key.extract::<String>().is_ok_and(|key| ARRAYS.contains(&key.as_str()));
             if !known {
-                return Err(malformed(format!(
-                    "there is no array {} of words",
-                    key.repr()?
-                )));
+                return Err(malformed(format!("there is no array {} of words", key.repr()?)));
             }
         }
         for (name, others) in APART {
             for other in others {
                 if state.contains(name)? && state.contains(other)? {
-                    return Err(malformed(format!(
-                        "words have {name:?} or {other:?}, not both"
-                    )));
+                    return Err(malformed(format!("words have {name:?} or {other:?}, not both")));
                 }
             }
         }
@@ -848,10 +785,7 @@ impl<'py> HeldState<'py> {
 
     /// Whole numbers, or the real ones that files of the first format have beside them.
     fn counts(state: &Bound<'py, PyMapping>) -> PyResult<HeldNumbers<'py>> {
-        let both = (
-            array(state, "weights", 3)?,
-            array(state, "texts.weights", 2)?,
-        );
+        let both = (array(state, "weights", 3)?, array(state, "texts.weights", 2)?);
         Ok(match both {
             (Some(cells), Some(texts)) => HeldNumbers::Real(cells, texts),
             (None, None) => match must(state, "occurrences", 1) {
@@ -861,9 +795,7 @@ impl<'py> HeldState<'py> {
                 }
             },
             _ => {
-                return Err(malformed(
-                    "words and texts must both have weights, or neither",
-                ));
+                return Err(malformed("words and texts must both have weights, or neither"));
             }
         })
     }

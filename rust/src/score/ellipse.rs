@@ -45,14 +45,7 @@ impl<'a> Ellipse<'a> {
             numbers.chain(power.unwrap_or(&[])).all(|x| x.is_finite()),
             "mean, whiten, constant and power must be finite",
         )?;
-        Ok(Ellipse {
-            columns,
-            scale,
-            mean,
-            whiten,
-            constant,
-            power,
-        })
+        Ok(Ellipse { columns, scale, mean, whiten, constant, power })
     }
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Vec<f64>) -> Result<(), Error> {

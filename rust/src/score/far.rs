@@ -14,10 +14,7 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn new(log_prior: &[f64]) -> Self {
-        Terms {
-            n_classes: log_prior.len(),
-            values: log_prior.to_vec(),
-        }
+        Terms { n_classes: log_prior.len(), values: log_prior.to_vec() }
     }
 
     /// Adds a term: one number per class.

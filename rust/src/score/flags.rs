@@ -41,11 +41,7 @@ impl<'a> Flags<'a> {
         let logs = (0..n_classes)
             .flat_map(|class| (class..no.len()).step_by(n_classes).map(bits))
             .collect();
-        Ok(Flags {
-            columns,
-            thresholds,
-            logs,
-        })
+        Ok(Flags { columns, thresholds, logs })
     }
 
     pub(super) fn add(
@@ -59,21 +55,9 @@ impl<'a> Flags<'a> {
             let (yes, present) = (room(&mut scratch.bits), room(&mut scratch.more_bits));
             if self.fill(tile.clone(), &sums.rows, yes)? {
                 self.fill_present(tile.clone(), &sums.rows, present);
-                wide(AddFlags::<true> {
-                    part: self,
-                    features: tile,
-                    sums,
-                    yes,
-                    present,
-                });
+                wide(AddFlags::<true> { part: self, features: tile, sums, yes, present });
             } else {
-                wide(AddFlags::<false> {
-                    part: self,
-                    features: tile,
-                    sums,
-                    yes,
-                    present,
-                });
+                wide(AddFlags::<false> { part: self, features: tile, sums, yes, present });
             }
         }
         Ok(())
@@ -138,23 +122,14 @@ impl<const MISSING: bool> Loop for AddFlags<'_, '_, '_, MISSING> {
 
     #[inline(always)]
     fn run(self) {
-        let AddFlags {
-            part,
-            features,
-            sums,
-            yes,
-            present,
-        } = self;
+        let AddFlags { part, features, sums, yes, present } = self;
         let n_features = part.columns.features().max(1);
         // The minimum spares checks in the loop below.
         let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
         let logs = part.logs.chunks_exact(n_features);
         for (sums, logs) in sums.values.chunks_exact_mut(sums.height).zip(logs) {
             let logs = &logs[features.clone()];
-            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks]
-                .iter_mut()
-                .enumerate()
-            {
+            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
                 let mut totals = *sums;
                 let tiles = yes.chunks_exact(STRIDE).zip(present.chunks_exact(STRIDE));
                 for (&[no, either], (yes, present)) in logs.iter().zip(tiles) {

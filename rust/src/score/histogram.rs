@@ -33,22 +33,12 @@ impl<'a> Histogram<'a> {
     ) -> Result<Self, Error> {
         demand(columns.features() == 1, "a histogram takes one column")?;
         demand(start.is_finite(), "start must be finite")?;
-        demand(
-            width.is_finite() && width > 0.0,
-            "width must be a positive number",
-        )?;
+        demand(width.is_finite() && width > 0.0, "width must be a positive number")?;
         demand(
             n_classes > 0 && table.len().is_multiple_of(n_classes) && !table.is_empty(),
             "table must have one column per class and at least one bin",
         )?;
-        Ok(Histogram {
-            columns,
-            start,
-            width,
-            first: first as f64,
-            table,
-            n_classes,
-        })
+        Ok(Histogram { columns, start, width, first: first as f64, table, n_classes })
     }
 
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {

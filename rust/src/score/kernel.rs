@@ -162,10 +162,7 @@ impl<'a> Kernel<'a> {
             Some(weights.len()) == centres.len().checked_mul(n_classes),
             "weights must be (centres, classes)",
         )?;
-        demand(
-            constant.len() == n_classes,
-            "constant must have one number per class",
-        )?;
+        demand(constant.len() == n_classes, "constant must have one number per class")?;
         demand(
             centres.iter().all(|x| x.is_finite()) && centres.is_sorted(),
             "centres must be finite and ascend",
@@ -175,15 +172,10 @@ impl<'a> Kernel<'a> {
             "weights must be finite and not negative",
         )?;
         demand(
-            bandwidth
-                .iter()
-                .all(|&h| (NARROWEST..=FARTHEST_U).contains(&h)),
+            bandwidth.iter().all(|&h| (NARROWEST..=FARTHEST_U).contains(&h)),
             "bandwidth must be a positive number, between 2**-500 and 2**500",
         )?;
-        demand(
-            constant.iter().all(|x| x.is_finite()),
-            "constant must be finite",
-        )?;
+        demand(constant.iter().all(|x| x.is_finite()), "constant must be finite")?;
         demand(
             shape == Shape::Normal
                 || (floor[0].is_finite() && (NARROWEST..=FARTHEST_U).contains(&floor[1])),
@@ -215,13 +207,7 @@ impl<'a> Kernel<'a> {
             deviation: floor[1],
             height: FLOOR.ln() - floor[1].ln() - LOG_SQRT_TAU,
         };
-        Ok(Kernel {
-            columns,
-            scale,
-            shape,
-            classes,
-            floor,
-        })
+        Ok(Kernel { columns, scale, shape, classes, floor })
     }
 
     pub(super) fn add(&self, sums: &mut Sums) -> Result<(), Error> {
@@ -327,11 +313,7 @@ impl Bumps {
             Some(Log::Sides(Box::new([left, right])))
         };
         let whole = self.series(0..n, middle).map(Log::Whole);
-        Cell {
-            number,
-            middle,
-            log: whole.or_else(sides).unwrap_or(Log::None),
-        }
+        Cell { number, middle, log: whole.or_else(sides).unwrap_or(Log::None) }
     }
 
     /// With s = (z - middle) / half, u = (middle - centre) / bandwidth and u' that of the nearest bump, the density is
@@ -375,10 +357,7 @@ impl Bumps {
     fn density(&self, shape: Shape, z: f64) -> f64 {
         let reach = shape.reach() * self.bandwidth;
         // One bump more on either side: z - reach may have been rounded.
-        let from = self
-            .centres
-            .partition_point(|&c| c < z - reach)
-            .saturating_sub(1);
+        let from = self.centres.partition_point(|&c| c < z - reach).saturating_sub(1);
         let near = self.centres[from..].iter().zip(&self.weights[from..]);
         let mut total = 0.0;
         let mut past = false;
@@ -427,16 +406,9 @@ impl Cells {
         let (width, margin) = (2.0 * HALF * bandwidth, MARGIN * bandwidth);
         let n = ((highest - lowest + 2.0 * margin) / width).floor();
         let kept = (n as usize).min(most).clamp(1, MOST_KEPT);
-        let mut cells = Cells {
-            from: lowest - margin,
-            width,
-            inverse: 1.0 / width,
-            n,
-            kept: vec![],
-        };
-        cells
-            .kept
-            .resize_with(kept.next_power_of_two(), OnceLock::new);
+        let mut cells =
+            Cells { from: lowest - margin, width, inverse: 1.0 / width, n, kept: vec![] };
+        cells.kept.resize_with(kept.next_power_of_two(), OnceLock::new);
         cells
     }
 }
@@ -497,9 +469,8 @@ mod tests {
     /// Uneven weights on bins, some of them empty.
     fn uneven(n: usize, every: usize, bandwidth: f64) -> Bumps {
         let bins = (0..n).filter(|i| i % every == 0 && i % 97 > 30);
-        let (centres, weights): (Vec<f64>, Vec<f64>) = bins
-            .map(|i| (i as f64 + 0.5, 1.0 + (i * i % 13) as f64))
-            .unzip();
+        let (centres, weights): (Vec<f64>, Vec<f64>) =
+            bins.map(|i| (i as f64 + 0.5, 1.0 + (i * i % 13) as f64)).unzip();
         bumps(&centres, &weights, bandwidth, 100_000)
     }
 
@@ -511,10 +482,7 @@ mod tests {
                 let z = f64::from(i) * 0.101;
                 let (found, wanted) = (bumps.log_normal(z), bumps.bump_by_bump(z));
                 let gap = (found - wanted).abs();
-                assert!(
-                    gap <= 3e-12 * wanted.abs().max(1.0),
-                    "{every} {bandwidth} {z} {gap:e}"
-                );
+                assert!(gap <= 3e-12 * wanted.abs().max(1.0), "{every} {bandwidth} {z} {gap:e}");
             }
         }
     }
@@ -554,10 +522,7 @@ mod tests {
     #[test]
     fn answers_do_not_depend_on_the_cells_kept() {
         let (few, many) = (uneven(500, 2, 3.0), uneven(500, 2, 3.0));
-        let few = Bumps {
-            cells: Cells::new(&few.centres, few.bandwidth, 1),
-            ..few
-        };
+        let few = Bumps { cells: Cells::new(&few.centres, few.bandwidth, 1), ..few };
         assert!(few.cells.kept.len() < 4 && many.cells.kept.len() > 1000);
         for i in (0..5000).rev() {
             let z = f64::from(i) * 0.1;

@@ -33,11 +33,7 @@ impl<'a> Linear<'a> {
             weights.iter().chain(constant).all(|x| x.is_finite()),
             "weights and constant must be finite",
         )?;
-        Ok(Linear {
-            matrix,
-            weights,
-            constant,
-        })
+        Ok(Linear { matrix, weights, constant })
     }
 
     pub(super) fn add(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
@@ -181,9 +177,7 @@ impl Loop for AddSparse<'_, '_, '_> {
                 for at in 0..sums.rows.len() {
                     let row = sums.rows.row(at);
                     totals.fill(0.0);
-                    linear
-                        .matrix
-                        .with_row(row, Many(linear.weights, &mut totals));
+                    linear.matrix.with_row(row, Many(linear.weights, &mut totals));
                     linear.finish(row, at, &totals, sums)?;
                 }
                 Ok(())

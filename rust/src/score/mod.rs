@@ -115,9 +115,7 @@ impl<'a> Part<'a> {
             Part::Ellipse(part) => part.columns.demand_rows(n),
             Part::Product(part) => part.columns.demand_rows(n),
             Part::Linear(part) => demand(part.matrix.len() == n, "a matrix must have n_rows rows"),
-            other => other
-                .columns()
-                .map_or(Ok(()), |columns| columns.demand_rows(n)),
+            other => other.columns().map_or(Ok(()), |columns| columns.demand_rows(n)),
         }
     }
 
@@ -194,10 +192,7 @@ pub enum Want {
 
 impl<'a> Task<'a> {
     pub fn new(n_rows: usize, log_prior: &'a [f64], parts: Vec<Part<'a>>) -> Result<Self, Error> {
-        demand(
-            !log_prior.is_empty(),
-            "log_prior must have at least one class",
-        )?;
+        demand(!log_prior.is_empty(), "log_prior must have at least one class")?;
         demand(
             log_prior.iter().all(|x| *x < f64::INFINITY) && log_prior.iter().any(|x| x.is_finite()),
             "log_prior must be finite or -inf, and finite for one class at least",
@@ -208,18 +203,11 @@ impl<'a> Task<'a> {
             features += part.features();
         }
         demand(
-            n_rows
-                .saturating_mul(log_prior.len())
-                .saturating_mul(features.max(1))
+            n_rows.saturating_mul(log_prior.len()).saturating_mul(features.max(1))
                 <= isize::MAX as usize / 8,
             "the answer does not fit into memory",
         )?;
-        Ok(Task {
-            n_rows,
-            log_prior,
-            parts,
-            features,
-        })
+        Ok(Task { n_rows, log_prior, parts, features })
     }
 
     pub fn n_classes(&self) -> usize {
@@ -306,11 +294,8 @@ impl<'a> Task<'a> {
         let n = out.len() / width;
         let height = self.height(n);
         let mut values = vec![0.0; self.n_classes() * height];
-        let mut sums = Sums {
-            values: &mut values,
-            rows: Chosen::Neighbours(from..from + n),
-            height,
-        };
+        let mut sums =
+            Sums { values: &mut values, rows: Chosen::Neighbours(from..from + n), height };
         let mut scratch = Scratch::default();
         let (mut first, mut at) = (0, 0);
         for part in &self.parts {
@@ -335,11 +320,7 @@ impl<'a> Task<'a> {
     /// Fewer where texts, which may be long, are to be shared among threads.
     fn rows_per_block(&self, threads: usize) -> usize {
         let texts = self.parts.iter().any(|part| matches!(part, Part::Words(_)));
-        let pieces = if texts && threads > 1 {
-            16 * threads
-        } else {
-            1
-        };
+        let pieces = if texts && threads > 1 { 16 * threads } else { 1 };
         self.n_rows.div_ceil(pieces).clamp(1, ROWS)
     }
 
@@ -391,8 +372,7 @@ impl<'a> Task<'a> {
         let mut first = 0;
         for part in &self.parts {
             let features = part.features();
-            part.add(0..features, sums, scratch)
-                .map_err(|error| shift(error, first))?;
+            part.add(0..features, sums, scratch).map_err(|error| shift(error, first))?;
             first += features;
         }
         Ok(())
@@ -449,18 +429,13 @@ pub struct Each<'a> {
 
 impl<'a> Each<'a> {
     pub fn new(tasks: Vec<Task<'a>>, which: &'a [i32]) -> Result<Self, Error> {
-        demand(
-            which.len() <= u32::MAX as usize,
-            "there are more rows than a u32 can number",
-        )?;
+        demand(which.len() <= u32::MAX as usize, "there are more rows than a u32 can number")?;
         demand(
             tasks.iter().all(|task| task.n_rows == which.len()),
             "which must have one number per row",
         )?;
         demand(
-            tasks
-                .iter()
-                .all(|task| task.n_classes() == tasks[0].n_classes()),
+            tasks.iter().all(|task| task.n_classes() == tasks[0].n_classes()),
             "all tasks must have as many classes",
         )?;
         demand(
@@ -477,10 +452,7 @@ impl<'a> Each<'a> {
     /// Writes one number per row and class, 0 where there is no task; answers how many rows no class could explain.
     pub fn reals(&self, want: Want, threads: usize, out: &mut [f64]) -> Result<usize, Error> {
         let width = self.n_classes();
-        demand(
-            out.len() == self.which.len() * width,
-            "out must be (rows, classes)",
-        )?;
+        demand(out.len() == self.which.len() * width, "out must be (rows, classes)")?;
         let work = self.tasks.iter().map(Task::work).max().unwrap_or(0);
         let threads = threads::worth(threads, work);
         // So many rows that each task has some whole blocks among them, and the cache holds them.
@@ -512,11 +484,7 @@ impl<'a> Each<'a> {
             for listed in list.chunks(ROWS) {
                 let height = task.height(listed.len());
                 values.resize(width * height, 0.0);
-                let mut sums = Sums {
-                    values: &mut values,
-                    rows: Chosen::Listed(listed),
-                    height,
-                };
+                let mut sums = Sums { values: &mut values, rows: Chosen::Listed(listed), height };
                 task.sum(&mut sums, &mut scratch)?;
                 lost += task.turn_into(want, &mut sums, &mut scratch)?;
                 for (at, &row) in listed.iter().enumerate() {
@@ -533,17 +501,9 @@ impl<'a> Each<'a> {
 /// A part numbers its own features; the caller's number counts over all parts.
 fn shift(error: Error, first: usize) -> Error {
     match error {
-        Error::BadValue {
-            fault,
-            feature,
-            row,
-            value,
-        } => Error::BadValue {
-            fault,
-            feature: feature + first,
-            row,
-            value,
-        },
+        Error::BadValue { fault, feature, row, value } => {
+            Error::BadValue { fault, feature: feature + first, row, value }
+        }
         other => other,
     }
 }

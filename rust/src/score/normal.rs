@@ -29,10 +29,7 @@ impl<'a> Normal<'a> {
         n_classes: usize,
     ) -> Result<Self, Error> {
         let cells = columns.features().checked_mul(n_classes);
-        for array in [Some(mean), Some(precision), Some(constant), power]
-            .into_iter()
-            .flatten()
-        {
+        for array in [Some(mean), Some(precision), Some(constant), power].into_iter().flatten() {
             demand(
                 Some(array.len()) == cells,
                 "mean, precision, constant and power must be (features, classes)",
@@ -46,13 +43,7 @@ impl<'a> Normal<'a> {
         let curves = (0..n_classes)
             .flat_map(|class| (class..mean.len()).step_by(n_classes).map(curve))
             .collect();
-        Ok(Normal {
-            columns,
-            scale,
-            curves,
-            power,
-            n_classes,
-        })
+        Ok(Normal { columns, scale, curves, power, n_classes })
     }
 
     pub(super) fn add(
@@ -106,10 +97,7 @@ impl<'a> Normal<'a> {
                 if value.real().is_infinite() {
                     return Err(infinite(&self.columns, row, feature));
                 }
-                *z = self
-                    .scale
-                    .careful(value.real(), feature)
-                    .clamp(-FARTHEST, FARTHEST);
+                *z = self.scale.careful(value.real(), feature).clamp(-FARTHEST, FARTHEST);
             }
         }
         Ok(missing)
@@ -118,11 +106,8 @@ impl<'a> Normal<'a> {
     fn add_student(&self, features: Range<usize>, power: &[f64], sums: &mut Sums, tile: &[f64]) {
         let (n, n_features) = (sums.rows.len(), self.columns.features().max(1));
         let curves = self.curves.chunks_exact(n_features);
-        for (class, (sums, curves)) in sums
-            .values
-            .chunks_exact_mut(sums.height)
-            .zip(curves)
-            .enumerate()
+        for (class, (sums, curves)) in
+            sums.values.chunks_exact_mut(sums.height).zip(curves).enumerate()
         {
             for (feature, z) in features.clone().zip(tile.chunks_exact(STRIDE)) {
                 let [mean, precision, constant] = curves[feature];
@@ -138,12 +123,7 @@ impl<'a> Normal<'a> {
 }
 
 pub(super) fn infinite(columns: &Columns, row: usize, feature: usize) -> Error {
-    Error::BadValue {
-        fault: Fault::Infinite,
-        feature,
-        row,
-        value: columns.value(row, feature),
-    }
+    Error::BadValue { fault: Fault::Infinite, feature, row, value: columns.value(row, feature) }
 }
 
 /// Adds features whose z stand in the tile; some of them are missing or not.
@@ -166,10 +146,7 @@ impl<const MISSING: bool> Loop for AddNormal<'_, '_, '_, MISSING> {
         let curves = part.curves.chunks_exact(n_features);
         for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
             let curves = &curves[features.clone()];
-            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks]
-                .iter_mut()
-                .enumerate()
-            {
+            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
                 let mut totals = *sums;
                 for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
                     let [mean, precision, constant] = *curve;

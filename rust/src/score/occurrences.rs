@@ -79,11 +79,7 @@ pub(super) fn count_unknown(words: &Words, tokens: &Tokens, ids: &[u32], times: 
     };
     let mut unknown: Vec<_> = unknown.map(|(token, _)| name(token)).collect();
     unknown.sort_unstable();
-    times.extend(
-        unknown
-            .chunk_by(|a, b| a == b)
-            .map(|same| same.len() as u32),
-    );
+    times.extend(unknown.chunk_by(|a, b| a == b).map(|same| same.len() as u32));
 }
 
 #[cfg(test)]
@@ -101,10 +97,7 @@ mod tests {
                 *expected.entry(*id).or_insert(0) += 1;
             }
             occurrences.count(&ids);
-            assert_eq!(
-                occurrences.iter().next().map(|(id, _)| id),
-                ids.first().copied()
-            );
+            assert_eq!(occurrences.iter().next().map(|(id, _)| id), ids.first().copied());
             assert_eq!(occurrences.iter().collect::<BTreeMap<_, _>>(), expected);
         }
         occurrences.count(&[UNKNOWN, 3, UNKNOWN]);

@@ -60,9 +60,7 @@ impl Bumps {
         let cells = centres.chunks_exact(d.max(1));
         let (cells, weights): (Vec<&[f64]>, Vec<f64>) =
             cells.zip(weights).filter(|&(_, w)| w > 0.0).unzip();
-        let middle = cells
-            .get(cells.len() / 2)
-            .map_or(vec![0.0; d], |c| c.to_vec());
+        let middle = cells.get(cells.len() / 2).map_or(vec![0.0; d], |c| c.to_vec());
         let scaled = |j: usize| {
             let column = cells.iter().map(|cell| (cell[j] - middle[j]) / unit[j]);
             column.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)).collect()
@@ -125,10 +123,7 @@ impl Bumps {
         let at = self.centres[0].partition_point(|&c| c < room.place[0]);
         let around = at.saturating_sub(4)..(at + 4).min(self.weights.len());
         let log = |cell: usize| {
-            let apart = room
-                .there
-                .iter()
-                .map(|&j| room.place[j] - self.centres[j][cell]);
+            let apart = room.there.iter().map(|&j| room.place[j] - self.centres[j][cell]);
             self.logs[cell] - 0.5 * apart.map(|u| u * u).sum::<f64>()
         };
         let best = around.map(log).fold(f64::NEG_INFINITY, f64::max);
@@ -152,8 +147,7 @@ impl Bumps {
         room.place.clear();
         let each = room.z.iter().zip(&self.middle).zip(&self.unit);
         let scaled = each.map(|((z, middle), unit)| (z - middle) / unit);
-        room.place
-            .extend(scaled.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)));
+        room.place.extend(scaled.map(|u| u.clamp(-FARTHEST_U, FARTHEST_U)));
     }
 }
 
@@ -334,11 +328,7 @@ impl<'a> Product<'a> {
 
 /// The log of what makes bumps of height 1 densities, in these columns.
 fn height(shape: Shape, bandwidth: &[f64], there: &[usize]) -> f64 {
-    let peak = if shape == Shape::Normal {
-        LOG_SQRT_TAU
-    } else {
-        0.0
-    };
+    let peak = if shape == Shape::Normal { LOG_SQRT_TAU } else { 0.0 };
     -there.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
 }
 
@@ -366,30 +356,21 @@ pub fn left_out(
 ) -> Result<Vec<f64>, Error> {
     let d = bandwidth.len();
     let n = i64::try_from(weights.len()).unwrap_or(i64::MAX);
-    demand(
-        some.iter().all(|cell| (0..n).contains(cell)),
-        "some must be numbers of cells",
-    )?;
+    demand(some.iter().all(|cell| (0..n).contains(cell)), "some must be numbers of cells")?;
     ordered(centres, d)?;
     demand(
         weights.len().checked_mul(d) == Some(centres.len())
             && weights.iter().all(|&w| w > 0.0 && w < f64::INFINITY),
         "weights must be one positive number for each cell",
     )?;
-    demand(
-        bandwidth.iter().all(|&h| is_width(h)),
-        "bandwidth must be between 2**-500 and 2**500",
-    )?;
+    demand(bandwidth.iter().all(|&h| is_width(h)), "bandwidth must be between 2**-500 and 2**500")?;
     let bumps = Bumps::new(shape, centres, weights.iter().copied(), bandwidth);
     let every: Vec<usize> = (0..d).collect();
     let height = height(shape, bandwidth, &every);
     let mut out = vec![0.0; some.len()];
     let threads = threads::worth(threads, some.len().saturating_mul(centres.len()));
     threads::try_pieces(threads, &mut out, TOGETHER, |number, piece| {
-        let mut room = Room {
-            there: every.clone(),
-            ..Room::default()
-        };
+        let mut room = Room { there: every.clone(), ..Room::default() };
         for (&cell, out) in some[number * TOGETHER..].iter().zip(piece) {
             let cell = cell as usize;
             room.place.clear();
@@ -409,9 +390,7 @@ mod tests {
     fn numbers(n: usize, seed: u64) -> Vec<f64> {
         let mut state = seed;
         let next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 40) as f64 / 1_048_576.0
         };
         std::iter::repeat_with(next).take(n).collect()
@@ -449,19 +428,13 @@ mod tests {
         let h = [0.7, 1.3, 2.0];
         for shape in [Shape::Normal, Shape::Epanechnikov, Shape::Box] {
             let bumps = Bumps::new(shape, &centres, weights.iter().copied(), &h);
-            let mut room = Room {
-                there: vec![0, 1, 2],
-                ..Room::default()
-            };
+            let mut room = Room { there: vec![0, 1, 2], ..Room::default() };
             for z in numbers(900, 9).chunks_exact(3) {
                 room.z = z.to_vec();
                 bumps.placed(&mut room);
                 let found = bumps.log_sum(shape, &mut room, None) + height(shape, &h, &[0, 1, 2]);
                 let wanted = slow(shape, &centres, &weights, &h, z);
-                assert!(
-                    found == wanted || (found - wanted).abs() < 1e-11,
-                    "{found} {wanted}"
-                );
+                assert!(found == wanted || (found - wanted).abs() < 1e-11, "{found} {wanted}");
             }
         }
     }
@@ -474,11 +447,7 @@ mod tests {
             [1.0, 1e-200].into_iter(),
             &[1.0, 1.0],
         );
-        let mut room = Room {
-            z: vec![1.0, 50.0],
-            there: vec![0, 1],
-            ..Room::default()
-        };
+        let mut room = Room { z: vec![1.0, 50.0], there: vec![0, 1], ..Room::default() };
         bumps.placed(&mut room);
         let found = bumps.log_sum(Shape::Normal, &mut room, None);
         assert!((found + 1250.5).abs() < 1e-9);

@@ -41,14 +41,10 @@ impl<'a> Table<'a> {
             "table must have one column per class",
         )?;
         let rows = table.len() / n_classes;
-        demand(
-            rows < NOTHING as usize,
-            "table must have fewer than 2**32 - 1 rows",
-        )?;
+        demand(rows < NOTHING as usize, "table must have fewer than 2**32 - 1 rows")?;
         for (low, lookup) in low.iter().zip(&lookups) {
             demand(
-                low.checked_add_unsigned((lookup.len() as u64).saturating_sub(1))
-                    .is_some(),
+                low.checked_add_unsigned((lookup.len() as u64).saturating_sub(1)).is_some(),
                 "low and the lookup's length must not pass the largest int64",
             )?;
         }
@@ -60,10 +56,7 @@ impl<'a> Table<'a> {
             columns,
             low,
             lookups,
-            outside: outside
-                .iter()
-                .map(|&row| u32::try_from(row).unwrap_or(NOTHING))
-                .collect(),
+            outside: outside.iter().map(|&row| u32::try_from(row).unwrap_or(NOTHING)).collect(),
             table,
             n_classes,
         })
@@ -137,10 +130,7 @@ impl<'a> Table<'a> {
             }
             for &index in tile[row..].iter().step_by(STRIDE).take(k) {
                 match table.get(index as usize) {
-                    Some(logs) => total
-                        .iter_mut()
-                        .zip(logs)
-                        .for_each(|(total, log)| *total += log),
+                    Some(logs) => total.iter_mut().zip(logs).for_each(|(total, log)| *total += log),
                     None => inside &= index == NOTHING,
                 }
             }

@@ -16,9 +16,7 @@ fn real(x: &Array2<f64>) -> Columns<'_> {
 }
 
 fn log_joint(n: usize, part: Part) -> Result<Vec<f64>, Error> {
-    Ok(Task::new(n, &PRIOR, vec![part])?
-        .reals(Want::LogJoint, 1)?
-        .0)
+    Ok(Task::new(n, &PRIOR, vec![part])?.reals(Want::LogJoint, 1)?.0)
 }
 
 fn normal<'a>(x: &'a Array2<f64>, power: Option<&'a [f64]>) -> Part<'a> {
@@ -33,22 +31,9 @@ fn normal_and_student() {
     let found = log_joint(2, normal(&x, None)).unwrap();
     assert_eq!(found, [-1.0 + 0.5 - 4.0, -2.0 + 0.25 - 3.0, -1.0, -2.0]);
     let found = log_joint(2, normal(&x, Some(&[2.0, 1.0]))).unwrap();
-    assert_eq!(
-        found[..2],
-        [
-            -1.0 + (0.5 - 2.0 * 4_f64.ln_1p()),
-            -2.0 + (0.25 - 3_f64.ln_1p())
-        ]
-    );
+    assert_eq!(found[..2], [-1.0 + (0.5 - 2.0 * 4_f64.ln_1p()), -2.0 + (0.25 - 3_f64.ln_1p())]);
     let error = log_joint(1, normal(&array![[f64::INFINITY]], None)).unwrap_err();
-    assert!(matches!(
-        error,
-        Error::BadValue {
-            fault: Fault::Infinite,
-            row: 0,
-            ..
-        }
-    ));
+    assert!(matches!(error, Error::BadValue { fault: Fault::Infinite, row: 0, .. }));
 }
 
 #[test]
@@ -81,14 +66,8 @@ fn histograms_fall_by_half_beyond_their_ends() {
         histogram::Histogram::new(real(&x), 2.0, 1.0, -2, &[-1.0, -2.0, -3.0, -4.0], 2).unwrap();
     let found = log_joint(4, Part::Histogram(part)).unwrap();
     assert_eq!(found[..2], [-2.0, -4.0]);
-    assert_eq!(
-        found[2..4],
-        [-1.0 + (-1.0 - 2.0 * LN_2), -2.0 + (-2.0 - 2.0 * LN_2)]
-    );
-    assert_eq!(
-        found[4..6],
-        [-1.0 + (-3.0 - 2.0 * LN_2), -2.0 + (-4.0 - 2.0 * LN_2)]
-    );
+    assert_eq!(found[2..4], [-1.0 + (-1.0 - 2.0 * LN_2), -2.0 + (-2.0 - 2.0 * LN_2)]);
+    assert_eq!(found[4..6], [-1.0 + (-3.0 - 2.0 * LN_2), -2.0 + (-4.0 - 2.0 * LN_2)]);
     assert!(found[6].is_finite());
 }
 
@@ -100,29 +79,14 @@ fn kernels_near_and_far() {
         let (centres, weights) = ([0.0, 9.0], [1.0, 0.0, 0.0, 0.0]);
         let (bandwidth, constant) = ([0.5, 0.5], [0.0, 7.0]);
         let floor = [0.0, 1.0];
-        Kernel::new(
-            real(&x),
-            scale(),
-            shape,
-            &centres,
-            &weights,
-            &bandwidth,
-            &constant,
-            floor,
-        )
+        Kernel::new(real(&x), scale(), shape, &centres, &weights, &bandwidth, &constant, floor)
     };
-    for (shape, density) in [
-        (Shape::Normal, 2.0 / std::f64::consts::TAU.sqrt()),
-        (Shape::Box, 2.0),
-    ] {
+    for (shape, density) in [(Shape::Normal, 2.0 / std::f64::consts::TAU.sqrt()), (Shape::Box, 2.0)]
+    {
         let found = log_joint(2, Part::Kernel(part(shape).unwrap())).unwrap();
         assert!((found[0] + 1.0 - f64::ln(density)).abs() < 1e-5);
         assert!(found[2].is_finite() && found[2] < -1e100);
-        assert_eq!(
-            (found[1], found[3]),
-            (-2.0, -2.0),
-            "a class without weights adds nothing"
-        );
+        assert_eq!((found[1], found[3]), (-2.0, -2.0), "a class without weights adds nothing");
     }
 }
 

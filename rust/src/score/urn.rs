@@ -87,9 +87,7 @@ mod tests {
 
     #[test]
     fn rising_factorials() {
-        for x in [
-            1e-300, 1e-9, 0.01, 0.5, 1.0, 3.7, 15.9, 16.0, 1e3, 1e9, 1e100,
-        ] {
+        for x in [1e-300, 1e-9, 0.01, 0.5, 1.0, 3.7, 15.9, 16.0, 1e3, 1e9, 1e100] {
             for n in [0, 1, 2, 3, 15, 16, 17, 40, 1000, 12_345] {
                 let (found, expected) = (log_rising(x, n), slow(x, n));
                 assert!(
@@ -104,23 +102,14 @@ mod tests {
 
     #[test]
     fn draws_in_products() {
-        let rows = [
-            [0.5, 2.0],
-            [1e-30, 7.0],
-            [1e200, 0.0],
-            [3.0, 4.0],
-            [1e-18, 1e18],
-        ];
+        let rows = [[0.5, 2.0], [1e-30, 7.0], [1e200, 0.0], [3.0, 4.0], [1e-18, 1e18]];
         let mut urn = Urn::default();
         let (mut found, mut expected) = ([0.0; 2], [0.0; 2]);
         urn.begin(2);
         for n in [1, 2, 16, 17, 300, 1, 5, 16, 16] {
             for row in &rows {
                 urn.draw(row, n, &mut found);
-                expected
-                    .iter_mut()
-                    .zip(row)
-                    .for_each(|(total, &x)| *total += slow(x, n.into()));
+                expected.iter_mut().zip(row).for_each(|(total, &x)| *total += slow(x, n.into()));
             }
         }
         urn.end(&mut found);

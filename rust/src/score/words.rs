@@ -90,18 +90,12 @@ impl<'a> Words<'a> {
         counting: Counting<'a>,
         n_classes: usize,
     ) -> Result<Self, Error> {
-        demand(
-            weights.n_classes() == n_classes,
-            "weights must have one number per class",
-        )?;
+        demand(weights.n_classes() == n_classes, "weights must have one number per class")?;
         for numbers in base.into_iter().chain([constant]) {
             demand_weights(numbers, n_classes)?;
         }
         if let Counting::Polya { balls, .. } = counting {
-            demand(
-                base.is_none(),
-                "polya stands instead of base, not beside it",
-            )?;
+            demand(base.is_none(), "polya stands instead of base, not beside it")?;
             demand_weights(balls, n_classes)?;
             demand(balls.iter().all(|&x| x > 0.0), "polya must be positive")?;
         }
@@ -114,16 +108,7 @@ impl<'a> Words<'a> {
             let ids = &words.columns()[..matrix.n_columns()];
             columns.extend(ids.iter().map(|id| weights.place(id.wrapping_sub(1))));
         }
-        Ok(Words {
-            texts,
-            tokeniser,
-            words,
-            weights,
-            base,
-            constant,
-            counting,
-            columns,
-        })
+        Ok(Words { texts, tokeniser, words, weights, base, constant, counting, columns })
     }
 
     pub(super) fn add(&self, sums: &mut Sums, room: &mut Room) -> Result<(), Error> {
@@ -216,8 +201,7 @@ impl<'a> Words<'a> {
             match times {
                 None => room.ids.extend(ids),
                 Some(times) if self.is_plain() => {
-                    room.counted
-                        .extend(ids.zip(times.iter().map(|&n| f64::from(n))));
+                    room.counted.extend(ids.zip(times.iter().map(|&n| f64::from(n))));
                 }
                 Some(times) => {
                     for (id, &n) in ids.zip(times) {
@@ -268,14 +252,10 @@ impl<'a> Words<'a> {
         if self.counting == Counting::Often {
             return self.damp(room);
         }
-        let once = matches!(
-            self.counting,
-            Counting::Once | Counting::Polya { once: true, .. }
-        );
+        let once = matches!(self.counting, Counting::Once | Counting::Polya { once: true, .. });
         let words = room.occurrences.iter();
         room.counted.clear();
-        room.counted
-            .extend(words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) })));
+        room.counted.extend(words.map(|(id, n)| (id, if once { 1.0 } else { f64::from(n) })));
     }
 
     /// Counts each word log(1 + n) or n times, over the Euclidean length or not.
@@ -290,8 +270,7 @@ impl<'a> Words<'a> {
         let length = damping.length(&mut room.times);
         let words = room.occurrences.iter();
         room.counted.clear();
-        room.counted
-            .extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
+        room.counted.extend(words.map(|(id, n)| (id, damping.damp(n) / length)));
     }
 
     /// Adds the rows of words, each so many times.
@@ -317,13 +296,7 @@ impl<'a> Words<'a> {
 
     /// Adds the logarithms of drawing each word, and takes off those of drawing any.
     fn add_draws(&self, balls: &[f64], once: bool, room: &mut Room) -> Result<(), Error> {
-        let Room {
-            occurrences,
-            row,
-            urn,
-            totals,
-            ..
-        } = room;
+        let Room { occurrences, row, urn, totals, .. } = room;
         row.resize(balls.len(), 0.0);
         urn.begin(balls.len());
         let mut all = 0;
@@ -375,10 +348,7 @@ impl Each for AddCounted<'_, '_> {
     fn see(self, cells: impl Iterator<Item = (u32, f64)>) {
         let AddCounted(words, totals) = self;
         let places = &words.columns;
-        words.add_places(
-            cells.map(|(column, x)| (places[column as usize], x)),
-            totals,
-        );
+        words.add_places(cells.map(|(column, x)| (places[column as usize], x)), totals);
     }
 }
 
@@ -468,11 +438,7 @@ impl Totals {
 
 impl Never {
     fn is_so(&self, class: usize, default: f64) -> bool {
-        let barred = if default == f64::NEG_INFINITY {
-            self.words
-        } else {
-            self.barred
-        };
+        let barred = if default == f64::NEG_INFINITY { self.words } else { self.barred };
         self.saved.get(class).is_some_and(|&saved| saved < barred)
     }
 }

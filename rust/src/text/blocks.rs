@@ -39,10 +39,7 @@ impl Plain {
         // The product moves the lowest bit of byte i to bit 56 + i.
         let bits =
             |&eight: &[u8; 8]| u64::from_le_bytes(eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        eights
-            .iter()
-            .rev()
-            .fold(0, |mask, eight| mask << 8 | bits(eight))
+        eights.iter().rev().fold(0, |mask, eight| mask << 8 | bits(eight))
     }
 }
 

@@ -82,10 +82,7 @@ impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
                 pages.len() as u16 - 1
             })
         });
-        Pages {
-            index: index.collect(),
-            pages,
-        }
+        Pages { index: index.collect(), pages }
     }
 
     /// The value of a code point; that of U+0000 for what is none.
@@ -105,10 +102,7 @@ pub struct Characters {
 
 impl Characters {
     fn new(table: &[u32]) -> Result<Self, Error> {
-        demand(
-            table.len() == CODES,
-            "a character table has 0x110000 entries",
-        )?;
+        demand(table.len() == CODES, "a character table has 0x110000 entries")?;
         demand(
             table.iter().all(|&entry| entry & CODE < CODES as u32),
             "a character table maps characters to characters",
@@ -160,10 +154,7 @@ pub struct Bearings {
 
 impl Bearings {
     fn new(table: &[u8]) -> Result<Self, Error> {
-        demand(
-            table.len() == CODES,
-            "a character table has 0x110000 entries",
-        )?;
+        demand(table.len() == CODES, "a character table has 0x110000 entries")?;
         let pages = Pages::new(|code| match table[code] {
             1 => Bearing::Cased,
             2 => Bearing::Ignorable,
@@ -195,10 +186,7 @@ pub fn register(source: Source) {
 }
 
 fn source() -> Source {
-    *SOURCE.get_or_init(|| Source {
-        characters: rust::characters,
-        bearings: rust::bearings,
-    })
+    *SOURCE.get_or_init(|| Source { characters: rust::characters, bearings: rust::bearings })
 }
 
 /// Takes a table: per code point the lower case in the low 21 bits, bit 21 if it is a word character, bit 22 if white space.
@@ -305,15 +293,10 @@ mod rust {
 fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
     let bearings = bearings()?;
     let (before, after) = (&text[..at], &text[at + 2..]);
-    let follows_cased = cased(bearings, before, utf8::last, |text, width| {
-        &text[..text.len() - width]
-    });
+    let follows_cased =
+        cased(bearings, before, utf8::last, |text, width| &text[..text.len() - width]);
     let precedes_cased = || cased(bearings, after, utf8::first, |text, width| &text[width..]);
-    Ok(if follows_cased && !precedes_cased() {
-        0x03C2
-    } else {
-        0x03C3
-    })
+    Ok(if follows_cased && !precedes_cased() { 0x03C2 } else { 0x03C3 })
 }
 
 /// Whether the nearest character that is not ignorable is cased.

@@ -10,13 +10,7 @@ use crate::error::{Error, demand};
 pub fn read(text: &[u8], lowercase: bool, tokens: &mut Tokens) -> Result<(), Error> {
     tokens.text.reserve(text.len() + Tokens::PADDING);
     tokens.spans.reserve(text.len());
-    let mut letters = Letters {
-        text,
-        at: 0,
-        lowercase,
-        tokens,
-        after_space: false,
-    };
+    let mut letters = Letters { text, at: 0, lowercase, tokens, after_space: false };
     while letters.at < text.len() {
         match text[letters.at..].first_chunk() {
             Some(block) if letters.block(block) => letters.at += BLOCK,
@@ -57,10 +51,8 @@ impl Letters<'_> {
         let first = self.tokens.text.len() as u32;
         let lowered = block.map(|byte| self.ascii(byte));
         self.tokens.text.extend_from_slice(&lowered);
-        let spans: [Span; BLOCK] = std::array::from_fn(|i| Span {
-            start: first + i as u32,
-            end: first + i as u32 + 1,
-        });
+        let spans: [Span; BLOCK] =
+            std::array::from_fn(|i| Span { start: first + i as u32, end: first + i as u32 + 1 });
         self.tokens.spans.extend_from_slice(&spans);
         self.after_space = spaces[BLOCK - 1] == 1;
         true

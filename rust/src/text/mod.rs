@@ -15,7 +15,7 @@ mod places;
 mod runs;
 mod stop_words;
 mod tokens;
-mod utf8;
+pub mod utf8;
 
 pub use tokens::{Span, Tokens};
 
@@ -67,13 +67,7 @@ pub struct Tokeniser {
 impl Tokeniser {
     /// Refuses settings that contradict each other.
     pub fn new(settings: Settings) -> Result<Self, Error> {
-        let Settings {
-            pattern,
-            characters,
-            shortest,
-            longest,
-            ..
-        } = settings;
+        let Settings { pattern, characters, shortest, longest, .. } = settings;
         if shortest < 1 || shortest > longest || longest > LONGEST {
             return Err(Error::malformed(format!(
                 "n-grams must run from 1 or more to {LONGEST} or less, shortest first; got {shortest} to {longest}"
@@ -88,10 +82,7 @@ impl Tokeniser {
             "stop words are words, so n-grams of characters cannot leave them out",
         )?;
         let stop_words = StopWords::new(&settings.stop_words);
-        Ok(Tokeniser {
-            settings,
-            stop_words,
-        })
+        Ok(Tokeniser { settings, stop_words })
     }
 
     /// The tokens of one text: words (or characters) in text order, then 2-grams, and so on. `tokens` is cleared first.
@@ -110,12 +101,7 @@ impl Tokeniser {
     /// The words (or characters) of one text, before n-grams are made of them.
     #[inline(always)]
     fn units(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
-        let Settings {
-            pattern,
-            lowercase,
-            characters,
-            ..
-        } = self.settings;
+        let Settings { pattern, lowercase, characters, .. } = self.settings;
         tokens.clear();
         demand(text.len() < u32::MAX as usize, TOO_LONG)?;
         if characters {
@@ -136,13 +122,7 @@ impl Tokeniser {
     /// the end of its last. Only the spans of `tokens` are of use then.
     pub fn places(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
-        let Settings {
-            lowercase,
-            characters,
-            shortest,
-            longest,
-            ..
-        } = self.settings;
+        let Settings { lowercase, characters, shortest, longest, .. } = self.settings;
         places::replace(text, lowercase, characters, tokens)?;
         tokens.grams(shortest, longest);
         Ok(())
@@ -181,13 +161,8 @@ impl Tokeniser {
             self.settings.pattern == Pattern::Given,
             "this tokeniser takes texts, not tokens that come ready",
         )?;
-        let kept = (0..)
-            .zip(given)
-            .filter(|(_, word)| !self.stop_words.contains(word));
-        tokens.spans.extend(kept.map(|(number, _)| Span {
-            start: number,
-            end: number + 1,
-        }));
+        let kept = (0..).zip(given).filter(|(_, word)| !self.stop_words.contains(word));
+        tokens.spans.extend(kept.map(|(number, _)| Span { start: number, end: number + 1 }));
         tokens.grams(self.settings.shortest, self.settings.longest);
         Ok(())
     }
@@ -208,6 +183,3 @@ impl Tokeniser {
 }
 
 const TOO_LONG: &str = "a text has 4 GB or more; cut it into smaller ones";
-
-#[cfg(test)]
-mod tests;

@@ -37,10 +37,7 @@ fn of_bytes(
     while at < text.len() {
         let found = utf8::first(&text[at..]);
         let space = characters && is_space(found.code, lowercase)?;
-        let place = Span {
-            start: number,
-            end: number + 1,
-        };
+        let place = Span { start: number, end: number + 1 };
         match places.last_mut() {
             Some(last) if space && after_space => last.end = place.end,
             _ => {

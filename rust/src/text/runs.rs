@@ -98,9 +98,7 @@ impl Words<'_> {
             self.spans.resize(self.count + ROOM, Span::default());
         }
         if let Some(room) = self.spans[self.count..].first_chunk_mut() {
-            each(starts, room, |span, bit| {
-                span.start = base.wrapping_add(bit)
-            });
+            each(starts, room, |span, bit| span.start = base.wrapping_add(bit));
         }
         if let Some(room) = self.spans[open..].first_chunk_mut() {
             each(ends, room, |span, bit| span.end = base.wrapping_add(bit));
@@ -199,11 +197,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
     /// Takes of a block that is not all ASCII, or the text's last, what can be taken at once; if that is nothing, a character.
     fn part(&mut self, mut found: Found) -> Result<(), Error> {
         let rest = self.text.len() - self.at;
-        let mut part = Part {
-            size: rest.min(BLOCK),
-            word: found.word,
-            tails: 0,
-        };
+        let mut part = Part { size: rest.min(BLOCK), word: found.word, tails: 0 };
         if found.beyond != 0 {
             self.look_up(&mut found, &mut part)?;
         }
@@ -219,8 +213,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         if self.words.drop != 0 {
             part.drop_lone(self.words.inside);
         }
-        self.words
-            .take(&found.bytes, part.size, part.word, part.last_width());
+        self.words.take(&found.bytes, part.size, part.word, part.last_width());
         self.at += part.size;
         Ok(())
     }

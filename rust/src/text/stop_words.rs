@@ -37,10 +37,7 @@ impl StopWords {
     #[inline(always)]
     pub fn contains(&self, word: &[u8]) -> bool {
         let (first, length) = glance(word);
-        let likely = self
-            .lengths
-            .get(first)
-            .is_some_and(|&all| all & length != 0);
+        let likely = self.lengths.get(first).is_some_and(|&all| all & length != 0);
         likely && self.words.contains(word)
     }
 }

@@ -62,17 +62,13 @@ impl Tokens {
         }
         let start = self.text.len() as u32;
         self.text.extend_from_slice(word);
-        self.spans.push(Span {
-            start,
-            end: self.text.len() as u32,
-        });
+        self.spans.push(Span { start, end: self.text.len() as u32 });
     }
 
     /// Keeps the tokens that `keep` holds for.
     pub(super) fn retain(&mut self, keep: impl Fn(&[u8]) -> bool) {
         let text = &self.text;
-        self.spans
-            .retain(|span| keep(&text[span.start as usize..span.end as usize]));
+        self.spans.retain(|span| keep(&text[span.start as usize..span.end as usize]));
     }
 
     /// Moves the words together, one space between them.

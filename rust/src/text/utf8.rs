@@ -10,10 +10,7 @@ pub struct Character {
 /// What Python's `surrogateescape` makes of a byte that is no UTF-8.
 #[inline(always)]
 fn stray(byte: u8) -> Character {
-    Character {
-        code: 0xDC00 + u32::from(byte),
-        width: 1,
-    }
+    Character { code: 0xDC00 + u32::from(byte), width: 1 }
 }
 
 /// The first character of bytes that are not empty.
@@ -23,30 +20,21 @@ fn stray(byte: u8) -> Character {
 pub fn first(bytes: &[u8]) -> Character {
     let tail = |byte: u8| u32::from(byte) & 0x3F;
     match *bytes {
-        [a @ ..0x80, ..] => Character {
-            code: u32::from(a),
-            width: 1,
-        },
-        [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => Character {
-            code: (u32::from(a) & 0x1F) << 6 | tail(b),
-            width: 2,
-        },
+        [a @ ..0x80, ..] => Character { code: u32::from(a), width: 1 },
+        [a @ 0xC2..=0xDF, b @ 0x80..=0xBF, ..] => {
+            Character { code: (u32::from(a) & 0x1F) << 6 | tail(b), width: 2 }
+        }
         [a @ 0xE0..=0xEF, b @ 0x80..=0xBF, c @ 0x80..=0xBF, ..] if a > 0xE0 || b >= 0xA0 => {
+            Character { code: (u32::from(a) & 0x0F) << 12 | tail(b) << 6 | tail(c), width: 3 }
+        }
+        [a @ 0xF0..=0xF4, b @ 0x80..=0xBF, c @ 0x80..=0xBF, d @ 0x80..=0xBF, ..]
+            if (a > 0xF0 || b >= 0x90) && (a < 0xF4 || b < 0x90) =>
+        {
             Character {
-                code: (u32::from(a) & 0x0F) << 12 | tail(b) << 6 | tail(c),
-                width: 3,
+                code: (u32::from(a) & 0x07) << 18 | tail(b) << 12 | tail(c) << 6 | tail(d),
+                width: 4,
             }
         }
-        [
-            a @ 0xF0..=0xF4,
-            b @ 0x80..=0xBF,
-            c @ 0x80..=0xBF,
-            d @ 0x80..=0xBF,
-            ..,
-        ] if (a > 0xF0 || b >= 0x90) && (a < 0xF4 || b < 0x90) => Character {
-            code: (u32::from(a) & 0x07) << 18 | tail(b) << 12 | tail(c) << 6 | tail(d),
-            width: 4,
-        },
         [a, ..] => stray(a),
         [] => Character { code: 0, width: 0 },
     }

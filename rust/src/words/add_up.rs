@@ -30,13 +30,7 @@ impl Found {
             Lane::Wide(counts) => totals = whole_totals(counts.iter().copied()),
             Lane::Parts(counts) => counts.iter().for_each(|more| merge(&mut totals, more)),
         }
-        Found {
-            class,
-            ids,
-            counts,
-            texts,
-            totals,
-        }
+        Found { class, ids, counts, texts, totals }
     }
 
     pub fn unit(&self) -> Unit {
@@ -75,10 +69,7 @@ pub struct Damping {
 
 impl Damping {
     pub fn of(tokeniser: &Tokeniser) -> Self {
-        Damping {
-            log: tokeniser.log(),
-            length: tokeniser.length(),
-        }
+        Damping { log: tokeniser.log(), length: tokeniser.length() }
     }
 
     #[inline(always)]
@@ -136,12 +127,8 @@ pub fn add_up(
     }
     texts.sort_by_key(|text| text.class);
     let jobs = jobs(&texts, tokens);
-    let jobs = Jobs {
-        batch,
-        texts: jobs.into_iter().map(|job| &texts[job]).collect(),
-        n_ids,
-        threads,
-    };
+    let jobs =
+        Jobs { batch, texts: jobs.into_iter().map(|job| &texts[job]).collect(), n_ids, threads };
     match (batch.unit(), batch.rows.weights) {
         (Unit::Part, _) => jobs.run(parts_job),
         (Unit::One, Weights::Ones) => jobs.run(ones_job),

@@ -22,10 +22,7 @@ fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
 
 impl Cell {
     fn nothing(class: u32) -> Self {
-        Cell {
-            class,
-            counts: Counts::default(),
-        }
+        Cell { class, counts: Counts::default() }
     }
 
     fn plus(mut self, other: Cell) -> Cell {
@@ -40,10 +37,7 @@ impl Cell {
         match (occurrences.is_zero(), documents.is_zero()) {
             (true, false) => Err(documents),
             (false, true) => Err(occurrences),
-            _ => Ok(Cell {
-                counts: [occurrences, documents],
-                ..self
-            }),
+            _ => Ok(Cell { counts: [occurrences, documents], ..self }),
         }
     }
 }
@@ -78,14 +72,8 @@ fn combined(found: &[Found]) -> Vec<(u32, Cell)> {
 
 impl Words {
     fn check_alike(&self, other: &Words) -> Result<(), Error> {
-        demand(
-            self.n_classes() == other.n_classes(),
-            "both must have the same classes",
-        )?;
-        demand(
-            self.buckets() == other.buckets(),
-            "both must have the same buckets",
-        )
+        demand(self.n_classes() == other.n_classes(), "both must have the same classes")?;
+        demand(self.buckets() == other.buckets(), "both must have the same buckets")
     }
 
     fn not_there(&self, word: Option<u32>, class: usize, missing: &Count) -> Error {
@@ -160,18 +148,13 @@ impl Words {
     pub fn plus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
         let occurrences = self.total() + other.total();
-        demand(
-            occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE,
-            TOO_MANY,
-        )?;
+        demand(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
         let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
         let mut vocabulary = self.vocabulary.clone();
         let mut theirs = vec![UNKNOWN; self.n_ids()];
         let mut new = vec![];
         for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
-            let number = other
-                .vocabulary
-                .with_name(id, |name| vocabulary.add_name(name))?;
+            let number = other.vocabulary.with_name(id, |name| vocabulary.add_name(name))?;
             match theirs.get_mut(number as usize) {
                 Some(their) => *their = id as u32,
                 None => new.push(id),
@@ -204,9 +187,7 @@ impl Words {
             vocabulary,
             cells,
             texts: texts.map(|(a, b)| both(a, b)).collect(),
-            totals: totals
-                .map(|(a, b)| [0, 1].map(|i| both(&a[i], &b[i])))
-                .collect(),
+            totals: totals.map(|(a, b)| [0, 1].map(|i| both(&a[i], &b[i]))).collect(),
         })
     }
 
@@ -240,12 +221,7 @@ impl Words {
         }
         let totals = left.totals_of((0..left.n_ids()).flat_map(cells));
         let (vocabulary, cells) = left.rebuilt(left.cells.len(), cells);
-        Words {
-            vocabulary,
-            cells,
-            texts,
-            totals,
-        }
+        Words { vocabulary, cells, texts, totals }
     }
 
     /// What is left without the texts of another. Where numbers were rounded, nothing is left of what would be below zero.
@@ -257,9 +233,7 @@ impl Words {
         let live = |id: &usize| other.cells.is_live(*id);
         let mut ids = vec![];
         for id in (0..other.n_ids()).filter(live) {
-            let number = other
-                .vocabulary
-                .with_name(id, |name| self.vocabulary.find_name(name));
+            let number = other.vocabulary.with_name(id, |name| self.vocabulary.find_name(name));
             if number == UNKNOWN {
                 return Err(other.nobody_has(id));
             }
@@ -305,12 +279,7 @@ impl Words {
         }
         let cells = |id| self.cells.of(id);
         let (vocabulary, cells) = self.rebuilt(self.cells.len(), cells);
-        Words {
-            vocabulary,
-            cells,
-            texts: self.texts,
-            totals: self.totals,
-        }
+        Words { vocabulary, cells, texts: self.texts, totals: self.totals }
     }
 
     /// The same texts as if they had had these words only.
@@ -323,12 +292,7 @@ impl Words {
         };
         let totals = self.totals_of((0..self.n_ids()).flat_map(cells));
         let (vocabulary, cells) = self.rebuilt(0, cells);
-        Words {
-            vocabulary,
-            cells,
-            texts: self.texts.clone(),
-            totals,
-        }
+        Words { vocabulary, cells, texts: self.texts.clone(), totals }
     }
 
     /// What cells add up to, class by class.
@@ -350,9 +314,7 @@ impl Words {
             let mut these = of(id).peekable();
             if these.peek().is_some() {
                 // A name that is there already was accepted before.
-                let added = self
-                    .vocabulary
-                    .with_name(id, |name| vocabulary.add_name(name));
+                let added = self.vocabulary.with_name(id, |name| vocabulary.add_name(name));
                 debug_assert!(added.is_ok());
                 cells.push(these);
             }
@@ -406,11 +368,7 @@ impl Words {
             texts,
         };
         let fewer = product.n_words() < self.n_words();
-        let product = if fewer {
-            product.without_empty()
-        } else {
-            product
-        };
+        let product = if fewer { product.without_empty() } else { product };
         Ok((product, exact))
     }
 
@@ -422,9 +380,7 @@ impl Words {
         }
         let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
         let word = |id: usize| {
-            let number = self
-                .vocabulary
-                .with_name(id, |name| other.vocabulary.find_name(name));
+            let number = self.vocabulary.with_name(id, |name| other.vocabulary.find_name(name));
             if number == UNKNOWN || self.cells.n_cells(id) != other.cells.n_cells(number as usize) {
                 return false;
             }
@@ -433,17 +389,12 @@ impl Words {
         };
         let mut texts = self.texts.iter().zip(&other.texts);
         texts.all(|(a, b)| was.to(unit, *a) == is.to(unit, *b))
-            && (0..self.n_ids())
-                .filter(|&id| self.cells.is_live(id))
-                .all(word)
+            && (0..self.n_ids()).filter(|&id| self.cells.is_live(id)).all(word)
     }
 
     /// Class c becomes class `index[c]` of `n_classes`, together with all others that do. Words keep their numbers.
     pub fn place(&self, index: &[i64], n_classes: usize) -> Result<Words, Error> {
-        demand(
-            index.len() == self.n_classes(),
-            "index must have one number per class",
-        )?;
+        demand(index.len() == self.n_classes(), "index must have one number per class")?;
         let inside = |&class: &i64| usize::try_from(class).is_ok_and(|class| class < n_classes);
         if !index.iter().all(inside) {
             return Err(wrong_index(index, n_classes));
@@ -459,10 +410,11 @@ impl Words {
         let mut moved: Vec<Cell> = vec![];
         for id in 0..self.cells.words() {
             moved.clear();
-            moved.extend(self.cells.of(id).map(|cell| Cell {
-                class: index[cell.class as usize] as u32,
-                ..cell
-            }));
+            moved.extend(
+                self.cells
+                    .of(id)
+                    .map(|cell| Cell { class: index[cell.class as usize] as u32, ..cell }),
+            );
             if !ascends {
                 moved.sort_by_key(|cell| cell.class);
             }
@@ -477,9 +429,7 @@ impl Words {
         let mut taken = Words::new(index.len(), 0)?;
         let mut targets = vec![vec![]; self.n_classes()];
         for (new, &old) in index.iter().enumerate() {
-            let target = usize::try_from(old)
-                .ok()
-                .and_then(|old| targets.get_mut(old));
+            let target = usize::try_from(old).ok().and_then(|old| targets.get_mut(old));
             match target {
                 Some(target) => target.push(new as u32),
                 None => return Err(wrong_index(index, self.n_classes())),

@@ -29,12 +29,7 @@ struct Cut {
     job: usize,
 }
 
-const CUT: Cut = Cut {
-    chunk: 1 << 19,
-    widest: 64,
-    round: 96 << 20,
-    job: 1 << 20,
-};
+const CUT: Cut = Cut { chunk: 1 << 19, widest: 64, round: 96 << 20, job: 1 << 20 };
 
 /// Words are many if they are more than one in so many tokens.
 const NEW: usize = 8;
@@ -61,10 +56,7 @@ impl Batch<'_> {
                 self.texts.len()
             )));
         }
-        demand(
-            self.rows.n_classes == words.n_classes(),
-            "classes must be those of the words",
-        )?;
+        demand(self.rows.n_classes == words.n_classes(), "classes must be those of the words")?;
         Ok(())
     }
 
@@ -207,9 +199,7 @@ impl Chunk {
         batch: &Batch,
         rows: Range<usize>,
     ) -> Result<Chunk, Error> {
-        Chunk::gather(batch, rows, |chunk, tokens| {
-            vocabulary.number_each(tokens, &mut chunk.ids)
-        })
+        Chunk::gather(batch, rows, |chunk, tokens| vocabulary.number_each(tokens, &mut chunk.ids))
     }
 
     /// Puts the vocabulary's numbers for the chunk's own.
@@ -249,15 +239,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
-        Reader {
-            batch,
-            cut,
-            threads,
-            next: 0,
-            end: 0,
-            width: 1,
-            alone: 0,
-        }
+        Reader { batch, cut, threads, next: 0, end: 0, width: 1, alone: 0 }
     }
 
     /// Begins the next round, if there is one. Where it ends depends on the texts alone.
@@ -407,12 +389,7 @@ mod tests {
     use crate::words::Numbers;
     use std::collections::BTreeMap;
 
-    const TINY: Cut = Cut {
-        chunk: 40,
-        widest: 3,
-        round: 400,
-        job: 30,
-    };
+    const TINY: Cut = Cut { chunk: 40, widest: 3, round: 400, job: 30 };
 
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {
         Tokeniser::new(Settings {
@@ -432,9 +409,7 @@ mod tests {
     fn made_up(n: usize) -> (Vec<String>, Vec<i32>, Vec<f64>) {
         let mut state = 7_u64;
         let mut random = |n: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % n
         };
         let mut texts = vec![];
@@ -494,11 +469,7 @@ mod tests {
         classes: &'a [i32],
         weights: Weights<'a>,
     ) -> Batch<'a> {
-        Batch {
-            tokeniser,
-            texts,
-            rows: Rows::new(classes, 3, weights).unwrap(),
-        }
+        Batch { tokeniser, texts, rows: Rows::new(classes, 3, weights).unwrap() }
     }
 
     #[test]

@@ -71,11 +71,7 @@ impl Key {
             0..=16 => halves(word),
             _ => (Key::hash(word), 0),
         };
-        Key {
-            first,
-            second,
-            length,
-        }
+        Key { first, second, length }
     }
 
     fn hash(word: &[u8]) -> u64 {
@@ -98,11 +94,7 @@ impl Key {
             return Key::of(&text[start..end]);
         };
         let (a, b) = split(block);
-        Key {
-            first: a & mask.0,
-            second: b & mask.1,
-            length: (end - start) as u32,
-        }
+        Key { first: a & mask.0, second: b & mask.1, length: (end - start) as u32 }
     }
 
     /// The first eight bytes as a number that is in their order; nothing if it would need a second look.
@@ -113,18 +105,12 @@ impl Key {
 
     /// The key of a bucket.
     pub fn bucket(number: u32) -> Key {
-        Key {
-            first: u64::from(number),
-            ..Key::default()
-        }
+        Key { first: u64::from(number), ..Key::default() }
     }
 
     #[inline(always)]
     pub fn place(self) -> u64 {
-        mix(
-            self.first ^ SEED,
-            self.second ^ STEP ^ u64::from(self.length),
-        )
+        mix(self.first ^ SEED, self.second ^ STEP ^ u64::from(self.length))
     }
 
     /// Whether equal keys are equal words.
@@ -196,29 +182,15 @@ struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot {
-        first: 0,
-        second: 0,
-        length: 0,
-        id: UNKNOWN,
-    };
+    const EMPTY: Slot = Slot { first: 0, second: 0, length: 0, id: UNKNOWN };
 
     fn new(key: Key, id: u32) -> Self {
-        Slot {
-            first: key.first,
-            second: key.second,
-            length: key.length,
-            id,
-        }
+        Slot { first: key.first, second: key.second, length: key.length, id }
     }
 
     #[inline(always)]
     fn key(self) -> Key {
-        Key {
-            first: self.first,
-            second: self.second,
-            length: self.length,
-        }
+        Key { first: self.first, second: self.second, length: self.length }
     }
 }
 
@@ -235,10 +207,7 @@ pub struct Index {
 
 impl Default for Index {
     fn default() -> Self {
-        Index {
-            slots: vec![Slot::EMPTY; FEWEST_SLOTS],
-            taken: 0,
-        }
+        Index { slots: vec![Slot::EMPTY; FEWEST_SLOTS], taken: 0 }
     }
 }
 
@@ -319,10 +288,7 @@ impl Index {
         let mut unknown = false;
         let mut block = Block::new();
         for spans in tokens.spans.chunks(BLOCK) {
-            self.load(
-                spans.iter().map(|&span| Key::at(&tokens.text, span)),
-                &mut block,
-            );
+            self.load(spans.iter().map(|&span| Key::at(&tokens.text, span)), &mut block);
             for (i, span) in spans.iter().enumerate() {
                 block.ids[i] = match block.found(i) {
                     Some(id) => id,
@@ -340,10 +306,7 @@ impl Index {
         let mut block = Block::new();
         for spans in tokens.spans.chunks(BLOCK) {
             self.reserve(spans.len());
-            self.load(
-                spans.iter().map(|&span| Key::at(&tokens.text, span)),
-                &mut block,
-            );
+            self.load(spans.iter().map(|&span| Key::at(&tokens.text, span)), &mut block);
             for (i, span) in spans.iter().enumerate() {
                 block.ids[i] = match block.found(i) {
                     Some(id) => id,
@@ -436,10 +399,7 @@ impl Index {
                 *slot = Slot::new(names.key(id as usize), id);
             }
         }
-        Index {
-            slots,
-            taken: names.len(),
-        }
+        Index { slots, taken: names.len() }
     }
 }
 
@@ -496,10 +456,7 @@ impl Stored {
                 }
             }
         }
-        Some(Stored {
-            ids: ids.to_vec(),
-            asked: AtomicUsize::new(0),
-        })
+        Some(Stored { ids: ids.to_vec(), asked: AtomicUsize::new(0) })
     }
 
     fn find(&self, key: Key, word: &[u8], names: &Names) -> u32 {
@@ -524,10 +481,7 @@ pub struct Lookup {
 
 impl Default for Lookup {
     fn default() -> Self {
-        Lookup {
-            index: OnceLock::from(Index::default()),
-            stored: None,
-        }
+        Lookup { index: OnceLock::from(Index::default()), stored: None }
     }
 }
 
@@ -535,10 +489,7 @@ impl Lookup {
     /// The index of these words as they were numbered in order, each of them other than all before it; nothing if `ids` are not
     /// its slots.
     pub fn from_slots(ids: &[u32], names: &Names) -> Option<Lookup> {
-        Some(Lookup {
-            index: OnceLock::new(),
-            stored: Some(Stored::new(ids, names)?),
-        })
+        Some(Lookup { index: OnceLock::new(), stored: Some(Stored::new(ids, names)?) })
     }
 
     /// The index, or what there is instead as long as few words are looked up.
@@ -563,9 +514,7 @@ impl Lookup {
 
     fn made(&self, names: &Names) -> Index {
         let stored = self.stored.as_ref();
-        stored.map_or_else(Index::default, |stored| {
-            Index::from_slots(&stored.ids, names)
-        })
+        stored.map_or_else(Index::default, |stored| Index::from_slots(&stored.ids, names))
     }
 
     /// The index, to be changed.
@@ -629,14 +578,8 @@ impl Vocabulary {
 
     pub fn new(buckets: usize) -> Self {
         match buckets {
-            0 => Vocabulary::Named {
-                index: Lookup::default(),
-                names: Names::default(),
-            },
-            _ => Vocabulary::Hashed {
-                ids: vec![0; buckets],
-                buckets: vec![],
-            },
+            0 => Vocabulary::Named { index: Lookup::default(), names: Names::default() },
+            _ => Vocabulary::Hashed { ids: vec![0; buckets], buckets: vec![] },
         }
     }
 
@@ -766,10 +709,7 @@ impl Vocabulary {
             Vocabulary::Named { index, names } => {
                 index.index_mut(names).number_each(tokens, names, ids);
             }
-            Vocabulary::Hashed {
-                ids: numbers,
-                buckets,
-            } => {
+            Vocabulary::Hashed { ids: numbers, buckets } => {
                 let mask = numbers.len() - 1;
                 ids.extend(tokens.spans.iter().map(|&span| {
                     let place = Key::at(&tokens.text, span).place() as usize;
@@ -832,10 +772,8 @@ impl Fresh {
 
     /// The marked number of a token that `vocabulary` does not have.
     pub fn number(&mut self, vocabulary: &Vocabulary, tokens: &Tokens, token: usize) -> u32 {
-        let (key, word) = (
-            vocabulary.key(Key::at(&tokens.text, tokens.spans[token])),
-            tokens.get(token),
-        );
+        let (key, word) =
+            (vocabulary.key(Key::at(&tokens.text, tokens.spans[token])), tokens.get(token));
         if self.names.len() == MOST {
             self.full = true;
             return Fresh::MARK;
@@ -858,10 +796,7 @@ impl Fresh {
 
     /// Adds all of them to the vocabulary; their numbers there, in order.
     pub fn adopt(&self, vocabulary: &mut Vocabulary) -> Result<Vec<u32>, Error> {
-        demand(
-            !self.full && self.names.len() <= MOST - vocabulary.len(),
-            TOO_MANY,
-        )?;
+        demand(!self.full && self.names.len() <= MOST - vocabulary.len(), TOO_MANY)?;
         Ok(match vocabulary {
             Vocabulary::Named { index, names } => {
                 let index = index.index_mut(names);
@@ -869,8 +804,7 @@ impl Fresh {
             }
             Vocabulary::Hashed { ids, buckets } => {
                 let keys = self.keys.iter();
-                keys.map(|key| number_bucket(key.first as usize, ids, buckets))
-                    .collect()
+                keys.map(|key| number_bucket(key.first as usize, ids, buckets)).collect()
             }
         })
     }
@@ -885,10 +819,7 @@ mod tests {
         for word in words {
             let start = tokens.text.len() as u32;
             tokens.text.extend_from_slice(word);
-            tokens.spans.push(Span {
-                start,
-                end: tokens.text.len() as u32,
-            });
+            tokens.spans.push(Span { start, end: tokens.text.len() as u32 });
         }
         tokens
     }
@@ -904,10 +835,7 @@ mod tests {
             (b"nine bytes", 0xb53c_8245_7afe_f0b3),
             (b"sixteen bytes 16", 0x3f91_3569_a4a5_8e8b),
             (b"seventeen bytes 17", 0x2658_e4ee_5641_ed38),
-            (
-                b"a word of more than thirty-two bytes, for once",
-                0xd871_e456_b98b_14e3,
-            ),
+            (b"a word of more than thirty-two bytes, for once", 0xd871_e456_b98b_14e3),
         ];
         for (word, place) in places {
             assert_eq!(Key::of(word).place(), place, "{word:?}");
@@ -977,9 +905,7 @@ mod tests {
             vocabulary.add_name(text(i).as_bytes()).unwrap();
         }
         let ids = vocabulary.slots().unwrap();
-        let Vocabulary::Named { names, .. } = &vocabulary else {
-            unreachable!()
-        };
+        let Vocabulary::Named { names, .. } = &vocabulary else { unreachable!() };
         assert!(Lookup::from_slots(&ids, names).is_some());
         for at in 0..ids.len() {
             for wrong in [0, 999, 1000, UNKNOWN] {
@@ -998,17 +924,13 @@ mod tests {
     fn an_index_that_was_read_finds_words_before_and_after_it_is_made() {
         let mut vocabulary = Vocabulary::new(0);
         vocabulary.reserve(100);
-        let words: Vec<String> = (0..100)
-            .map(|i| format!("{i:0width$}", width = i % 30))
-            .collect();
+        let words: Vec<String> = (0..100).map(|i| format!("{i:0width$}", width = i % 30)).collect();
         for word in &words {
             vocabulary.add_name(word.as_bytes()).unwrap();
         }
         let n = vocabulary.len();
         let ids = vocabulary.slots().unwrap();
-        let Vocabulary::Named { names, .. } = vocabulary else {
-            unreachable!()
-        };
+        let Vocabulary::Named { names, .. } = vocabulary else { unreachable!() };
         let index = Lookup::from_slots(&ids, &names).unwrap();
         let mut read = Vocabulary::Named { index, names };
         let slices: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();

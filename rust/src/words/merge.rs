@@ -19,9 +19,7 @@ impl Words {
     pub(super) fn add_found(&mut self, found: &mut [Found], threads: usize) -> Result<(), Error> {
         let unit = found.iter().map(Found::unit).max().unwrap_or_default();
         self.make_finer(unit);
-        found
-            .iter_mut()
-            .for_each(|found| found.make_finer(self.unit()));
+        found.iter_mut().for_each(|found| found.make_finer(self.unit()));
         let found = &*found;
         let more = rounded_up(self.unit(), found.iter().map(|found| found.totals[0]));
         self.cells.widen(Form::of(self.unit(), self.total() + more));
@@ -113,10 +111,7 @@ pub fn gather(touched: &mut Vec<u32>, found: &[Found], n_ids: usize) {
         return;
     }
     let mut seen = vec![false; n_ids];
-    for &id in touched
-        .iter()
-        .chain(found.iter().flat_map(|found| &found.ids))
-    {
+    for &id in touched.iter().chain(found.iter().flat_map(|found| &found.ids)) {
         seen[id as usize] = true;
     }
     touched.clear();

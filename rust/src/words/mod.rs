@@ -63,10 +63,7 @@ pub struct Bags {
 
 impl Pairs {
     fn new() -> Self {
-        Pairs {
-            starts: vec![0],
-            ..Pairs::default()
-        }
+        Pairs { starts: vec![0], ..Pairs::default() }
     }
 
     fn push(&mut self, cell: &Cell, unit: Unit) {
@@ -92,10 +89,7 @@ const TOO_MANY: &str = "there are more than 2**63 - 1 occurrences or texts";
 impl Words {
     /// `buckets` is 0, or the number of buckets that tokens are hashed into, a power of two.
     pub fn new(n_classes: usize, buckets: usize) -> Result<Self, Error> {
-        demand(
-            n_classes <= i32::MAX as usize,
-            "there are more classes than an int32 can number",
-        )?;
+        demand(n_classes <= i32::MAX as usize, "there are more classes than an int32 can number")?;
         demand(
             buckets == 0 || (buckets.is_power_of_two() && buckets <= 1 << 30),
             "buckets must be 0 or a power of two up to 2**30",
@@ -218,10 +212,7 @@ impl Words {
                 match cells.last_mut() {
                     _ if class < 0 => {}
                     Some(last) if i64::from(last.class) == class => last.merge(&cell),
-                    _ => cells.push(Cell {
-                        class: class as u32,
-                        ..cell
-                    }),
+                    _ => cells.push(Cell { class: class as u32, ..cell }),
                 }
             }
             if !ascends {
@@ -245,15 +236,9 @@ impl Words {
     }
 
     fn check_index(&self, index: &[i64]) -> Result<(), Error> {
-        demand(
-            index.len() == self.n_classes(),
-            "index must have one number per class",
-        )?;
+        demand(index.len() == self.n_classes(), "index must have one number per class")?;
         let fits = |&class: &i64| class >= -1 && class <= i64::from(i32::MAX);
-        demand(
-            index.iter().all(fits),
-            "index must be -1, or the number of a class",
-        )
+        demand(index.iter().all(fits), "index must be -1, or the number of a class")
     }
 
     /// The known words of each text in order, each once, how often it has them, and where each text's end.
@@ -285,10 +270,7 @@ impl Words {
             }
             Ok::<_, Error>((words, times, ends))
         })?;
-        let mut bags = Bags {
-            offsets: vec![0],
-            ..Bags::default()
-        };
+        let mut bags = Bags { offsets: vec![0], ..Bags::default() };
         for (ids, times, ends) in found {
             let start = bags.ids.len();
             let ends = ends.iter().map(|end| (start + end) as i64);

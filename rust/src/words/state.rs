@@ -232,10 +232,7 @@ impl Stored<'_> {
             StoredNumbers::Real(_, texts) => texts.chunks(3).map(from_doubles).collect(),
             _ => self.texts.iter().map(|&n| Int([n as u64, 0, 0])).collect(),
         };
-        demand(
-            texts.len() == n_classes,
-            "there must be one number of texts per class",
-        )?;
+        demand(texts.len() == n_classes, "there must be one number of texts per class")?;
         let mut all = 0_u64;
         for count in &texts {
             all = all.saturating_add(self.checked(count)?);
@@ -250,10 +247,7 @@ impl Stored<'_> {
         let unit = self.counts.unit();
         let (ones, exact) = unit.whole(count);
         let small = unit == Unit::One || count.0[2] < 1 << 55;
-        demand(
-            small && ones < TOO_LARGE,
-            "numbers must not be negative, nor 2**63 or more",
-        )?;
+        demand(small && ones < TOO_LARGE, "numbers must not be negative, nor 2**63 or more")?;
         Ok(ones + u64::from(!exact))
     }
 
@@ -270,10 +264,7 @@ impl Stored<'_> {
             bytes: self.bytes.to_vec(),
             ends: self.ends.iter().map(|&end| end as usize).collect(),
         };
-        demand(
-            names.ascend(),
-            "words must be in the order of their bytes, each once",
-        )?;
+        demand(names.ascend(), "words must be in the order of their bytes, each once")?;
         demand(are_texts(&names), "words must be UTF-8")?;
         if buckets > 0 {
             demand(self.slots.is_none(), "words that are buckets have no slots")?;
@@ -302,10 +293,7 @@ impl Stored<'_> {
                 && self.starts[n_words] as usize == n,
             "starts must ascend from 0 to the number of cells, one more than there are words",
         )?;
-        demand(
-            self.counts.fit(n),
-            "each cell must have a class, occurrences and documents",
-        )?;
+        demand(self.counts.fit(n), "each cell must have a class, occurrences and documents")?;
         Ok(n)
     }
 
@@ -332,17 +320,10 @@ impl Stored<'_> {
                 let [a, b] = [&sums[6 * at..6 * at + 3], &sums[6 * at + 3..6 * at + 6]];
                 let one = Int([PARTS, 0, 0]);
                 let [occurrences, documents] = [a, b].map(from_doubles);
-                let occurrences = if occurrences.is_zero() {
-                    one
-                } else {
-                    occurrences
-                };
+                let occurrences = if occurrences.is_zero() { one } else { occurrences };
                 let documents = if documents.is_zero() { one } else { documents };
                 let most = texts.get(self.classes[at] as usize);
-                [
-                    occurrences,
-                    documents.min(most.copied().unwrap_or(documents)),
-                ]
+                [occurrences, documents.min(most.copied().unwrap_or(documents))]
             }),
         }
     }
@@ -431,10 +412,7 @@ impl Stored<'_> {
             "each cell must have occurrences and documents",
         )?;
         self.checked(documents)?;
-        demand(
-            documents <= texts,
-            "a word must be in no more documents than its class has texts",
-        )?;
+        demand(documents <= texts, "a word must be in no more documents than its class has texts")?;
         self.checked(occurrences)
     }
 }
@@ -535,10 +513,8 @@ mod tests {
         assert!(read(&state, StoredNumbers::Parts(limbs), &state.texts[3..]).is_err());
         assert!(read(&state, StoredNumbers::Parts(limbs), &[0; 6]).is_err());
         let parts = again.cells.of(0).chain(again.cells.of(1));
-        let parts: Vec<i64> = parts
-            .flat_map(|cell| cell.counts)
-            .flat_map(|n| limbs_of(&n))
-            .collect();
+        let parts: Vec<i64> =
+            parts.flat_map(|cell| cell.counts).flat_map(|n| limbs_of(&n)).collect();
         let texts: Vec<i64> = again.texts.iter().flat_map(limbs_of).collect();
         assert!(read(&state, StoredNumbers::Parts(&parts), &texts).is_err());
     }

@@ -173,10 +173,7 @@ impl Cell {
 
     /// The same in this unit, from one that is not finer.
     pub fn to(self, from: Unit, unit: Unit) -> Cell {
-        Cell {
-            counts: from.all_to(unit, self.counts),
-            ..self
-        }
+        Cell { counts: from.all_to(unit, self.counts), ..self }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -300,12 +297,7 @@ impl<'a> Places<'a> {
         let (pairs, more_pairs) = self.pairs.split_at_mut(places);
         let (upper, more_upper) = self.upper.split_at_mut(places.min(self.upper.len()));
         let (limbs, more_limbs) = self.limbs.split_at_mut(places.min(self.limbs.len()));
-        let first = Places {
-            start: self.start,
-            pairs,
-            upper,
-            limbs,
-        };
+        let first = Places { start: self.start, pairs, upper, limbs };
         let rest = Places {
             start: self.start + places,
             pairs: more_pairs,
@@ -430,17 +422,14 @@ impl Cells {
 
     /// A word's cells, in the order of their classes.
     pub fn of(&self, id: usize) -> impl ExactSizeIterator<Item = Cell> + '_ {
-        self.spans[id].range().map(|at| Cell {
-            class: self.pairs[at].class,
-            counts: self.counts(at),
-        })
+        self.spans[id]
+            .range()
+            .map(|at| Cell { class: self.pairs[at].class, counts: self.counts(at) })
     }
 
     /// The classes a word has cells in.
     pub fn classes(&self, id: usize) -> impl Iterator<Item = u32> + '_ {
-        self.pairs[self.spans[id].range()]
-            .iter()
-            .map(|pair| pair.class)
+        self.pairs[self.spans[id].range()].iter().map(|pair| pair.class)
     }
 
     /// A word's cell in a class.
@@ -453,9 +442,7 @@ impl Cells {
 
     pub fn has(&self, id: usize, class: u32) -> bool {
         let pairs = &self.pairs[self.spans[id].range()];
-        pairs
-            .binary_search_by_key(&class, |pair| pair.class)
-            .is_ok()
+        pairs.binary_search_by_key(&class, |pair| pair.class).is_ok()
     }
 
     fn places(&mut self) -> (&mut [Span], Places<'_>) {
@@ -537,11 +524,7 @@ impl Cells {
             self.limbs.copy_within(range, start);
         }
         self.lost += span.room as usize;
-        self.spans[id] = Span {
-            start,
-            room,
-            ..span
-        };
+        self.spans[id] = Span { start, room, ..span };
     }
 
     /// More places at the end. Space grows by an eighth at a time: half as much again would be felt in the memory of a large store.
@@ -581,11 +564,7 @@ impl Cells {
                 made.limbs.extend_from_slice(&self.limbs[span.range()]);
                 made.limbs.resize(end, [0; 5]);
             }
-            made.spans.push(Span {
-                start,
-                len: span.len,
-                room,
-            });
+            made.spans.push(Span { start, len: span.len, room });
         }
         (made.live, made.len) = (self.live, self.len);
         *self = made;
@@ -600,18 +579,12 @@ impl Cells {
             let limit = rest.start + places.max(1);
             let words = spans.partition_point(|span| span.start < limit).max(1);
             let (mine, others) = spans.split_at_mut(words);
-            let end = others
-                .first()
-                .map_or(rest.start + rest.pairs.len(), |span| span.start);
+            let end = others.first().map_or(rest.start + rest.pairs.len(), |span| span.start);
             let (here, beyond) = {
                 let width = end - rest.start;
                 rest.split(width)
             };
-            parts.push(Part {
-                first,
-                spans: mine,
-                places: here,
-            });
+            parts.push(Part { first, spans: mine, places: here });
             (spans, rest, first) = (others, beyond, first + words);
         }
         parts
@@ -669,11 +642,7 @@ impl Cells {
     /// Makes the last so many cells those of a word at the end.
     #[inline(always)]
     pub fn end_word(&mut self, len: usize) {
-        self.spans.push(Span {
-            start: self.pairs.len() - len,
-            len: len as u32,
-            room: len as u32,
-        });
+        self.spans.push(Span { start: self.pairs.len() - len, len: len as u32, room: len as u32 });
         self.live += usize::from(len > 0);
         self.len += len;
     }
@@ -764,10 +733,7 @@ mod tests {
         cells.add(1, 2, &Lane::Parts(vec![parts]), 0);
         let found: Vec<Cell> = cells.of(1).collect();
         let values = |cell: &Cell| cell.counts.map(|n| Unit::Part.value(&n));
-        assert_eq!(
-            values(&found[0]),
-            [2_f64.powi(40) + 0.5, 2_f64.powi(33) + 0.25]
-        );
+        assert_eq!(values(&found[0]), [2_f64.powi(40) + 0.5, 2_f64.powi(33) + 0.25]);
         assert_eq!(values(&found[1]), [2_f64.powi(32), 2.0]);
         assert_eq!(Unit::Part.whole(&found[0].counts[0]), (1 << 40, false));
         assert_eq!(Unit::Part.whole(&found[1].counts[0]), (1 << 32, true));

@@ -43,12 +43,7 @@ impl<'a> Encoded<'a> {
             times.is_none_or(|times| times.len() == ids.len() && times.iter().all(|&n| n > 0)),
             "times must be one number above 0 per id",
         )?;
-        Ok(Encoded {
-            ids,
-            times,
-            offsets,
-            missing,
-        })
+        Ok(Encoded { ids, times, offsets, missing })
     }
 
     /// The words of a text, and how often it has each if they come once; none if it is missing.
@@ -89,11 +84,7 @@ impl<'a> Given<'a> {
         missing: Option<&'a [bool]>,
     ) -> Result<Self, Error> {
         check_offsets(offsets, tokens.len(), missing)?;
-        Ok(Given {
-            tokens,
-            offsets,
-            missing,
-        })
+        Ok(Given { tokens, offsets, missing })
     }
 
     fn get(&self, row: usize) -> Option<&[&'a [u8]]> {

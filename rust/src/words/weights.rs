@@ -56,9 +56,8 @@ impl<'a> Pairs<'a> {
             return None;
         };
         let len = len as u32 as usize;
-        let (classes, values) = numbers
-            .get(Pairs::HEAD..Pairs::size(len))?
-            .split_at_checked(len / 2 + 1)?;
+        let (classes, values) =
+            numbers.get(Pairs::HEAD..Pairs::size(len))?.split_at_checked(len / 2 + 1)?;
         Some(Pairs {
             common: f64::from_bits(common),
             scale: f64::from_bits(scale),
@@ -125,10 +124,7 @@ impl Weights {
     /// `default` is added to a word's common number for each class that the word has no pair in.
     pub fn new(default: &[f64]) -> Result<Self, Error> {
         demand(!default.is_empty(), "default must have at least one class")?;
-        demand(
-            default.len() < MOST as usize,
-            "there must be fewer than 2**31 classes",
-        )?;
+        demand(default.len() < MOST as usize, "there must be fewer than 2**31 classes")?;
         demand(are_weights(default), NOT_A_WEIGHT)?;
         Ok(Weights {
             default: default.to_vec(),
@@ -364,10 +360,7 @@ fn are_weights(numbers: &[f64]) -> bool {
 
 /// Whether numbers can be summed as weights without becoming NaN.
 pub(crate) fn demand_weights(numbers: &[f64], n_classes: usize) -> Result<(), Error> {
-    demand(
-        numbers.len() == n_classes,
-        "weights of classes must have one number per class",
-    )?;
+    demand(numbers.len() == n_classes, "weights of classes must have one number per class")?;
     demand(are_weights(numbers), NOT_A_WEIGHT)
 }
 
@@ -378,10 +371,7 @@ impl Given<'_> {
             self.common.len() == n && self.scale.is_none_or(|scale| scale.len() == n),
             "common and scale must have one number per id",
         )?;
-        demand(
-            self.ids.iter().all(|&id| id < MOST),
-            "ids must be below 2**31",
-        )?;
+        demand(self.ids.iter().all(|&id| id < MOST), "ids must be below 2**31")?;
         demand(
             self.starts.len() == n + 1
                 && self.starts[0] >= 0
@@ -389,17 +379,10 @@ impl Given<'_> {
                 && self.starts[n] as usize <= self.classes.len(),
             "starts must be one more than ids, ascend, and stay within the pairs",
         )?;
+        demand(self.values.len() == self.classes.len(), "values must have one number per pair")?;
+        demand(are_weights(self.values) && are_weights(self.common), NOT_A_WEIGHT)?;
         demand(
-            self.values.len() == self.classes.len(),
-            "values must have one number per pair",
-        )?;
-        demand(
-            are_weights(self.values) && are_weights(self.common),
-            NOT_A_WEIGHT,
-        )?;
-        demand(
-            self.scale
-                .is_none_or(|scale| scale.iter().all(|x| (0.0..=FARTHEST).contains(x))),
+            self.scale.is_none_or(|scale| scale.iter().all(|x| (0.0..=FARTHEST).contains(x))),
             "scale must not be negative, nor above 2**400",
         )?;
         let inside = |class: i32| (class as u32) < n_classes as u32;
@@ -451,15 +434,10 @@ mod tests {
                 expected.remove(&id);
                 continue;
             }
-            let most = if random.below(3) == 0 {
-                n_classes
-            } else {
-                1 + n_classes / 4
-            };
+            let most = if random.below(3) == 0 { n_classes } else { 1 + n_classes / 4 };
             let few = random.below(most) + 1;
-            let classes: Vec<i32> = (0..n_classes as i32)
-                .filter(|_| random.below(n_classes) < few)
-                .collect();
+            let classes: Vec<i32> =
+                (0..n_classes as i32).filter(|_| random.below(n_classes) < few).collect();
             let values: Vec<f64> = classes.iter().map(|_| random.below(99) as f64).collect();
             let (common, scale) = (random.below(9) as f64, [0.5, 0.0, 2.0][random.below(3)]);
             let mut row: Vec<f64> = default.iter().map(|x| common + x).collect();
@@ -510,68 +488,21 @@ mod tests {
         let before = (vec![1.0, f64::NEG_INFINITY], 1.0);
         assert_eq!(read(&weights, 7), Some(before.clone()));
         let bad = [
-            Given {
-                ids: &[7, 8],
-                ..good
-            },
-            Given {
-                ids: &[1 << 31],
-                ..good
-            },
-            Given {
-                common: &[f64::NAN],
-                ..good
-            },
-            Given {
-                common: &[f64::INFINITY],
-                ..good
-            },
-            Given {
-                scale: Some(&[-1.0]),
-                ..good
-            },
-            Given {
-                scale: Some(&[f64::NAN]),
-                ..good
-            },
-            Given {
-                starts: &[0, 2],
-                ..good
-            },
-            Given {
-                starts: &[-1, 1],
-                ..good
-            },
-            Given {
-                starts: &[1, 0],
-                ..good
-            },
-            Given {
-                starts: &[0],
-                ..good
-            },
-            Given {
-                classes: &[2],
-                ..good
-            },
-            Given {
-                classes: &[-1],
-                ..good
-            },
-            Given {
-                classes: &[1, 1],
-                values: &[1.0, 2.0],
-                starts: &[0, 2],
-                ..good
-            },
-            Given {
-                values: &[f64::NAN],
-                ..good
-            },
-            Given {
-                values: &[],
-                ..good
-            },
+            Given { ids: &[7, 8], ..good },
+            Given { ids: &[1 << 31], ..good },
+            Given { common: &[f64::NAN], ..good },
+            Given { common: &[f64::INFINITY], ..good },
+            Given { scale: Some(&[-1.0]), ..good },
+            Given { scale: Some(&[f64::NAN]), ..good },
+            Given { starts: &[0, 2], ..good },
+            Given { starts: &[-1, 1], ..good },
+            Given { starts: &[1, 0], ..good },
+            Given { starts: &[0], ..good },
+            Given { classes: &[2], ..good },
+            Given { classes: &[-1], ..good },
+            Given { classes: &[1, 1], values: &[1.0, 2.0], starts: &[0, 2], ..good },
+            Given { values: &[f64::NAN], ..good },
+            Given { values: &[], ..good },
         ];
         for given in bad {
             assert!(weights.set(&given).is_err(), "{given:?}");

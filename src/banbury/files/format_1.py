@@ -126,7 +126,7 @@ def _three(numbers: NDArray[Any]) -> NDArray[np.int64]:
 
 def _network(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
     if about["model"] is None:
-        return {**about, "digits": {}}, dict(arrays)
+        return {**about, "digits": {}, "rounded": False}, dict(arrays)
     if not arrays.keys() <= {f"{name}.{what}" for name in NETWORK for what in ("rows", "weights")}:
         raise ValueError("there are arrays that no network has")
     found = {name: _weighed(name, arrays) for name in NETWORK}
@@ -135,7 +135,8 @@ def _network(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], 
     else:
         numbers = _apart(about["network"]["nodes"], {name: _fractions(*each) for name, each in found.items()})
         sums = {name: integers(each, 18) for name, each in numbers.items()}
-    return {**about, "digits": _digits(sums)}, _limbs(sums)
+    weighed = any(weights is not None for _, weights in found.values())
+    return {**about, "digits": _digits(sums), "rounded": weighed}, _limbs(sums)
 
 
 def _fractions(rows: NDArray[Any], weights: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any]]:

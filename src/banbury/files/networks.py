@@ -46,6 +46,7 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
         },
         "model": None if network.sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
         "digits": {name: numbers.digits for name, numbers in sums_of(network).items()},
+        "rounded": network.sums is not None and network.sums.rounded,
     }
 
 
@@ -92,7 +93,10 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
         return BeliefNetwork(variables, parents, Choice("mle"), None, tables, target, columns, named, left_out)
     if settings.keys() != SETTINGS:
         raise ValueError("the network has other settings")
-    choice, sums = checked_choice(**settings), _sums(variables, parents, shapes, arrays, about["digits"])
+    choice, sums = (
+        checked_choice(**settings),
+        _sums(variables, parents, shapes, arrays, about["digits"], about["rounded"]),
+    )
     return BeliefNetwork(variables, parents, choice, sums, (), target, columns, named, left_out)
 
 
@@ -137,9 +141,12 @@ def _sums(
     shapes: Sequence[tuple[int, ...]],
     arrays: Arrays,
     digits: Any,
+    rounded: Any,
 ) -> Sums:
     if arrays.keys() != set(COUNTED):
         raise ValueError("there are arrays that no network has, or too few")
+    if type(rounded) is not bool:
+        raise TypeError("sums were rounded or not")
     rows = integers_of("network", arrays, digits, (1,))
     if not rows.value[0] < MOST_ROWS:
         raise ValueError("there are more rows than can be counted")
@@ -148,7 +155,8 @@ def _sums(
         for name, of in (("values", [(variable.size,) for variable in variables]), ("cells", shapes))
     )
     try:
-        return Sums(variables, parents, rows, seen, cells).checked()
+        found = Sums(variables, parents, rows, seen, cells, rounded)
+        return found if rounded else found.checked()
     except errors.NegativeCount:
         raise ValueError("a value has fewer rows than none, or more than there are") from None
 

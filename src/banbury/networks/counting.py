@@ -16,8 +16,9 @@ from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened
-from banbury.sums import as_index, in_parts, some, total, weighing
+from banbury.sums import as_index, in_parts, is_decimal, some, total, weighing
 from banbury.tally import Labels
+from banbury.tally.tally import ROUNDED
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -78,6 +79,7 @@ class Sums:
     rows: Integers  # (1,)
     seen: tuple[Integers, ...]  # (values,)
     cells: tuple[Integers, ...]  # (values, values of each parent)
+    rounded: bool = False  # they were scaled by a fraction, or kept as doubles once
 
     @classmethod
     def count(
@@ -160,11 +162,19 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         a, b = self._together(other)
-        return a._with([x + y for x, y in zip(a._all(), b._all(), strict=True)])
+        return replace(
+            a._with([x + y for x, y in zip(a._all(), b._all(), strict=True)]), rounded=a.rounded or b.rounded
+        )
 
     def __sub__(self, other: Sums) -> Sums:
         a, b = self._together(other)
-        return a._with([x - y for x, y in zip(a._all(), b._all(), strict=True)]).checked().trimmed()
+        left = a._with([x - y for x, y in zip(a._all(), b._all(), strict=True)])
+        if not a.rounded and not b.rounded:
+            return left.checked().trimmed()
+        short = min(float(rows.value.min(initial=0.0)) for rows in left._all())
+        if short < -ROUNDED * float(a.rows.value[0]):
+            raise errors.negative_rows(short, None, None)
+        return replace(left._with([rows.at_least_zero() for rows in left._all()]), rounded=True).trimmed()
 
     def checked(self) -> Sums:
         """These sums; raises where no rows can have them: less than none, or more with their parents' values than in all."""
@@ -183,7 +193,9 @@ class Sums:
         return self
 
     def __mul__(self, factor: float) -> Sums:
-        return self._with([rows.times(factor)[0] for rows in self._all()]).trimmed()
+        scaled = [rows.times(factor) for rows in self._all()]
+        rounded = self.rounded or not is_decimal(factor) or not all(exact for _, exact in scaled)
+        return replace(self._with([rows for rows, _ in scaled]), rounded=rounded).trimmed()
 
     def same(self, other: Sums) -> bool:
         a, b = self._together(other)

@@ -22,6 +22,7 @@ from banbury.schema import Schema
 from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order, is_decimal, rows_of, some, total
 
 Label = bool | int | float | str
+ROUNDED = 1e-9  # of a class's rows: what subtracting sums that were rounded may leave below zero
 Sums = Counts | Moments | Words | Products
 
 
@@ -70,7 +71,7 @@ class Tally:
             present |= {feature.name: each.take(np.array([f]), 0).arranged([1]) for f, feature in enumerate(features)}
         present |= {f.name: total(words.texts, 0) for f, words in zip(self.schema.texts, self.words, strict=True)}
         present |= {f.name: total(block.n, 0) for f, block in zip(self.schema.blocks, self.products, strict=True)}
-        return {f.name: float((every - present[f.name]).value[0]) for f in self.schema.features}
+        return {f.name: max(float((every - present[f.name]).value[0]), 0.0) for f in self.schema.features}
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
@@ -156,10 +157,19 @@ class Tally:
             skipped=max(0, a.skipped - b.skipped),
             rounded=rounded,
         )
-        return (left._possible() if rounded else left.checked())._trimmed()
+        return (left._possible(a) if rounded else left.checked())._trimmed()
 
-    def _possible(self) -> Tally:
-        """The nearest sums that rows can have, where sums were rounded before they were subtracted."""
+    def _possible(self, before: Tally) -> Tally:
+        """The nearest sums that rows can have, where sums were rounded before they were subtracted and that is all."""
+        for (label,) in np.argwhere(self.rows.value < -ROUNDED * before.rows.value):
+            raise errors.negative_count(rows_of(self.rows)[label], self.classes[label])
+        for row, label in np.argwhere(self.counts.cells.value < -ROUNDED * before.rows.value):
+            f = int(np.searchsorted(self.counts.offsets, row, side="right")) - 1
+            left = rows_of(self.counts.cells)[row, label]
+            raise errors.negative_count(left, self.classes[label], self.schema.keyed[f].name)
+        for f, label in np.argwhere(self.moments.n.value < -ROUNDED * before.rows.value):
+            left = rows_of(self.moments.n)[f, label]
+            raise errors.negative_count(left, self.classes[label], self.schema.measured[f].name)
         counts = Counts(self.counts.keys, self.counts.cells.at_least_zero())
         products = tuple(block.possible() for block in self.products)
         return replace(

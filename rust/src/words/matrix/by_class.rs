@@ -14,10 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 impl Task<'_, '_> {
     pub fn by_class(&self, seen: Seen) -> Result<Vec<Found>, Error> {
-        let unweighted = Rows {
-            weights: Weights::Ones,
-            ..self.rows
-        };
+        let unweighted = Rows { weights: Weights::Ones, ..self.rows };
         let (order, starts) = classes::by_class(&unweighted);
         let jobs = self.jobs(&order, &starts);
         let most = seen.largest * (JOB + self.matrix.n_columns) as f64;
@@ -78,8 +75,7 @@ impl Task<'_, '_> {
     fn job<C: Adding>(&self, class: usize, rows: &[i64], sums: &mut [C]) -> Result<Found, Error> {
         for &row in rows {
             let weight = self.weight(row as usize, C::WEIGHTS);
-            self.matrix
-                .with_row(row as usize, AddRow(&mut *sums, weight));
+            self.matrix.with_row(row as usize, AddRow(&mut *sums, weight));
         }
         let used = sums.iter().zip(0..).filter(|(cell, _)| cell.is_used());
         let ids: Vec<u32> = used.map(|(_, id)| id).collect();

@@ -55,33 +55,16 @@ impl Words {
     }
 
     fn found(&self, matrix: &Matrix, rows: Rows, threads: usize) -> Result<Vec<Found>, Error> {
-        demand(
-            matrix.len() == rows.len(),
-            "there must be as many classes as rows",
-        )?;
-        demand(
-            rows.n_classes == self.n_classes(),
-            "classes must be those of the words",
-        )?;
-        demand(
-            matrix.n_columns <= self.buckets(),
-            "there must be a bucket for every column",
-        )?;
+        demand(matrix.len() == rows.len(), "there must be as many classes as rows")?;
+        demand(rows.n_classes == self.n_classes(), "classes must be those of the words")?;
+        demand(matrix.n_columns <= self.buckets(), "there must be a bucket for every column")?;
         let threads = threads::worth(threads, matrix.cells());
-        Task {
-            matrix,
-            rows,
-            threads,
-        }
-        .found()
+        Task { matrix, rows, threads }.found()
     }
 
     /// Has numbers for the first so many columns.
     pub fn number_columns(&mut self, n_columns: usize) -> Result<(), Error> {
-        demand(
-            n_columns <= self.buckets(),
-            "there must be a bucket for every column",
-        )?;
+        demand(n_columns <= self.buckets(), "there must be a bucket for every column")?;
         if let Vocabulary::Hashed { ids, buckets } = &mut self.vocabulary
             && buckets.len() < n_columns
         {
@@ -148,19 +131,11 @@ mod tests {
         let rows = values.len() / COLUMNS;
         let offsets: Vec<i64> = (0..=rows).map(|row| (row * COLUMNS) as i64).collect();
         let columns: Vec<i32> = (0..values.len()).map(|at| (at % COLUMNS) as i32).collect();
-        let shape = if sparse {
-            (values.len(), 1)
-        } else {
-            (rows, COLUMNS)
-        };
+        let shape = if sparse { (values.len(), 1) } else { (rows, COLUMNS) };
         let values = Block::F64(ArrayView2::from_shape(shape, values).unwrap());
         let layout = match sparse {
             false => Layout::Dense(values),
-            true => Layout::Sparse {
-                offsets: &offsets,
-                columns: &columns,
-                values,
-            },
+            true => Layout::Sparse { offsets: &offsets, columns: &columns, values },
         };
         f(&Matrix::new(layout, COLUMNS, None, false).unwrap())
     }
@@ -171,14 +146,9 @@ mod tests {
         let whole: Vec<i64> = (1..=ROWS as i64).collect();
         let weights: Vec<[u64; 2]> = (1..=ROWS as u64).map(|n| [(n * n * n) << 40, 0]).collect();
         for unit in [1.0, 0.1, 1.0 / 3.0] {
-            let values: Vec<f64> = (0..ROWS * COLUMNS)
-                .map(|at| (at * at % 7) as f64 * unit)
-                .collect();
-            for weights in [
-                Weights::Ones,
-                Weights::Whole(&whole),
-                Weights::Parts(&weights),
-            ] {
+            let values: Vec<f64> =
+                (0..ROWS * COLUMNS).map(|at| (at * at % 7) as f64 * unit).collect();
+            for weights in [Weights::Ones, Weights::Whole(&whole), Weights::Parts(&weights)] {
                 let all = counted(&values, &classes, weights, false);
                 assert!(all.state() == counted(&values, &classes, weights, true).state());
                 let [kept, gone] = [0, 1].map(|i| {
@@ -202,12 +172,7 @@ mod tests {
     fn five_times_a_tenth_is_a_half() {
         let values = [0.3, 0.1, 0.0, 7.0, 1e-17];
         let weight = |weight: f64| parts(weight).map(|n| [n as u64, 0]).unwrap();
-        let five = counted(
-            &values.repeat(5),
-            &[0; 5],
-            Weights::Parts(&[weight(0.1); 5]),
-            false,
-        );
+        let five = counted(&values.repeat(5), &[0; 5], Weights::Parts(&[weight(0.1); 5]), false);
         let half = counted(&values, &[0], Weights::Parts(&[weight(0.5)]), true);
         assert!(five.state() == half.state());
         let five = counted(&values.repeat(5), &[0; 5], Weights::Ones, true);

@@ -33,11 +33,7 @@ pub enum Layout<'a> {
     /// Rows × columns.
     Dense(Block<'a>),
     /// Those of row i are `offsets[i]` to `offsets[i + 1]`; `values` is one column.
-    Sparse {
-        offsets: &'a [i64],
-        columns: &'a [i32],
-        values: Block<'a>,
-    },
+    Sparse { offsets: &'a [i64], columns: &'a [i32], values: Block<'a> },
 }
 
 /// How often each row has each column.
@@ -63,15 +59,10 @@ impl<'a> Matrix<'a> {
             "threshold must be finite and not negative",
         )?;
         match &layout {
-            Layout::Dense(block) => demand(
-                block.shape().1 == n_columns,
-                "a dense matrix must have n_columns columns",
-            )?,
-            Layout::Sparse {
-                offsets,
-                columns,
-                values,
-            } => {
+            Layout::Dense(block) => {
+                demand(block.shape().1 == n_columns, "a dense matrix must have n_columns columns")?
+            }
+            Layout::Sparse { offsets, columns, values } => {
                 check_sparse(offsets, columns, n_columns)?;
                 demand(
                     values.shape() == (columns.len(), 1),
@@ -79,12 +70,7 @@ impl<'a> Matrix<'a> {
                 )?;
             }
         }
-        Ok(Matrix {
-            layout,
-            n_columns,
-            threshold,
-            skip,
-        })
+        Ok(Matrix { layout, n_columns, threshold, skip })
     }
 
     pub fn len(&self) -> usize {
@@ -154,11 +140,7 @@ impl<'a> Matrix<'a> {
                     }
                 }
             }),
-            Layout::Sparse {
-                offsets,
-                columns,
-                values,
-            } => {
+            Layout::Sparse { offsets, columns, values } => {
                 let range = offsets[row] as usize..offsets[row + 1] as usize;
                 let columns = &columns[range.clone()];
                 each!(values, view => {
@@ -197,11 +179,7 @@ impl<'a> Matrix<'a> {
             Layout::Dense(block) => each!(block, view => {
                 f.see((0..).zip(view.row(row).iter().map(|&x| self.counts(x))));
             }),
-            Layout::Sparse {
-                offsets,
-                columns,
-                values,
-            } => {
+            Layout::Sparse { offsets, columns, values } => {
                 let range = offsets[row] as usize..offsets[row + 1] as usize;
                 let columns = columns[range.clone()].iter().map(|&column| column as u32);
                 each!(values, view => match view.as_slice() {
@@ -227,23 +205,14 @@ impl<'a> Matrix<'a> {
                 _ if x < 0.0 && self.threshold.is_none() => Fault::Negative,
                 _ => return None,
             };
-            Some(Error::BadValue {
-                fault,
-                feature: column,
-                row,
-                value: number,
-            })
+            Some(Error::BadValue { fault, feature: column, row, value: number })
         };
         let found = match &self.layout {
             Layout::Dense(block) => {
                 let mut columns = 0..self.n_columns;
                 columns.find_map(|column| wrong(column, block.value(row, column)))
             }
-            Layout::Sparse {
-                offsets,
-                columns,
-                values,
-            } => {
+            Layout::Sparse { offsets, columns, values } => {
                 let mut range = offsets[row] as usize..offsets[row + 1] as usize;
                 range.find_map(|at| wrong(columns[at] as usize, values.value(at, 0)))
             }

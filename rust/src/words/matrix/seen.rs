@@ -19,11 +19,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub const NOTHING: Seen = Seen {
-        fine: true,
-        whole: true,
-        largest: 0.0,
-    };
+    pub const NOTHING: Seen = Seen { fine: true, whole: true, largest: 0.0 };
 
     #[inline(always)]
     pub fn note(&mut self, x: f64) {
@@ -51,26 +47,15 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    pub const NOTHING: Lanes = Lanes {
-        lowest: [0.0; LANES],
-        largest: [0.0; LANES],
-        parted: [0.0; LANES],
-    };
+    pub const NOTHING: Lanes =
+        Lanes { lowest: [0.0; LANES], largest: [0.0; LANES], parted: [0.0; LANES] };
 
     #[inline(always)]
     pub fn note(&mut self, row: &[f64; LANES]) {
         for (lane, &x) in row.iter().enumerate() {
             self.lowest[lane] = if x >= 0.0 { self.lowest[lane] } else { -1.0 };
-            self.parted[lane] = if x == x.trunc() {
-                self.parted[lane]
-            } else {
-                1.0
-            };
-            self.largest[lane] = if x > self.largest[lane] {
-                x
-            } else {
-                self.largest[lane]
-            };
+            self.parted[lane] = if x == x.trunc() { self.parted[lane] } else { 1.0 };
+            self.largest[lane] = if x > self.largest[lane] { x } else { self.largest[lane] };
         }
     }
 
@@ -92,9 +77,7 @@ impl Task<'_, '_> {
         let found = threads::map(self.threads, pieces, |i| {
             let rows = (i * length).min(matrix.len())..matrix.len().min((i + 1) * length);
             match &matrix.layout {
-                Layout::Sparse {
-                    offsets, values, ..
-                } => {
+                Layout::Sparse { offsets, values, .. } => {
                     let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
                     each!(values, view => match view.column(0).to_slice() {
                         Some(values) => wide(Look(matrix, &values[cells])),

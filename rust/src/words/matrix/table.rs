@@ -68,14 +68,7 @@ impl Task<'_, '_> {
     ) {
         let (k, width) = (self.matrix.n_columns, self.width());
         let side_by_side = view.row(0).to_slice().is_some();
-        let mut room = vec![
-            0.0;
-            if side_by_side {
-                width
-            } else {
-                TOGETHER * width
-            }
-        ];
+        let mut room = vec![0.0; if side_by_side { width } else { TOGETHER * width }];
         if side_by_side {
             for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
                 if let Some(cells) = view.row(row).to_slice() {

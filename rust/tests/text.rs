@@ -1,4 +1,6 @@
-use super::*;
+//! Tokens of texts.
+
+use _core::text::*;
 
 fn settings(pattern: Pattern) -> Settings {
     Settings {
@@ -17,10 +19,7 @@ fn read(settings: Settings, text: impl AsRef<[u8]>) -> Vec<String> {
     let mut tokens = Tokens::default();
     let tokeniser = Tokeniser::new(settings).unwrap();
     tokeniser.read(text.as_ref(), &mut tokens).unwrap();
-    tokens
-        .iter()
-        .map(|token| String::from_utf8_lossy(token).into_owned())
-        .collect()
+    tokens.iter().map(|token| String::from_utf8_lossy(token).into_owned()).collect()
 }
 
 #[test]
@@ -32,25 +31,10 @@ fn words() {
     );
     assert_eq!(
         read(settings(Pattern::Word1), text),
-        [
-            "the",
-            "cat",
-            "s",
-            "3",
-            "hats",
-            "snake_case",
-            "a",
-            "b",
-            "cd",
-            "été",
-            "é"
-        ]
+        ["the", "cat", "s", "3", "hats", "snake_case", "a", "b", "cd", "été", "é"]
     );
     assert_eq!(
-        read(
-            settings(Pattern::Mail),
-            "A b, x.y at 10.0.0.1. O'Neil-- <Me@Example.COM>, é-é"
-        ),
+        read(settings(Pattern::Mail), "A b, x.y at 10.0.0.1. O'Neil-- <Me@Example.COM>, é-é"),
         ["x.y", "at", "10.0.0.1", "o'neil", "me@example.com", "é-é"]
     );
 }
@@ -58,74 +42,33 @@ fn words() {
 #[test]
 fn lower_cases_that_are_not_one_to_one() {
     let word = || settings(Pattern::Word);
-    assert_eq!(
-        read(word(), "ΟΔΟΣ ΟΔΟΣ' ΟΔΟΣΑ Σ ΣΣ"),
-        ["οδος", "οδος", "οδοσα", "σς"]
-    );
+    assert_eq!(read(word(), "ΟΔΟΣ ΟΔΟΣ' ΟΔΟΣΑ Σ ΣΣ"), ["οδος", "οδος", "οδοσα", "σς"]);
     assert_eq!(read(word(), "İSTANBUL"), ["stanbul"]);
     assert_eq!(
-        read(
-            Settings {
-                lowercase: false,
-                ..word()
-            },
-            "İSTANBUL ΟΔΟΣ"
-        ),
+        read(Settings { lowercase: false, ..word() }, "İSTANBUL ΟΔΟΣ"),
         ["İSTANBUL", "ΟΔΟΣ"]
     );
 }
 
 #[test]
 fn grams() {
-    let settings = Settings {
-        longest: 3,
-        stop_words: vec![b"of".to_vec()],
-        ..settings(Pattern::Word)
-    };
+    let settings =
+        Settings { longest: 3, stop_words: vec![b"of".to_vec()], ..settings(Pattern::Word) };
     assert_eq!(
         read(settings.clone(), "City  of\nNew York!"),
-        [
-            "city",
-            "new",
-            "york",
-            "city new",
-            "new york",
-            "city new york"
-        ]
+        ["city", "new", "york", "city new", "new york", "city new york"]
     );
     assert_eq!(
-        read(
-            Settings {
-                shortest: 2,
-                ..settings.clone()
-            },
-            "City  of\nNew York!"
-        ),
+        read(Settings { shortest: 2, ..settings.clone() }, "City  of\nNew York!"),
         ["city new", "new york", "city new york"]
     );
-    assert_eq!(
-        read(
-            Settings {
-                shortest: 3,
-                ..settings
-            },
-            "of New York!"
-        ),
-        [""; 0]
-    );
+    assert_eq!(read(Settings { shortest: 3, ..settings }, "of New York!"), [""; 0]);
 }
 
 #[test]
 fn characters_of_a_text() {
-    let settings = Settings {
-        characters: true,
-        longest: 2,
-        ..settings(Pattern::Word)
-    };
-    assert_eq!(
-        read(settings.clone(), "A\t\n é\n"),
-        ["a", " ", "é", "\n", "a ", " é", "é\n"]
-    );
+    let settings = Settings { characters: true, longest: 2, ..settings(Pattern::Word) };
+    assert_eq!(read(settings.clone(), "A\t\n é\n"), ["a", " ", "é", "\n", "a ", " é", "é\n"]);
     assert_eq!(read(settings, ""), [""; 0]);
 }
 
@@ -135,35 +78,21 @@ fn bytes_that_are_no_text() {
         read(settings(Pattern::Word), b"ab\xffcd\xe2\x82ef\xed\xa0\x80gh"),
         ["ab", "cd", "ef", "gh"]
     );
-    let settings = Settings {
-        characters: true,
-        ..settings(Pattern::Word)
-    };
+    let settings = Settings { characters: true, ..settings(Pattern::Word) };
     let mut tokens = Tokens::default();
-    Tokeniser::new(settings)
-        .unwrap()
-        .read(b"\xff\xe2\x82a", &mut tokens)
-        .unwrap();
+    Tokeniser::new(settings).unwrap().read(b"\xff\xe2\x82a", &mut tokens).unwrap();
     assert_eq!(tokens.len(), 4);
     assert_eq!(tokens.get(0), b"\xed\xb3\xbf");
 }
 
 #[test]
 fn given_tokens() {
-    let settings = Settings {
-        longest: 2,
-        stop_words: vec![b"b".to_vec()],
-        ..settings(Pattern::Given)
-    };
+    let settings =
+        Settings { longest: 2, stop_words: vec![b"b".to_vec()], ..settings(Pattern::Given) };
     let tokeniser = Tokeniser::new(settings).unwrap();
     let mut tokens = Tokens::default();
-    tokeniser
-        .gather([&b"A"[..], b"b", b"", b"c d"].into_iter(), &mut tokens)
-        .unwrap();
-    assert_eq!(
-        tokens.iter().collect::<Vec<_>>(),
-        [&b"A"[..], b"", b"c d", b"A ", b" c d"]
-    );
+    tokeniser.gather([&b"A"[..], b"b", b"", b"c d"].into_iter(), &mut tokens).unwrap();
+    assert_eq!(tokens.iter().collect::<Vec<_>>(), [&b"A"[..], b"", b"c d", b"A ", b" c d"]);
     assert!(tokeniser.read(b"A b", &mut tokens).is_err());
 }
 
@@ -179,9 +108,7 @@ fn settings_that_make_no_sense() {
     assert!(wrong(|s| s.longest = 6));
     assert!(wrong(|s| s.shortest = 2));
     assert!(wrong(|s| (s.characters, s.pattern) = (true, Pattern::Given)));
-    assert!(wrong(
-        |s| (s.characters, s.stop_words) = (true, vec![b"a".to_vec()])
-    ));
+    assert!(wrong(|s| (s.characters, s.stop_words) = (true, vec![b"a".to_vec()])));
 }
 
 /// The text as code points, one by one lower-cased.
@@ -206,11 +133,7 @@ fn codes(text: &[u8], lowercase: bool) -> Vec<u32> {
 fn naive(text: &[u8], pattern: Pattern, lowercase: bool) -> Vec<Vec<u8>> {
     let table = characters::characters().unwrap();
     let codes = codes(text, lowercase);
-    let is_word = |i: usize| {
-        codes
-            .get(i)
-            .is_some_and(|&code| table.get(code).is_word(false))
-    };
+    let is_word = |i: usize| codes.get(i).is_some_and(|&code| table.get(code).is_word(false));
     let is_inner = |i: usize| {
         let joins = u8::try_from(codes[i]).is_ok_and(|byte| b"-.@'+&".contains(&byte));
         pattern == Pattern::Mail && joins && i > 0 && is_word(i - 1) && is_word(i + 1)
@@ -222,9 +145,7 @@ fn naive(text: &[u8], pattern: Pattern, lowercase: bool) -> Vec<Vec<u8>> {
             continue;
         }
         let mut word = vec![];
-        codes[from..i]
-            .iter()
-            .for_each(|&code| utf8::push(&mut word, code));
+        codes[from..i].iter().for_each(|&code| utf8::push(&mut word, code));
         if i - from >= if pattern == Pattern::Word1 { 1 } else { 2 } {
             words.push(word);
         }
@@ -292,14 +213,8 @@ fn any_bytes_give_the_words_of_the_naive_way() {
         let text = random_text(&mut random);
         for pattern in [Pattern::Word, Pattern::Word1, Pattern::Mail] {
             for lowercase in [false, true] {
-                let settings = Settings {
-                    lowercase,
-                    ..settings(pattern)
-                };
-                Tokeniser::new(settings)
-                    .unwrap()
-                    .read(&text, &mut tokens)
-                    .unwrap();
+                let settings = Settings { lowercase, ..settings(pattern) };
+                Tokeniser::new(settings).unwrap().read(&text, &mut tokens).unwrap();
                 let found: Vec<_> = tokens.iter().map(<[u8]>::to_vec).collect();
                 assert_eq!(
                     found,
@@ -313,14 +228,8 @@ fn any_bytes_give_the_words_of_the_naive_way() {
                 );
             }
         }
-        let settings = Settings {
-            characters: true,
-            ..settings(Pattern::Word)
-        };
-        Tokeniser::new(settings)
-            .unwrap()
-            .read(&text, &mut tokens)
-            .unwrap();
+        let settings = Settings { characters: true, ..settings(Pattern::Word) };
+        Tokeniser::new(settings).unwrap().read(&text, &mut tokens).unwrap();
     }
 }
 
@@ -334,20 +243,13 @@ fn places(settings: Settings, text: &str) -> Vec<(u32, u32)> {
 
 #[test]
 fn places_are_those_of_characters_as_written() {
-    let words = Settings {
-        longest: 2,
-        stop_words: vec![b"the".to_vec()],
-        ..settings(Pattern::Word)
-    };
+    let words =
+        Settings { longest: 2, stop_words: vec![b"the".to_vec()], ..settings(Pattern::Word) };
     assert_eq!(
         places(words, "Été, THE xİ a İSTANBUL"),
         [(0, 3), (9, 11), (15, 22), (0, 11), (9, 22)]
     );
-    let letters = Settings {
-        characters: true,
-        longest: 2,
-        ..settings(Pattern::Word)
-    };
+    let letters = Settings { characters: true, longest: 2, ..settings(Pattern::Word) };
     assert_eq!(
         places(letters, "İ \u{2003}\tb"),
         [(0, 1), (0, 1), (1, 4), (4, 5), (0, 1), (0, 4), (1, 5)]
