@@ -272,6 +272,10 @@ def bits(tally: bb.Tally) -> tuple[Any, ...]:
     return tally.digest(), words, tally.skipped
 
 
+def damped(feature: Any) -> bool:
+    return feature.family.name == "text" and bool(feature.family.damping or feature.family.length)
+
+
 # The algebra of tallies ----------------------------------------------------------------------------------------------
 
 

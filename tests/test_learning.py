@@ -84,7 +84,7 @@ def test_each_size_is_the_tally_of_its_rows_counted_at_once(features: Any, weigh
 def counts_of(table: Any) -> dict[str, Any]:
     """Of each word the classes that have it, with occurrences and texts."""
     ids = table.in_order()
-    starts, classes, occurrences, documents, _ = table.pairs(ids)
+    starts, classes, occurrences, documents = table.pairs(ids)
     cells = list(zip(classes.tolist(), occurrences.tolist(), documents.tolist(), strict=True))
     return {word: cells[a:b] for word, a, b in zip(table.words(ids), starts, starts[1:], strict=False)}
 

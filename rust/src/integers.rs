@@ -427,8 +427,8 @@ impl Integers {
         demand(fits && limbs > 0, "limbs must fill the shape")?;
         demand(limbs <= MOST - 4, TOO_LARGE)?;
         demand(
-            digits.is_multiple_of(DIGITS) && digits <= 2 * DIGITS,
-            "digits come in eighteens, two of them at most",
+            digits.is_multiple_of(DIGITS) && digits <= 4 * DIGITS,
+            "digits come in eighteens, four of them at most",
         )?;
         let made = Integers { shape, limbs, digits, words };
         made.settled()

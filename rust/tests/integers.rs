@@ -144,19 +144,14 @@ fn deviations_of_a_constant_are_zero() {
     let n = Integers::whole(vec![1], vec![2]);
     assert_eq!(deviations(&n, &two.unwrap(), 1), Ok(vec![2.0])); // 1 and 3
     assert_eq!(
-        deviations(
-            &Integers::whole(vec![1], vec![0]),
-            &Integers::whole(vec![1, 2], vec![0, 0]),
-            1
-        ),
+        deviations(&Integers::whole(vec![1], vec![0]), &Integers::whole(vec![1, 2], vec![0, 0]), 1),
         Ok(vec![0.0])
     );
 }
 
 /// Numbers that look random and repeat.
 fn random(state: &mut u64) -> u64 {
-    *state =
-        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state ^ *state >> 29
 }
 
@@ -214,11 +209,7 @@ fn short_values_are_rounded_as_long_ones() {
         let whole = u128::from(random(&mut state) >> (i % 64));
         for unit in [1, 2, 1 << 11, 1 << 12] {
             let mut tie = Int([0; 3]);
-            tie.add_wide(
-                product(whole, u128::from(PARTS) * u128::from(PARTS) / unit),
-                0,
-                false,
-            );
+            tie.add_wide(product(whole, u128::from(PARTS) * u128::from(PARTS) / unit), 0, false);
             check(tie);
             tie.add(1, 0, i % 2 == 0 && whole > 0);
             check(tie);
@@ -245,10 +236,7 @@ fn numbers_compare_multiply_and_divide() {
     assert_eq!(
         (rest.divide(10), rest.0[2]),
         (
-            big.0
-                .iter()
-                .rev()
-                .fold(0, |r, &l| ((u128::from(r) << 64 | u128::from(l)) % 10) as u64),
+            big.0.iter().rev().fold(0, |r, &l| ((u128::from(r) << 64 | u128::from(l)) % 10) as u64),
             0
         )
     );

@@ -336,14 +336,15 @@ def scaled_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tup
     product = each * after
     down = np.where(product < 0, -(-product // before), product // before)
     found = np.where(squares(columns), -(-product // before), down)
-    return fewer, integers(_constant(found, each, before, columns), digits), False
+    found = _constant(found, each, before, columns)
+    return fewer, integers(_within(found, np.where(after == 0, 1, after), columns), digits), False
 
 
 def _constant(found: NDArray[Any], each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[Any]:
     """Sums that were rounded, with the products of a column that was constant before, ``each``, as such a column has them."""
     first, second = each[..., :columns], each[..., columns:]
     i, j = np.tril_indices(columns)
-    still = (rows * second == first[..., i] * first[..., j])[..., i == j]
+    still = (rows * second == first[..., i] * first[..., j])[..., i == j] & (first % rows == 0)
     value, moved = first // rows, found[..., :columns]
     by_j = np.where(still[..., j], value[..., j] * moved[..., i], found[..., columns:])
     both = np.where(still[..., i], value[..., i] * moved[..., j], by_j)
@@ -370,14 +371,29 @@ def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integ
     divisor = np.where(rows == 0, 1, rows)[..., None]
     diagonal = squares(columns)
     each[..., diagonal] = np.maximum(each[..., diagonal], -(-(each[..., :columns] ** 2) // divisor))
-    i, j = np.tril_indices(columns)
-    alone = each[..., i] * each[..., j]
-    about = divisor * each[..., columns:] - alone
-    own = about[..., i == j]
-    beyond = (about**2 > own[..., i] * own[..., j]) & (i != j)  # then the columns have nothing in common
-    each[..., columns:] = np.where(beyond, alone // divisor, each[..., columns:])
-    each = np.where(rows[..., None] == 0, 0, each)
+    each = np.where(rows[..., None] == 0, 0, _within(each, divisor, columns))
     return integers(rows, digits), integers(each, digits)
+
+
+def _within(each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[Any]:
+    """Sums that were rounded, with products of two columns that have no more in common than each has.
+
+    Where they have, they get nothing in common, but for what is no whole number; there the squares are raised by one.
+    """
+    i, j = np.tril_indices(columns)
+    first, second = each[..., :columns], each[..., columns:]
+    alone = first[..., i] * first[..., j]
+    about = rows * second - alone
+    own = about[..., i == j]
+    beyond = (about**2 > own[..., i] * own[..., j]) & (i != j)
+    if not beyond.any():
+        return each
+    second = np.where(beyond, alone // rows, second)
+    uneven = beyond & (alone % rows != 0)
+    for column in range(columns):
+        raised = (uneven & ((i == column) | (j == column))).any(axis=-1, keepdims=True)
+        second = second + np.where((i == column) & (j == column) & raised, 1, 0)
+    return np.concatenate([first, second], axis=-1)
 
 
 def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real, i: Int, j: Int) -> Integers:
@@ -401,7 +417,8 @@ def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real, i: Int, 
     moved = np.where(still, rows * value, down(moved))
     by_j = np.where(still[..., j], value[..., j] * moved[..., i], np.where(i == j, up(both), down(both)))
     both = np.where(still[..., i], value[..., i] * moved[..., j], by_j)
-    return integers(np.concatenate([moved, both], axis=-1), digits)
+    found = np.concatenate([moved, both], axis=-1)
+    return integers(_within(found, there, shift.shape[-1]), digits)
 
 
 def deviations(n: Integers, sums: Integers, columns: int) -> Real:
@@ -417,7 +434,8 @@ def negative(n: Integers, sums: Integers, columns: int) -> NDArray[np.bool_]:
     below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (own < 0).any(axis=-1)
     found = np.asarray(n.is_negative() | left_over | below)
     i, j = np.tril_indices(columns)
-    doubtful = (spread**2 > own[..., i] * own[..., j] * (1.0 - 1e-9)) & (i != j)
+    size = np.sqrt(np.maximum(own, 0.0))
+    doubtful = (np.abs(spread) > size[..., i] * size[..., j] * (1.0 - 1e-9)) & (i != j)
     for at in np.argwhere(doubtful.any(axis=-1) & ~found):
         found[tuple(at)] = _correlated(n.take(at, 0), sums.take(at, 0), columns)
     return found
