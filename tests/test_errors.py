@@ -432,7 +432,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["alpha='auto'", "partial_fit sees some", "Choose with fit"],
     ),
     ("not_a_tally", lambda _: counted() - 1, errors.NotATally, ["a tally and a int", "tally.count(rows)"]),
-    ("too_many_rows", lambda _: too_many(), errors.BadSetting, ["2**63 rows", "Scale the tallies down"]),
+    ("too_many_rows", lambda _: too_many(), errors.BadSetting, ["2**63 rows", "scale tallies down"]),
     (
         "unusable_column",
         lambda _: counted({"x": [Decimal("sNaN"), Decimal(1)], "y": ["a", "b"]}, features="gaussian"),
@@ -980,6 +980,11 @@ def test_errors_name_the_value_the_place_and_the_next_step(
 
 
 WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
+    (
+        "too_light",
+        lambda _: bb.count({"x": ["u", "v"], "y": ["a", "b"]}, "y", weights=[1.0, 1e-30]),
+        ["1 row weighs less than 5e-19", "Multiply all weights"],
+    ),
     (
         "narrowed_to_a_value",
         lambda _: bb.Mixture(2).fit({"hours": [*range(30), *[40.0] * 30]}),

@@ -28,7 +28,7 @@ import golden_files
 import hostile
 import naive_files
 from banbury import _core, errors
-from banbury.errors import BadFile, BadSetting, BanburyError
+from banbury.errors import BadFile, BadSetting, BanburyError, NegativeCount
 
 WEATHER = bb.datasets.play_tennis()
 
@@ -617,7 +617,8 @@ def test_whatever_was_added_faded_and_forgotten_is_saved_and_loaded(
         elif step == "add" or tally.rounded:
             some = data.draw(st.lists(LINE, min_size=1, max_size=3))
             more = tally.count(lines(some), weights=[data.draw(WEIGHT) for _ in some])
-            tally = tally + more if step == "add" else tally - more
+            with contextlib.suppress(NegativeCount):  # more than rounding can tell
+                tally = tally + more if step == "add" else tally - more
             pieces += [more] if step == "add" else []
         assert_comes_back(tally, path)
     assert_comes_back(tally * 0.3 * 0.7, path)

@@ -343,15 +343,19 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
         values = line[0] * odds + line[1]
         return _sum(shares, np.logaddexp(0.0, values) - targets * values)
 
-    line = np.array([0.0, np.log((yes + 1.0) / (no + 1.0))])
-    now = loss(line)
-    for _ in range(200):
+    def newton(line: Real) -> tuple[Real, Real]:
+        """The slope of the loss, and the step that Newton's method would take back."""
         chances = expit(line[0] * odds + line[1])
         left, curve = shares * (chances - targets), shares * chances * (1.0 - chances)
         slope = np.array([_sum(left, odds), left.sum()])
         across = _sum(curve, odds)
         bend = np.array([[_sum(curve, odds**2), across], [across, curve.sum()]])
-        step = np.linalg.solve(bend + np.diag(np.maximum(1e-14 * bend.diagonal(), 1e-200)), slope)
+        return slope, np.linalg.solve(bend + np.diag(np.maximum(1e-14 * bend.diagonal(), 1e-200)), slope)
+
+    line = np.array([0.0, np.log((yes + 1.0) / (no + 1.0))])
+    now = loss(line)
+    for _ in range(200):
+        slope, step = newton(line)
         gain, part, following = float(slope @ step), 1.0, loss(line - step)
         while not following <= now - 1e-4 * part * gain and part > 1e-10:
             part /= 2.0
@@ -360,6 +364,9 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
             line, now = line - part * step, following
         if part <= 1e-10 or gain <= 1e-14 * now:
             break
+    for _ in range(2):  # what the loss can no longer tell apart, its slope can
+        step = newton(line)[1]
+        line = line - np.where(np.abs(step).max() < 1e-4, step, 0.0)
     rise = float(line[0]) / scale
     return rise, float(line[1]) - rise * centre
 

@@ -371,7 +371,7 @@ def bad_weight(row: int, value: Any) -> BadWeight:
         else "too large"
     )
     return BadWeight(
-        f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**500; to take rows out, "
+        f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**63; to take rows out, "
         "subtract their tally.",
         row=row,
         value=value,
@@ -637,7 +637,7 @@ def too_many_cells(column: str, n_values: int, n_classes: int) -> TooManyCells:
 
 def too_many_rows() -> BadSetting:
     return BadSetting(
-        "the sum would hold more than 2**63 rows, more than can be counted. Scale the tallies down first."
+        "the sum would hold 2**63 rows or occurrences, more than can be counted. Give smaller weights, or scale tallies down."
     )
 
 

@@ -300,6 +300,10 @@ class Words:
             totals += np.bincount(owner, occurrences, self.table.n_ids)
         totals = np.around(totals, 9)
         by_name = self.table.in_order()
+        if self.table.buckets:
+            by_name = by_name[
+                np.argsort([int(name.removeprefix("#")) for name in self.table.words(by_name)], kind="stable")
+            ]
         best = by_name[np.argsort(-totals[by_name], kind="stable")[:n]]
         return self.table.words(best)
 
@@ -360,7 +364,7 @@ def squares(columns: int) -> NDArray[np.bool_]:
 def is_decimal(factor: float) -> bool:
     """Whether a factor is the number that fifteen digits, eighteen decimals at most, write."""
     written = Decimal(f"{factor:.15g}")
-    return float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18
+    return factor == int(factor) or (float(written) == factor and int(written.normalize().as_tuple().exponent) >= -18)
 
 
 def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integers]:

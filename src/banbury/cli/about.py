@@ -44,6 +44,7 @@ def _of_tally(tally: Tally) -> dict[str, Any]:
     return {
         "rows": tally.n_rows,
         "skipped": tally.skipped,
+        "rounded": tally.rounded,
         "target": tally.schema.target,
         "classes": _classes(tally.classes, tally.rows),
         "features": [

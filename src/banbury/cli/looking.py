@@ -80,7 +80,9 @@ def show(given: Namespace) -> None:
         tally = thing.tally if isinstance(thing, Model) else thing
         if not isinstance(tally, Tally):
             raise errors.bad_setting("--digest", about.kind(thing), "left out, or asked of a tally or a model")
-        output.result(given, {"file": given.file, "digest": tally.digest()}, tally.digest())
+        if tally.rounded:
+            errors.warn(f"the sums of {given.file} were rounded, so its digest proves nothing of what was forgotten")
+        output.result(given, {"file": given.file, "digest": tally.digest(), "rounded": tally.rounded}, tally.digest())
         return
     found = {"file": given.file, "kind": about.kind(thing), **about.summary(thing)}
     if not isinstance(thing, (Model, Tally)):

@@ -174,11 +174,11 @@ class Growing:
         index = np.array([classes.index(name) for name in old], dtype=np.int64)
         return [words.place(index, len(classes)) for words in self._words]
 
-    def __getstate__(self) -> Tally:
-        return self.frozen()
+    def __getstate__(self) -> tuple[Tally, tuple[Label, ...]]:
+        return self.frozen(), self._declared
 
-    def __setstate__(self, tally: Tally) -> None:
-        self.__dict__ = Growing.of(tally).__dict__
+    def __setstate__(self, state: tuple[Tally, tuple[Label, ...]]) -> None:
+        self.__dict__ = Growing.of(*state).__dict__
 
 
 def _table(feature: Feature, n_classes: int) -> _core.Words:

@@ -188,6 +188,8 @@ class Tally:
             raise errors.bad_setting(
                 "the factor of a tally", factor, "finite and not negative, and leave fewer than 2**63 rows"
             )
+        if float(factor) != factor:
+            raise errors.bad_setting("the factor of a tally", factor, "a number that a double holds")
         factor = float(factor)
         rows, *exact = self.rows.times(factor)
         counts, one = self.counts.times(factor)
@@ -235,10 +237,13 @@ class Tally:
         why = replace(schema, features=re_centred + schema.features[len(re_centred) :]).differs(self.schema)
         if why is not None:
             raise errors.schema_mismatch(why)
-        products = tuple(
-            _moved_block(*each) for each in zip(self.products, self.schema.blocks, schema.blocks, strict=True)
-        )
-        moments = self._moved(schema)
+        try:
+            products = tuple(
+                _moved_block(*each) for each in zip(self.products, self.schema.blocks, schema.blocks, strict=True)
+            )
+            moments = self._moved(schema)
+        except (OverflowError, ValueError):
+            raise errors.schema_mismatch("origins or units are too far apart for sums to be moved") from None
         moved = moments is not self.moments or any(a is not b for a, b in zip(products, self.products, strict=True))
         tally = replace(_coarsened(self, schema), moments=moments, products=products, schema=schema)
         return replace(tally, rounded=self.rounded or moved)
@@ -247,7 +252,8 @@ class Tally:
         old, new = self.schema.measured, schema.measured
         if all(a.origin == b.origin and a.unit == b.unit for a, b in zip(old, new, strict=True)):
             return self.moments
-        shift = np.array([(a.origin - b.origin) / a.unit for a, b in zip(old, new, strict=True)])
+        with np.errstate(over="ignore"):
+            shift = np.array([(a.origin - b.origin) / a.unit for a, b in zip(old, new, strict=True)])
         return self.moments.shift(shift, np.array([a.unit / b.unit for a, b in zip(old, new, strict=True)]))
 
     def _trimmed(self) -> Tally:
