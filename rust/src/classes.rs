@@ -90,6 +90,10 @@ impl<'a> Rows<'a> {
         }
     }
 
+    pub fn has_ones(&self) -> bool {
+        matches!(self.weights, Weights::Ones)
+    }
+
     /// The digits of what rows count.
     pub fn digits(&self) -> u32 {
         match self.weights {

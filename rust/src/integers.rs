@@ -75,24 +75,6 @@ impl<const L: usize> Int<L> {
         }
     }
 
-    /// Adds a number with its sign.
-    #[inline(always)]
-    pub fn add_signed(&mut self, number: i128) {
-        let above = (number >> 127) as u64;
-        add(&mut self.0, &[number as u64, (number >> 64) as u64], above, false);
-    }
-
-    /// Adds (or, if `negative`, takes) a product.
-    #[inline(always)]
-    pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
-        let low = u128::from(a as u64) * u128::from(b);
-        let high = (a >> 64) * u128::from(b) + (low >> 64);
-        // To take a number is to add what is not in it, and one. There is no branch that could be guessed wrong.
-        let not = if negative { u64::MAX } else { 0 };
-        let limbs = [low as u64 ^ not, high as u64 ^ not, (high >> 64) as u64 ^ not];
-        add(&mut self.0, &limbs, not, negative);
-    }
-
     pub fn merge(&mut self, other: &Self) {
         add(&mut self.0, &other.0, 0, false);
     }
@@ -134,6 +116,46 @@ impl<const L: usize> Int<L> {
     /// Rounded to a double, in units of 10^-digits.
     pub fn value(&self, digits: u32) -> f64 {
         value(&self.0, digits, 0)
+    }
+}
+
+/// A sum of 256 bits, for loops over rows: in halves that processors add at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    low: u128,
+    high: i128,
+}
+
+impl Sum {
+    /// Adds a number with its sign.
+    #[inline(always)]
+    pub fn add(&mut self, number: i128) {
+        let (low, carry) = self.low.overflowing_add(number as u128);
+        (self.low, self.high) = (low, self.high + (number >> 127) + i128::from(carry));
+    }
+
+    /// Adds (or, if `negative`, takes) a product of less than 2^191.
+    #[inline(always)]
+    pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
+        let (first, second) = (u128::from(a as u64) * u128::from(b), (a >> 64) * u128::from(b));
+        let (low, carry) = first.overflowing_add(second << 64);
+        let high = (second >> 64) as i128 + i128::from(carry);
+        // To take a number is to add what is not in it, and one. There is no branch that could be guessed wrong.
+        let not = if negative { -1_i128 } else { 0 };
+        let (low, one) = (low ^ not as u128).overflowing_add(u128::from(negative));
+        let (sum, carry) = self.low.overflowing_add(low);
+        self.low = sum;
+        self.high += (high ^ not) + i128::from(one) + i128::from(carry);
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        let (low, carry) = self.low.overflowing_add(other.low);
+        (self.low, self.high) = (low, self.high + other.high + i128::from(carry));
+    }
+
+    pub fn int(&self) -> Int<4> {
+        let (low, high) = (self.low, self.high as u128);
+        Int([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
     }
 }
 

@@ -3,12 +3,12 @@
 //! z is rounded once to a grid of 2^-57; what is summed are those whole numbers and their exact squares, in units of 2^-57 and
 //! 2^-114. Within a block of rows, doubles do it without rounding: each z near the origin (|z| <= 16), and each square, is cut
 //! into parts that are multiples of one unit, and so few rows are added that their sums stay below 2^53 of it. What is farther
-//! out, or weighs more than one, is added as the whole number that it is.
+//! out, or weighs more than 16 or a fraction, is added as the whole number that it is.
 
-use crate::classes::{Rows, Weights, count_classes, counted};
+use crate::classes::{Rows, count_classes, counted};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault, Number};
-use crate::integers::{Int, Integers, product};
+use crate::integers::{Int, Integers, Sum, product};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
 use crate::threads;
@@ -25,12 +25,11 @@ const LANES: usize = 8;
 /// Rows per tile, and features per tile: z of a tile stays in the first cache.
 const TILE_ROWS: usize = 64;
 const TILE_FEATURES: usize = 256;
-/// Rows per block: so few that their parts add up exactly.
+/// Rows per block: so few that their parts add up exactly, each times a light weight too.
 const BLOCK: usize = 4096;
+const LIGHT: u128 = 16;
 const MOST_PIECES: usize = 64;
 
-/// A sum of what is near and weighs less than 2^64: 2^63 of them need no more.
-type Sum = Int<4>;
 /// A sum of what may be far.
 pub type Far = Int<18>;
 
@@ -66,7 +65,8 @@ pub fn count_moments(
     for sums in &found {
         sums.merge_into(&mut present, &mut total, &mut far);
     }
-    let total = Integers::of(vec![n_features, n_classes, 2], rows.digits(), total.as_flattened())?;
+    let near: Vec<Int<4>> = total.as_flattened().iter().map(Sum::int).collect();
+    let total = Integers::of(vec![n_features, n_classes, 2], rows.digits(), &near)?;
     Ok(Moments {
         rows: counted(&present, vec![n_features, n_classes], rows.digits())?,
         sums: total.with(&far, rows.digits())?,
@@ -124,11 +124,12 @@ const PARTS: usize = 5;
 impl Sums {
     fn new(features: Range<usize>, rows: &Rows) -> Self {
         let width = features.len().next_multiple_of(LANES);
-        let (cells, ones) = (width * rows.n_classes, matches!(rows.weights, Weights::Ones));
+        let cells = width * rows.n_classes;
+        let (ones, whole) = (rows.has_ones(), rows.digits() == 0);
         Sums {
             width,
             n_classes: rows.n_classes,
-            near: vec![[0.0; LANES]; if ones { PARTS * cells / LANES } else { 0 }],
+            near: vec![[0.0; LANES]; if whole { PARTS * cells / LANES } else { 0 }],
             touched: vec![],
             is_touched: vec![false; rows.n_classes],
             sums: vec![Default::default(); cells],
@@ -147,8 +148,9 @@ impl Sums {
         rows: &Rows,
         range: Range<usize>,
     ) -> Result<(), Error> {
-        for start in range.clone().step_by(BLOCK) {
-            let end = range.end.min(start + BLOCK);
+        let block = if rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
+        for start in range.clone().step_by(block) {
+            let end = range.end.min(start + block);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
                 wide(AddTile { sums: self, columns, scale, rows, tile })?;
@@ -185,25 +187,23 @@ impl Sums {
     ) -> Result<(), Error> {
         let (width, class) = (self.width, rows.classes[row] as usize);
         let z = &self.tile[at * width..(at + 1) * width];
-        let (all, far) = nearness(z);
-        if !matches!(rows.weights, Weights::Ones) {
-            let weight = rows.weight(row);
-            if !all || weight >> 64 != 0 {
-                return self.add_each(columns, scale, rows, row, at);
-            }
+        let (all, ones, weight) = (all_near(z), rows.has_ones(), rows.weight(row));
+        if self.near.is_empty() && all && weight >> 64 == 0 {
             let sums = &mut self.sums[class * width..(class + 1) * width];
             add_weighed(&z[..self.features.len()], weight as u64, sums);
             return Ok(());
         }
-        if far {
+        if !(all && weight <= LIGHT || ones && !some_far(z)) || self.near.is_empty() {
             return self.add_each(columns, scale, rows, row, at);
         }
         let near = &mut self.near[PARTS * class * width / LANES..][..PARTS * width / LANES];
         if !std::mem::replace(&mut self.is_touched[class], true) {
             self.touched.push(class);
         }
-        if all {
-            add_near(z, near);
+        if all && ones {
+            add_near::<false>(z, 1.0, near);
+        } else if all {
+            add_near::<true>(z, weight as f64, near);
         } else {
             let missing = &mut self.missing[class * width..(class + 1) * width];
             add_present(z, near, missing);
@@ -249,18 +249,13 @@ impl Sums {
                 near.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
             {
                 for (lane, [sum, square]) in sums.iter_mut().enumerate() {
-                    let part = |part: usize, unit: i32, shift: u32| {
-                        let whole = (lanes[part][lane] * 2_f64.powi(unit)) as i64;
-                        (u128::from(whole.unsigned_abs()), shift, whole < 0)
+                    let part = |part: usize, unit: i32| {
+                        i128::from((lanes[part][lane] * 2_f64.powi(unit)) as i64)
                     };
-                    for (number, shift, negative) in [part(0, 35, 22), part(1, 57, 0)] {
-                        sum.add(number, shift, negative);
-                    }
-                    for (number, shift, negative) in
-                        [part(2, 33, 81), part(3, 74, 40), part(4, 114, 0)]
-                    {
-                        square.add(number, shift, negative);
-                    }
+                    sum.add((part(0, 35) << 22) + part(1, 57));
+                    square.add((part(3, 74) << 40) + part(4, 114));
+                    let high = part(2, 33); // times 2^81
+                    square.add_product(high.unsigned_abs() << 18, 1 << 63, high < 0);
                 }
             }
             near.fill([0.0; LANES]);
@@ -301,8 +296,8 @@ impl Sums {
 fn add_weighed(z: &[f64], weight: u64, sums: &mut [[Sum; 2]]) {
     for (&z, [sum, square]) in z.iter().zip(sums) {
         let whole = near_grid(z);
-        sum.add_signed(i128::from(whole) * i128::from(weight));
         let size = u128::from(whole.unsigned_abs());
+        sum.add_product(size, weight, whole < 0);
         square.add_product(size * size, weight, false);
     }
 }
@@ -385,18 +380,19 @@ fn fill_tile<T: Value>(
     }
 }
 
-/// Whether all are near, and whether some are far; a missing one is neither.
 #[inline(always)]
-fn nearness(z: &[f64]) -> (bool, bool) {
-    let (mut near, mut far) = ([1_u64; LANES], [0_u64; LANES]);
+fn all_near(z: &[f64]) -> bool {
+    let mut near = [1_u64; LANES];
     for z in z.as_chunks::<LANES>().0 {
-        for ((near, far), z) in near.iter_mut().zip(&mut far).zip(z) {
-            *near &= u64::from(z.abs() <= NEAR);
-            *far |= u64::from(z.abs() > NEAR);
-        }
+        near.iter_mut().zip(z).for_each(|(near, z)| *near &= u64::from(z.abs() <= NEAR));
     }
-    let all = near.iter().fold(1, |all, near| all & near);
-    (all == 1, far.iter().fold(0, |any, far| any | far) == 1)
+    near.iter().fold(1, |all, near| all & near) == 1
+}
+
+/// Whether some are far; a missing one is neither far nor near.
+#[inline(always)]
+fn some_far(z: &[f64]) -> bool {
+    z.iter().fold(false, |far, z| far | (z.abs() > NEAR))
 }
 
 /// Adds to a sum's parts: z in steps of 2^-35 and 2^-57, its square in steps of 2^-33, 2^-74 and 2^-114.
@@ -404,7 +400,7 @@ fn nearness(z: &[f64]) -> (bool, bool) {
 /// `(x + M) - M` is x rounded to the last place of M. The square and what rounding takes off it are exact together, and so is
 /// every difference here: no part is ever rounded again.
 #[inline(always)]
-fn add_parts(z: f64, [a1, a2, b1, b2, b3]: [&mut f64; PARTS]) {
+fn add_parts<const WEIGHED: bool>(z: f64, weight: f64, [a1, a2, b1, b2, b3]: [&mut f64; PARTS]) {
     const COARSE: f64 = 1.5 * (1_u64 << 17) as f64;
     const FINE: f64 = 1.5 / (1_u64 << 5) as f64;
     const SQUARE: f64 = 1.5 * (1_u64 << 19) as f64;
@@ -418,38 +414,40 @@ fn add_parts(z: f64, [a1, a2, b1, b2, b3]: [&mut f64; PARTS]) {
     let rest = square - p1;
     let p2 = (rest + REST) - REST;
     let p3 = (error + REST) - REST;
-    *a1 += z1;
-    *a2 += z2;
-    *b1 += p1;
-    *b2 += p2 + p3;
-    *b3 += (rest - p2) + (error - p3);
+    let times = |part: f64| if WEIGHED { weight * part } else { part };
+    *a1 += times(z1);
+    *a2 += times(z2);
+    *b1 += times(p1);
+    *b2 += times(p2 + p3);
+    *b3 += times((rest - p2) + (error - p3));
 }
 
 /// Adds a row to the parts, `LANES` values at a time: all are read before any is written.
 #[inline(always)]
-fn add_lanes(z: &[f64; LANES], near: &mut [[f64; LANES]; PARTS]) {
+fn add_lanes<const WEIGHED: bool>(z: &[f64; LANES], weight: f64, near: &mut [[f64; LANES]; PARTS]) {
     let [mut a1, mut a2, mut b1, mut b2, mut b3] = *near;
     for i in 0..LANES {
         let parts = [&mut a1[i], &mut a2[i], &mut b1[i], &mut b2[i], &mut b3[i]];
-        add_parts(z[i], parts);
+        add_parts::<WEIGHED>(z[i], weight, parts);
     }
     *near = [a1, a2, b1, b2, b3];
 }
 
+/// Adds a row that is near, so many times.
 #[inline(always)]
-fn add_near(z: &[f64], near: &mut [[f64; LANES]]) {
+fn add_near<const WEIGHED: bool>(z: &[f64], weight: f64, near: &mut [[f64; LANES]]) {
     let near = near.as_chunks_mut::<PARTS>().0;
     for (z, near) in z.as_chunks::<LANES>().0.iter().zip(near) {
-        add_lanes(z, near);
+        add_lanes::<WEIGHED>(z, weight, near);
     }
 }
 
-/// [`add_near`] where some are missing.
+/// [`add_near`] where some are missing, and rows weigh one.
 #[inline(always)]
 fn add_present(z: &[f64], near: &mut [[f64; LANES]], missing: &mut [i64]) {
     let (near, missing) = (near.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
     for ((z, near), missing) in z.as_chunks::<LANES>().0.iter().zip(near).zip(missing) {
-        add_lanes(&z.map(|z| if z.is_nan() { 0.0 } else { z }), near);
+        add_lanes::<false>(&z.map(|z| if z.is_nan() { 0.0 } else { z }), 1.0, near);
         let mut counts = *missing;
         for (z, count) in z.iter().zip(&mut counts) {
             *count += i64::from(z.is_nan());
@@ -461,6 +459,7 @@ fn add_present(z: &[f64], near: &mut [[f64; LANES]], missing: &mut [i64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classes::Weights;
     use crate::columns::Block;
     use ndarray::{Array2, array};
 
@@ -513,6 +512,16 @@ mod tests {
         assert_eq!(ones.sums, expected);
         let twice = count(&x, Weights::Whole(&vec![2; 9000]), 1).unwrap();
         assert_eq!(twice.sums, ones.sums.plus(&ones.sums).unwrap());
+        let most = count(&x, Weights::Whole(&vec![16; 9000]), 1).unwrap();
+        assert_eq!(most.sums, ones.sums.times(16_000_000_000_000_000_000).unwrap().0);
+        let weights: Vec<i64> = (0..9000).map(|i| [1, 16, 17, 1 << 40][i % 4]).collect();
+        let parts: Vec<[u64; 2]> = weights
+            .iter()
+            .map(|&w| w as u128 * 1_000_000_000_000_000_000)
+            .map(|w| [w as u64, (w >> 64) as u64])
+            .collect();
+        let mixed = count(&x, Weights::Whole(&weights), 2).unwrap();
+        assert_eq!(mixed.sums, count(&x, Weights::Parts(&parts), 1).unwrap().sums);
         let heavy = count(&x, Weights::Parts(&vec![[0, 1]; 9000]), 1).unwrap();
         assert_eq!(heavy.sums, ones.sums.times(1 << 64).unwrap().0);
     }

@@ -1,13 +1,13 @@
 //! Sums of z and of the products of all pairs of z, per class, of a block of columns, as whole numbers.
 //!
 //! z is rounded once to a grid of 2^-57, as for [`crate::moments`], and the products are exact. Rows that are near (every |z| up to
-//! 16) are added in 192 bits where they weigh one, in 256 where they weigh less than 2^64, all others in as many as it takes. A row
-//! that lacks one of the block's values is passed over.
+//! 16) and weigh less than 2^64 are added in 256 bits, all others in as many as it takes. A row that lacks one of the block's values
+//! is passed over.
 
 use crate::classes::{Rows, Weights, counted};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault};
-use crate::integers::{Int, Integers, product};
+use crate::integers::{Int, Integers, Sum, product};
 use crate::moments::{Far, NEAR, near_grid, on_grid};
 use crate::scale::{FARTHEST, Scale};
 use crate::threads;
@@ -49,10 +49,8 @@ pub fn count_products(
     let mut total = Sums::new(rows, d);
     found.iter().for_each(|sums| total.merge(sums));
     let shape = vec![rows.n_classes, cells(d)];
-    let near = match rows.weights {
-        Weights::Ones => Integers::of(shape, 0, &total.near)?,
-        _ => Integers::of(shape, rows.digits(), &total.weighed)?,
-    };
+    let near: Vec<Int<4>> = total.near.iter().map(Sum::int).collect();
+    let near = Integers::of(shape, rows.digits(), &near)?;
     Ok(Products {
         rows: counted(&total.rows, vec![rows.n_classes], rows.digits())?,
         sums: near.with(&total.far, rows.digits())?,
@@ -66,24 +64,19 @@ struct Sums {
     /// The same of one row as whole numbers.
     whole: Vec<i64>,
     rows: Vec<i128>,
-    /// `[class][cell]`, of rows that weigh one.
-    near: Vec<Int<3>>,
-    /// The same where they do not.
-    weighed: Vec<Int<4>>,
+    /// `[class][cell]`.
+    near: Vec<Sum>,
     far: HashMap<usize, Far>,
 }
 
 impl Sums {
     fn new(rows: &Rows, columns: usize) -> Self {
-        let (cells, ones) =
-            (rows.n_classes * cells(columns), matches!(rows.weights, Weights::Ones));
         Sums {
             columns,
             z: vec![],
             whole: vec![0; columns],
             rows: vec![0; rows.n_classes],
-            near: vec![Int::default(); if ones { cells } else { 0 }],
-            weighed: vec![Int::default(); if ones { 0 } else { cells }],
+            near: vec![Sum::default(); rows.n_classes * cells(columns)],
             far: HashMap::new(),
         }
     }
@@ -92,8 +85,6 @@ impl Sums {
         let rows = self.rows.iter_mut().zip(&other.rows);
         rows.for_each(|(a, b)| *a += b);
         let sums = self.near.iter_mut().zip(&other.near);
-        sums.for_each(|(a, b)| a.merge(b));
-        let sums = self.weighed.iter_mut().zip(&other.weighed);
         sums.for_each(|(a, b)| a.merge(b));
         for (&cell, sum) in &other.far {
             self.far.entry(cell).or_default().merge(sum);
@@ -153,9 +144,10 @@ impl Sums {
             for (whole, &z) in self.whole.iter_mut().zip(z) {
                 *whole = near_grid(z);
             }
+            let near = &mut self.near[base..base + cells(d)];
             match rows.weights {
-                Weights::Ones => add_near(&self.whole, &mut self.near[base..base + cells(d)]),
-                _ => add_weighed(&self.whole, weight, &mut self.weighed[base..base + cells(d)]),
+                Weights::Ones => add_near(&self.whole, near),
+                _ => add_weighed(&self.whole, weight, near),
             }
             return Ok(());
         }
@@ -180,20 +172,20 @@ impl Sums {
 
 /// Adds the whole numbers of a row, and the products of all pairs of them.
 #[inline(always)]
-fn add_near(whole: &[i64], sums: &mut [Int<3>]) {
+fn add_near(whole: &[i64], sums: &mut [Sum]) {
     let (first, rest) = sums.split_at_mut(whole.len());
     for (sum, &a) in first.iter_mut().zip(whole) {
-        sum.add_signed(i128::from(a));
+        sum.add(i128::from(a));
     }
-    each_pair(whole, rest, |sum, a, b| sum.add_signed(i128::from(a) * i128::from(b)));
+    each_pair(whole, rest, |sum, a, b| sum.add(i128::from(a) * i128::from(b)));
 }
 
 /// The same, so many times.
 #[inline(always)]
-fn add_weighed(whole: &[i64], weight: u128, sums: &mut [Int<4>]) {
+fn add_weighed(whole: &[i64], weight: u128, sums: &mut [Sum]) {
     let (first, rest) = sums.split_at_mut(whole.len());
     for (sum, &a) in first.iter_mut().zip(whole) {
-        sum.add_signed(i128::from(a) * weight as i128);
+        sum.add(i128::from(a) * weight as i128);
     }
     each_pair(whole, rest, |sum, a, b| {
         let heavy = weight * u128::from(a.unsigned_abs());

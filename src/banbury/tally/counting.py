@@ -261,17 +261,17 @@ def _weights(weights: Any, first_row: int = 0) -> NDArray[np.float64]:
         if given.dtype.kind not in "biufO":
             raise TypeError
         array = given.astype(np.float64)
-        if (
-            given.dtype.kind in "iuO"
-            and array.size
-            and array.max() > 2.0**53
-            and (array.astype(given.dtype) != given).any()
-        ):
-            raise errors.bad_setting(
-                "weights", given.max(), "below 2**53 where they are whole numbers that no double holds"
-            )
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
+    if (
+        given.dtype.kind in "iu"
+        and array.size
+        and array.max() >= 2.0**53
+        and (array.astype(given.dtype) != given).any()
+    ):
+        raise errors.bad_setting(
+            "weights", int(given.max()), "whole numbers that a double holds, as all below 2**53 are"
+        )
     if array.ndim not in (1, 2):
         raise errors.bad_setting(
             "weights", f"an array of {array.ndim} dimensions", "one number per row, or rows × classes"
