@@ -5,7 +5,7 @@
 //! into parts that are multiples of one unit, and so few rows are added that their sums stay below 2^53 of it. What is farther
 //! out, or weighs more than 16 or a fraction, is added as the whole number that it is.
 
-use crate::classes::{Rows, count_classes, counted};
+use crate::classes::{Rows, Weights, count_classes, counted};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault, Number};
 use crate::integers::{Int, Integers, Sum, product};
@@ -27,7 +27,7 @@ const TILE_ROWS: usize = 64;
 const TILE_FEATURES: usize = 256;
 /// Rows per block: so few that their parts add up exactly, each times a light weight too.
 const BLOCK: usize = 4096;
-const LIGHT: u128 = 16;
+const LIGHT: i64 = 16;
 const MOST_PIECES: usize = 64;
 
 /// A sum of what may be far.
@@ -187,32 +187,31 @@ impl Sums {
     ) -> Result<(), Error> {
         let (width, class) = (self.width, rows.classes[row] as usize);
         let z = &self.tile[at * width..(at + 1) * width];
-        let (all, ones, weight) = (all_near(z), rows.has_ones(), rows.weight(row));
-        if self.near.is_empty() && all && weight >> 64 == 0 {
-            let sums = &mut self.sums[class * width..(class + 1) * width];
-            add_weighed(&z[..self.features.len()], weight as u64, sums);
-            return Ok(());
+        let all = all_near(z);
+        let sums = class * width..(class + 1) * width;
+        let near = PARTS * sums.start / LANES..PARTS * sums.end / LANES;
+        match rows.weights {
+            Weights::Ones if all => add_near::<false>(z, 1.0, &mut self.near[near]),
+            Weights::Ones if !some_far(z) => {
+                add_present(z, &mut self.near[near], &mut self.missing[sums])
+            }
+            Weights::Whole(weights) if all && weights[row] <= LIGHT => {
+                add_near::<true>(z, weights[row] as f64, &mut self.near[near])
+            }
+            Weights::Parts(weights) if all && weights[row][1] == 0 => {
+                add_weighed(&z[..self.features.len()], weights[row][0], &mut self.sums[sums]);
+                return Ok(());
+            }
+            _ => return self.add_each(columns, scale, rows, row, at),
         }
-        if !(all && weight <= LIGHT || ones && !some_far(z)) || self.near.is_empty() {
-            return self.add_each(columns, scale, rows, row, at);
-        }
-        let near = &mut self.near[PARTS * class * width / LANES..][..PARTS * width / LANES];
         if !std::mem::replace(&mut self.is_touched[class], true) {
             self.touched.push(class);
-        }
-        if all && ones {
-            add_near::<false>(z, 1.0, near);
-        } else if all {
-            add_near::<true>(z, weight as f64, near);
-        } else {
-            let missing = &mut self.missing[class * width..(class + 1) * width];
-            add_present(z, near, missing);
         }
         Ok(())
     }
 
     /// Adds a row value by value, as whole numbers.
-    #[inline(always)]
+    #[inline(never)]
     fn add_each(
         &mut self,
         columns: &Columns,
@@ -296,8 +295,8 @@ impl Sums {
 fn add_weighed(z: &[f64], weight: u64, sums: &mut [[Sum; 2]]) {
     for (&z, [sum, square]) in z.iter().zip(sums) {
         let whole = near_grid(z);
+        sum.add(i128::from(whole) * i128::from(weight));
         let size = u128::from(whole.unsigned_abs());
-        sum.add_product(size, weight, whole < 0);
         square.add_product(size * size, weight, false);
     }
 }
@@ -459,7 +458,6 @@ fn add_present(z: &[f64], near: &mut [[f64; LANES]], missing: &mut [i64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::Weights;
     use crate::columns::Block;
     use ndarray::{Array2, array};
 
