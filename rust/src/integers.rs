@@ -187,7 +187,7 @@ const TENS: [u64; DIGITS as usize + 1] = {
 fn fifteen_digits(weight: f64) -> (u128, f64) {
     // As many decimals as leave fifteen digits. The exponent says it, but for one: log 2 is a little more than 77 / 256.
     let exponent = (weight.to_bits() >> 52) as i32 - 1023;
-    let most = (14 - (exponent * 77 >> 8)).clamp(0, DIGITS as i32) as usize;
+    let most = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let decimals = most - usize::from(most > 0 && weight * TENS[most] as f64 >= 1e15);
     let written = (weight * TENS[decimals] as f64 + 0.5) as u64;
     let parts = u128::from(written) * u128::from(TENS[DIGITS as usize - decimals]);

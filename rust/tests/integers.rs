@@ -179,10 +179,10 @@ fn naive_parts(weight: f64) -> u128 {
 fn parts_are_those_of_the_naive_way() {
     let mut state = 1;
     for i in 0..200_000 {
-        let decimal = (random(&mut state) >> (i % 60)) as f64 / 10_f64.powi((i % 19) as i32);
-        let power = 2_f64.powi((i % 140) as i32 - 80);
+        let decimal = (random(&mut state) >> (i % 60)) as f64 / 10_f64.powi(i % 19);
+        let power = 2_f64.powi(i % 140 - 80);
         let binary = random(&mut state) as f64 / 2_f64.powi(64) * power;
-        for weight in [decimal, binary, power, 10_f64.powi((i % 40) as i32 - 22)] {
+        for weight in [decimal, binary, power, 10_f64.powi(i % 40 - 22)] {
             if weight < 9.2e18 {
                 assert_eq!(parts(weight), Some(naive_parts(weight)), "{weight:e}");
             }
