@@ -35,7 +35,7 @@ test-rust: ## Run the tests of the Rust kernels alone
 	cargo test --manifest-path $(crate) $(locked) --quiet
 
 test-all: export HYPOTHESIS_PROFILE = thorough
-test-all: test ## The same tests with twenty times as many drawn examples, and 100,000 of the tokeniser; about an hour
+test-all: test ## The same tests with twenty times as many drawn examples, 100,000 of the tokeniser, and millions of steps of learning and forgetting; some hours
 
 lint: .venv/core.stamp lint-rust ## Check style, types and the order of imports, in Python and in Rust
 	$(bin)/ruff check

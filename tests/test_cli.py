@@ -724,6 +724,21 @@ def test_show_a_tally_and_a_model(here, capsys):
     assert str(bb.load("play.banbury")) in shown and str(bb.load("tally.banbury")) in shown
 
 
+def test_show_the_digest_of_what_was_counted(here, capsys):
+    tally = bb.load("tally.banbury")
+    for file in ("tally.banbury", "play.banbury"):
+        assert said(capsys, "show", file, "--digest") == {"file": file, "digest": tally.digest(), "rounded": False}
+    assert main(["show", "tally.banbury", "--digest", "--table"]) == 0
+    assert capsys.readouterr().out == f"{tally.digest()}\n"
+    bb.save(tally * (1 / 3), "faded.banbury")
+    assert main(["show", "faded.banbury", "--digest"]) == 0
+    told = capsys.readouterr()
+    assert '"rounded": true' in told.out and "proves nothing" in told.err
+    bb.save(bb.BeliefNetwork.tan("weather.csv", target="play", level=None), "tree.banbury")
+    assert main(["show", "tree.banbury", "--digest"]) == 2
+    assert "--digest must be left out" in capsys.readouterr().err
+
+
 def test_show_a_network(here, capsys):
     network = bb.BeliefNetwork.tan("weather.csv", target="play", level=None)
     bb.save(network, "tree.banbury")

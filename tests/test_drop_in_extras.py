@@ -624,3 +624,14 @@ def test_columns_keep_their_names_in_what_is_explained() -> None:
     told = clf.explain({"free": 1, "noon": 0})
     assert (told.winner, [e.feature for e in told.evidence]) == ("spam", ["free"])
     assert {ratio.feature for rows in clf.informative(1).ratios.values() for ratio in rows} <= {"free", "noon"}
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+def test_a_copy_keeps_the_classes_that_lost_their_last_row(copied):
+    X, y = np.array([[1.0], [2.0], [5.0], [6.0]]), np.array(list("aabc"))
+    for make in (bb.GaussianNB, bb.MultinomialNB):
+        clf, other = make().fit(X, y), copied(make().fit(X, y))
+        for each in (clf, other):
+            each.forget(X[2:3], y[2:3])
+        assert other.classes_.tolist() == ["a", "b", "c"]
+        np.testing.assert_array_equal(clf.predict_proba(X), other.predict_proba(X))

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 import banbury as bb
+from banbury.errors import NegativeCount
 from test_laws import CASES, Case, every_family, law, parametrized, quietly, tables
 
 Columns = dict[str, Any]
@@ -719,3 +720,46 @@ def test_another_origin_is_another_digest() -> None:
     for moved in (feature._replace(origin=feature.origin + 1.0), feature._replace(unit=feature.unit * 2.0)):
         other = bb.count({"x": BASE["x"]}, LABELS, schema=replace(base.schema, features=(moved,)))
         assert base.digest() != other.digest()
+
+
+# Numbers that a double does not hold, and schemas too far apart
+
+
+def test_whole_weights_and_factors_that_no_double_holds_are_refused() -> None:
+    tally = bb.count({"x": ["u", "v"], "y": ["a", "b"]}, "y")
+    with pytest.raises(bb.BanburyError, match="that a double holds"):
+        tally.count({"x": ["u"], "y": ["a"]}, weights=[2**53 + 1])
+    with pytest.raises(bb.BanburyError, match="that a double holds"):
+        tally * (2**53 + 1)
+    assert not (tally * (2**53 - 1)).rounded
+
+
+def test_sums_that_cannot_be_moved_to_a_schema_are_refused_by_name() -> None:
+    far, near = (bb.count({"x": x, "y": [0] * len(x)}, "y", features="gaussian") for x in ([1e8, 5e-324], [5e-324]))
+    for here, there in ((far, near), (near, far)):
+        with pytest.raises(bb.BanburyError, match="too far apart"):
+            here.to(there.schema)
+
+
+def test_two_halves_of_a_row_may_be_left() -> None:
+    """A weight of one is no proof of one row: what is left has a spread."""
+    tally = bb.count({"x": [1.0, 2.0, 5.0]}, list("ppp"), features="gaussian", weights=[0.5, 0.5, 1.0])
+    left = tally - tally.count({"x": [5.0]}, ["p"])
+    assert left == tally.count({"x": [1.0, 2.0]}, ["p", "p"], weights=[0.5, 0.5])
+
+
+def test_columns_with_more_in_common_than_each_has_are_refused() -> None:
+    block = {("u", "v"): bb.Gaussian(covariance="full")}
+    tally = bb.count({"u": [0.0, 0.0, 1.0, 0.0], "v": [1.0, 1.0, 1.0, 0.0]}, list("pppp"), features=block)
+    with pytest.raises(NegativeCount):
+        tally - tally.count({"u": [0.0], "v": [1.0]}, ["p"], weights=[2.11])
+
+
+def test_a_network_that_faded_forgets_what_faded_with_it() -> None:
+    rows = {"a": ["u", "u", "v"], "b": ["s"] * 3}
+    network = bb.BeliefNetwork.count(rows, {"b": ["a"]})
+    some = network.count_more({"a": ["u", "v"], "b": ["s", "s"]})
+    left = network * (1 / 3) * 0.5 - some * (1 / 3) * 0.5
+    assert left.n_rows == pytest.approx(1 / 6, rel=1e-12)
+    with pytest.raises(NegativeCount):
+        network * (1 / 3) - network

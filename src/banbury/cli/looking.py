@@ -81,7 +81,8 @@ def show(given: Namespace) -> None:
         if not isinstance(tally, Tally):
             raise errors.bad_setting("--digest", about.kind(thing), "left out, or asked of a tally or a model")
         if tally.rounded:
-            errors.warn(f"the sums of {given.file} were rounded, so its digest proves nothing of what was forgotten")
+            text = f"the sums of {given.file} were rounded, so its digest proves nothing of what was forgotten"
+            errors.warn(errors.BanburyWarning(text))
         output.result(given, {"file": given.file, "digest": tally.digest(), "rounded": tally.rounded}, tally.digest())
         return
     found = {"file": given.file, "kind": about.kind(thing), **about.summary(thing)}
