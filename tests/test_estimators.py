@@ -871,7 +871,7 @@ def test_threads_may_learn_and_ask_at_the_same_time() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert clf.tally_.rows.value.tolist() == [301, 1]
-    assert clf.tally_.words[0].texts.rows.tolist() == [301, 1]
+    assert clf.tally_.words[0].texts.value.tolist() == [301, 1]
 
 
 def test_a_row_learned_with_whole_weights_and_forgotten_among_fractions_is_gone() -> None:
