@@ -770,6 +770,15 @@ def test_a_column_that_occurs_alike_in_all_classes_swallows_no_other() -> None:
             assert found.posterior(many) == pytest.approx(found.posterior(few), abs=1e-9)
 
 
+def test_huge_counts_that_cancel_swallow_no_other() -> None:
+    """Of a Bernoulli block weights have both signs: terms of 1e18 may cancel, and leave a sum that looks small."""
+    counts = {"a": [1, 1, 0, 0, 1], "b": [0, 0, 1, 1, 0], "c": [1, 1, 1, 0, 1], "y": list("sshhs")}
+    block = {("a", "b", "c"): bb.Occurrences(model="bernoulli", threshold=None)}
+    found = bb.estimate(bb.count(counts, "y", features=block))
+    for n in (1.0, 3.0, 1e6, 1e9, 1e18):
+        agrees(found, {"a": n, "b": n, "c": 1.0})
+
+
 @pytest.mark.parametrize("settings", [{}, {"model": "complement"}, {"model": "bernoulli"}])
 @pytest.mark.parametrize("how", ["mean", "predictive"])
 def test_a_long_text_swallows_no_word(settings: dict[str, Any], how: Any) -> None:

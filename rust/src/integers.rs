@@ -483,7 +483,7 @@ impl Integers {
             return Ok(self.clone());
         }
         let limbs = more.values().map(|int| needed(&int.0)).max().unwrap_or(1);
-        let finer = self.finer(digits, 0);
+        let finer = self.finer(digits);
         let limbs = limbs.max(finer.limbs) + 1;
         let mut sum = finer.with_limbs(limbs);
         for (&cell, int) in more {
@@ -556,9 +556,9 @@ impl Integers {
         Integers { limbs, words, ..self }
     }
 
-    /// The same in finer units, with so many limbs to spare.
-    fn finer(&self, digits: u32, spare: usize) -> Self {
-        let mut finer = self.clone().with_limbs(self.limbs + spare);
+    /// The same in finer units.
+    fn finer(&self, digits: u32) -> Self {
+        let mut finer = self.clone();
         while finer.digits < digits {
             finer = finer.multiplied(&Magnitude::of(&[PARTS, 0]), 1);
             finer.digits += DIGITS;
@@ -590,7 +590,7 @@ impl Integers {
             }
         }
         let digits = self.digits.max(other.digits);
-        let (mut sum, other) = (self.finer(digits, 0), other.finer(digits, 0));
+        let (mut sum, other) = (self.finer(digits), other.finer(digits));
         let limbs = sum.limbs.max(other.limbs) + 1;
         sum = sum.with_limbs(limbs);
         for (a, b) in sum.words.chunks_exact_mut(limbs).zip(other.cells()) {
@@ -705,7 +705,7 @@ impl Integers {
     /// One below the other, along the first axis.
     pub fn joined(parts: &[&Integers]) -> Result<Self, Error> {
         let digits = parts.iter().map(|part| part.digits).max().unwrap_or(0);
-        let finer: Vec<Integers> = parts.iter().map(|part| part.finer(digits, 0)).collect();
+        let finer: Vec<Integers> = parts.iter().map(|part| part.finer(digits)).collect();
         let limbs = finer.iter().map(|part| part.limbs).max().unwrap_or(1);
         let first = parts.first().ok_or(Error::malformed("nothing to join"))?;
         let mut shape = first.shape.clone();
@@ -778,7 +778,7 @@ pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f
     let width = columns + columns * (columns + 1) / 2;
     demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;
     let digits = n.digits.max(sums.digits);
-    let (n, sums) = (n.finer(digits, 0), sums.finer(digits, 0));
+    let (n, sums) = (n.finer(digits), sums.finer(digits));
     let mut found = Vec::with_capacity(n.len() * (width - columns));
     for (c, rows) in n.cells().enumerate() {
         let rows = Magnitude::of(rows);

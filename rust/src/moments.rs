@@ -33,20 +33,21 @@ const MOST_PIECES: usize = 64;
 /// A sum of what may be far.
 pub type Far = Int<18>;
 
-/// Rows per feature and class, `[feature][class]`, and sums of z and of z², `[feature][class][2]`.
+/// Rows, and sums of z and of products of z.
 #[derive(Debug)]
-pub struct Moments {
+pub struct Measured {
     pub rows: Integers,
     pub sums: Integers,
 }
 
-/// Sums z and z² over the rows of each class; missing values (NaN) leave their feature alone.
+/// Sums z and z² over the rows of each class, `[feature][class]` and `[feature][class][2]`; missing values (NaN) leave their feature
+/// alone.
 pub fn count_moments(
     columns: &Columns,
     scale: &Scale,
     rows: &Rows,
     threads: usize,
-) -> Result<Moments, Error> {
+) -> Result<Measured, Error> {
     columns.demand_rows(rows.len())?;
     let (n, n_features, n_classes) = (rows.len(), columns.features(), rows.n_classes);
     let threads = threads::worth(threads, n.saturating_mul(n_features));
@@ -67,7 +68,7 @@ pub fn count_moments(
     }
     let near: Vec<Int<4>> = total.as_flattened().iter().map(Sum::int).collect();
     let total = Integers::of(vec![n_features, n_classes, 2], rows.digits(), &near)?;
-    Ok(Moments {
+    Ok(Measured {
         rows: counted(&present, vec![n_features, n_classes], rows.digits())?,
         sums: total.with(&far, rows.digits())?,
     })
@@ -461,7 +462,7 @@ mod tests {
     use crate::columns::Block;
     use ndarray::{Array2, array};
 
-    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<Moments, Error> {
+    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<Measured, Error> {
         let classes = vec![0; x.nrows()];
         let columns = Columns::new(vec![Block::F64(x.view())])?;
         let (origin, unit) = (vec![0.0; x.ncols()], vec![1.0; x.ncols()]);

@@ -8,7 +8,7 @@ use crate::classes::{Rows, Weights, counted};
 use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault};
 use crate::integers::{Int, Integers, Sum, product};
-use crate::moments::{Far, NEAR, near_grid, on_grid};
+use crate::moments::{Far, Measured, NEAR, near_grid, on_grid};
 use crate::scale::{FARTHEST, Scale};
 use crate::threads;
 use std::collections::HashMap;
@@ -17,25 +17,18 @@ use std::ops::Range;
 /// Rows per piece.
 const PIECE: usize = 1024;
 
-/// Rows per class, `[class]`, and sums, `[class][cell]`; cells are the columns, then the pairs (i, j), j <= i, i by i.
-#[derive(Debug)]
-pub struct Products {
-    pub rows: Integers,
-    pub sums: Integers,
-}
-
 /// Columns and pairs of them.
 pub fn cells(columns: usize) -> usize {
     columns + columns * (columns + 1) / 2
 }
 
-/// Sums over the rows of each class.
+/// Sums over the rows of each class, `[class]` and `[class][cell]`; cells are the columns, then the pairs (i, j), j <= i, i by i.
 pub fn count_products(
     columns: &Columns,
     scale: &Scale,
     rows: &Rows,
     threads: usize,
-) -> Result<Products, Error> {
+) -> Result<Measured, Error> {
     columns.demand_rows(rows.len())?;
     let (n, d) = (rows.len(), columns.features());
     let threads = threads::worth(threads, n.saturating_mul(cells(d)));
@@ -51,7 +44,7 @@ pub fn count_products(
     let shape = vec![rows.n_classes, cells(d)];
     let near: Vec<Int<4>> = total.near.iter().map(Sum::int).collect();
     let near = Integers::of(shape, rows.digits(), &near)?;
-    Ok(Products {
+    Ok(Measured {
         rows: counted(&total.rows, vec![rows.n_classes], rows.digits())?,
         sums: near.with(&total.far, rows.digits())?,
     })
@@ -210,7 +203,7 @@ mod tests {
     use crate::columns::Block;
     use ndarray::{Array2, s};
 
-    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Products {
+    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Measured {
         let classes: Vec<i32> = (0..x.nrows() as i32).map(|i| i % 3 - 1).collect();
         let columns = Columns::new(vec![Block::F64(x.view())]).unwrap();
         let (origin, unit) = (vec![0.25; x.ncols()], vec![2.0; x.ncols()]);

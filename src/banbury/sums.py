@@ -89,6 +89,14 @@ def weighing(weights: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(weights > 0 if weights.ndim == 1 else weights.any(axis=1))
 
 
+def weighed(numbers: NDArray[np.int32], weights: NDArray[Any] | None) -> tuple[NDArray[np.int32], NDArray[Any] | None]:
+    """Numbers of rows' classes, −1 where a row weighs nothing, and the weights, both as kernels take them."""
+    if weights is None:
+        return numbers, None
+    parts = in_parts(weights) if weights.dtype == np.float64 else np.ascontiguousarray(weights)
+    return np.where(weighing(parts), numbers, np.int32(-1)), parts
+
+
 def total(sums: Integers, axis: int) -> Integers:
     """The sum along an axis, which stays with one cell."""
     return sums.merge(np.zeros(sums.shape[axis], dtype=np.int64), 1, axis)
@@ -296,8 +304,8 @@ class Words:
         totals = np.zeros(self.table.n_ids)
         for ids in word_chunks(self.table.n_ids, max(1, (1 << 21) // max(self.table.n_classes, 1))):
             starts, _, occurrences, _ = self.table.pairs(ids)
-            owner = np.repeat(ids, np.diff(starts))
-            totals += np.bincount(owner, occurrences, self.table.n_ids)
+            owner = np.repeat(np.arange(len(ids)), np.diff(starts))
+            totals[ids] = np.bincount(owner, occurrences, len(ids))
         totals = np.around(totals, 9)
         by_name = self.table.in_order()
         if self.table.buckets:
@@ -340,25 +348,35 @@ def scaled_sums(n: Integers, sums: Integers, factor: float, columns: int) -> tup
     product = each * after
     down = np.where(product < 0, -(-product // before), product // before)
     found = np.where(squares(columns), -(-product // before), down)
-    found = _constant(found, each, before, columns)
-    return fewer, integers(_within(found, np.where(after == 0, 1, after), columns), digits), False
+    found = _with_constant(found, _constant(each, before, columns), each[..., :columns] // before)
+    return fewer, integers(_within(found, np.where(after == 0, 1, after)), digits), False
 
 
-def _constant(found: NDArray[Any], each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[Any]:
-    """Sums that were rounded, with the products of a column that was constant before, ``each``, as such a column has them."""
-    first, second = each[..., :columns], each[..., columns:]
+def _constant(each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[np.bool_]:
+    """Which columns have one value in all rows: a whole number of steps."""
+    first = each[..., :columns]
+    return np.asarray((rows * each[..., squares(columns)] == first**2) & (first % rows == 0))
+
+
+def _with_constant(found: NDArray[Any], constant: NDArray[np.bool_], value: NDArray[Any]) -> NDArray[Any]:
+    """Sums that were rounded, with the products of constant columns as such a value makes them."""
+    columns = constant.shape[-1]
     i, j = np.tril_indices(columns)
-    still = (rows * second == first[..., i] * first[..., j])[..., i == j] & (first % rows == 0)
-    value, moved = first // rows, found[..., :columns]
-    by_j = np.where(still[..., j], value[..., j] * moved[..., i], found[..., columns:])
-    both = np.where(still[..., i], value[..., i] * moved[..., j], by_j)
-    return np.concatenate([moved, both], axis=-1)
+    first = found[..., :columns]
+    by_j = np.where(constant[..., j], value[..., j] * first[..., i], found[..., columns:])
+    both = np.where(constant[..., i], value[..., i] * first[..., j], by_j)
+    return np.concatenate([first, both], axis=-1)
 
 
 def squares(columns: int) -> NDArray[np.bool_]:
     """Which of the sums of a block are of squares: cells are the columns, then the pairs (i, j), j ≤ i, i by i."""
     first, second = np.tril_indices(columns)
     return np.concatenate([np.zeros(columns, dtype=np.bool_), first == second])
+
+
+def n_columns(cells: int) -> int:
+    """How many columns a block has whose sums have so many cells."""
+    return int(np.rint(((9 + 8 * cells) ** 0.5 - 3) / 2))
 
 
 def is_decimal(factor: float) -> bool:
@@ -375,24 +393,30 @@ def possible(n: Integers, sums: Integers, columns: int) -> tuple[Integers, Integ
     divisor = np.where(rows == 0, 1, rows)[..., None]
     diagonal = squares(columns)
     each[..., diagonal] = np.maximum(each[..., diagonal], -(-(each[..., :columns] ** 2) // divisor))
-    each = np.where(rows[..., None] == 0, 0, _within(each, divisor, columns))
+    each = np.where(rows[..., None] == 0, 0, _within(each, divisor))
     return integers(rows, digits), integers(each, digits)
 
 
-def _within(each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[Any]:
+def _beyond(each: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which pairs of columns have more in common than rows can have, exactly."""
+    columns = n_columns(each.shape[-1])
+    i, j = np.tril_indices(columns)
+    about = rows * each[..., columns:] - each[..., i] * each[..., j]
+    own = about[..., i == j]
+    return np.asarray((about**2 > own[..., i] * own[..., j]) & (i != j))
+
+
+def _within(each: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Sums that were rounded, with products of two columns that have no more in common than each has.
 
     Where they have, they get nothing in common, but for what is no whole number; there the squares are raised by one.
     """
-    i, j = np.tril_indices(columns)
-    first, second = each[..., :columns], each[..., columns:]
-    alone = first[..., i] * first[..., j]
-    about = rows * second - alone
-    own = about[..., i == j]
-    beyond = (about**2 > own[..., i] * own[..., j]) & (i != j)
+    beyond, columns = _beyond(each, rows), n_columns(each.shape[-1])
     if not beyond.any():
         return each
-    second = np.where(beyond, alone // rows, second)
+    i, j = np.tril_indices(columns)
+    first, alone = each[..., :columns], each[..., i] * each[..., j]
+    second = np.where(beyond, alone // rows, each[..., columns:])
     uneven = beyond & (alone % rows != 0)
     for column in range(columns):
         raised = (uneven & ((i == column) | (j == column))).any(axis=-1, keepdims=True)
@@ -400,39 +424,32 @@ def _within(each: NDArray[Any], rows: NDArray[Any], columns: int) -> NDArray[Any
     return np.concatenate([first, second], axis=-1)
 
 
-def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real, i: Int, j: Int) -> Integers:
-    """Sums of z and of the products of columns i and j about another origin and unit: z becomes scale · (z + shift).
+def shifted_sums(n: Integers, sums: Integers, shift: Real, scale: Real) -> Integers:
+    """Sums of z and of the products of pairs of columns about another origin and unit: z becomes scale · (z + shift).
 
     The shift is rounded to a step, so that nothing else is while units become finer. Where they become coarser, sums of z are
     rounded towards zero and squares upwards, and what is constant stays so.
     """
-    digits = max(n.digits, sums.digits)
+    digits, columns = max(n.digits, sums.digits), shift.shape[-1]
     rows, each = python_integers(n, digits)[..., None], python_integers(sums, digits)
-    by = np.vectorize(lambda x: round(Fraction(x) * 2**GRID), otypes=[object])(shift)
-    factor = np.vectorize(Fraction, otypes=[object])(scale)
-    first, second = each[..., : shift.shape[-1]], each[..., shift.shape[-1] :]
+    there, (i, j) = np.where(rows == 0, 1, rows), np.tril_indices(columns)
+    by, factor, down, up, near = (
+        np.vectorize(f, otypes=[object])
+        for f in (lambda x: round(Fraction(x) * 2**GRID), Fraction, int, lambda x: -int(-x // 1), round)
+    )
+    by, factor = by(shift), factor(scale)
+    first, second = each[..., :columns], each[..., columns:]
     moved = factor * (first + rows * by)
     cross = first[..., i] * by[..., j] + first[..., j] * by[..., i]
     both = factor[..., i] * factor[..., j] * (second + cross + rows * by[..., i] * by[..., j])
-    down, up, near = (np.vectorize(f, otypes=[object]) for f in (int, lambda x: -int(-x // 1), round))
-    there = np.where(rows == 0, 1, rows)
-    still = (rows * second == first[..., i] * first[..., j])[..., i == j]
-    value = near(moved / there)
-    moved = np.where(still, rows * value, down(moved))
-    by_j = np.where(still[..., j], value[..., j] * moved[..., i], np.where(i == j, up(both), down(both)))
-    both = np.where(still[..., i], value[..., i] * moved[..., j], by_j)
-    found = np.concatenate([moved, both], axis=-1)
-    return integers(_within(found, there, shift.shape[-1]), digits)
-
-
-def deviations(n: Integers, sums: Integers, columns: int) -> Real:
-    """Σ(z_i − m_i)(z_j − m_j) of every pair of columns, j ≤ i, from sums that are exact: what cancels leaves no noise."""
-    return np.asarray(_core.deviations(n, sums, columns))
+    constant, value = _constant(each, there, columns), near(moved / there)
+    found = [np.where(constant, rows * value, down(moved)), np.where(i == j, up(both), down(both))]
+    return integers(_within(_with_constant(np.concatenate(found, axis=-1), constant, value), there), digits)
 
 
 def negative(n: Integers, sums: Integers, columns: int) -> NDArray[np.bool_]:
     """Where no rows can have such sums: less than none, something of none, a spread below zero, more in common than each has."""
-    spread = deviations(n, sums, columns)
+    spread = _core.deviations(n, sums, columns)
     own = spread[..., squares(columns)[columns:]]
     left_over = n.is_zero() & some(sums).any(axis=-1)
     below = sums.is_negative()[..., squares(columns)].any(axis=-1) | (own < 0).any(axis=-1)
@@ -440,19 +457,11 @@ def negative(n: Integers, sums: Integers, columns: int) -> NDArray[np.bool_]:
     i, j = np.tril_indices(columns)
     size = np.sqrt(np.maximum(own, 0.0))
     doubtful = (np.abs(spread) > size[..., i] * size[..., j] * (1.0 - 1e-9)) & (i != j)
-    for at in np.argwhere(doubtful.any(axis=-1) & ~found):
-        found[tuple(at)] = _correlated(n.take(at, 0), sums.take(at, 0), columns)
-    return found
-
-
-def _correlated(n: Integers, sums: Integers, columns: int) -> bool:
-    """Whether some columns of a block have more in common than rows can have, exactly."""
     digits = max(n.digits, sums.digits)
-    rows, each = python_integers(n, digits)[0], python_integers(sums, digits)[0]
-    i, j = np.tril_indices(columns)
-    about = rows * each[columns:] - each[i] * each[j]
-    own = about[i == j]
-    return bool(np.any(about**2 > own[i] * own[j]))
+    for at in np.argwhere(doubtful.any(axis=-1) & ~found):
+        rows, each = (python_integers(part.take(at, 0), digits) for part in (n, sums))
+        found[tuple(at)] = _beyond(each, rows[..., None]).any()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,9 +508,7 @@ class Moments:
 
     def shift(self, shift: Real, scale: Real) -> Moments:
         """About another origin and unit, (features,) each: z becomes scale · (z + shift)."""
-        none = np.zeros(1, dtype=np.int64)
-        sums = shifted_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None], none, none)
-        return Moments(self.n, sums)
+        return Moments(self.n, shifted_sums(self.n, self.sums, shift[:, None, None], scale[:, None, None]))
 
     @cached_property
     def mean(self) -> Real:
@@ -521,7 +528,7 @@ class Moments:
     @cached_property
     def spread(self) -> Real:
         """Σ(z − mean)², 0 exactly where all values are one."""
-        return deviations(self.n, self.sums, 1)[..., 0]
+        return _core.deviations(self.n, self.sums, 1)[..., 0]
 
 
 # Products ------------------------------------------------------------------------------------------------------------
@@ -543,7 +550,7 @@ class Products:
 
     @cached_property
     def n_columns(self) -> int:
-        return int(np.rint(((9 + 8 * self.sums.shape[1]) ** 0.5 - 3) / 2))
+        return n_columns(self.sums.shape[1])
 
     @cached_property
     def pairs(self) -> tuple[Int, Int]:
@@ -582,7 +589,7 @@ class Products:
 
     def shift(self, shift: Real, scale: Real) -> Products:
         """About other origins and units, (columns,) each: z becomes scale · (z + shift)."""
-        return Products(self.n, shifted_sums(self.n, self.sums, shift, scale, *self.pairs))
+        return Products(self.n, shifted_sums(self.n, self.sums, shift, scale))
 
     @cached_property
     def mean(self) -> Real:
@@ -594,7 +601,7 @@ class Products:
     def scatter(self) -> Real:
         """Σ(z − m)(z − m)ᵀ, (classes, columns, columns); 0 exactly in the rows and columns of what is constant."""
         d, (i, j) = self.n_columns, self.pairs
-        found = deviations(self.n, self.sums, d)
+        found = _core.deviations(self.n, self.sums, d)
         result = np.zeros((len(found), d, d))
         result[:, i, j] = result[:, j, i] = found
         return result

@@ -3,8 +3,10 @@
 use super::arrays::{Held, HeldBlock, HeldColumns, HeldRows, Int1, at_least_one, size};
 use super::integers::Integers;
 use crate::classes::{self, Rows, counted};
+use crate::columns::Columns;
 use crate::error::Error;
 use crate::flags::Thresholds;
+use crate::moments::Measured;
 use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
 use crate::{bins, codes, moments, products};
@@ -84,6 +86,31 @@ pub(super) fn has_twins<'py>(
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, threads))?)
 }
 
+type Kernel = fn(&Columns, &Scale, &Rows, usize) -> Result<Measured, Error>;
+
+/// What a kernel makes of numbers in units of their own.
+#[allow(clippy::too_many_arguments)]
+fn measured(
+    py: Python<'_>,
+    columns: &Bound<'_, PyAny>,
+    (origin, unit): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
+    classes: &Bound<'_, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'_, PyAny>>,
+    threads: i64,
+    kernel: Kernel,
+) -> PyResult<(Integers, Integers)> {
+    let held_columns = HeldColumns::new(columns)?;
+    let columns = held_columns.columns()?;
+    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
+    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+    let held = HeldRows::new(classes, n_classes, weights)?;
+    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
+    let found =
+        py.detach(|| kernel(&columns, &scale, &Rows::new(classes, c, weights)?, threads))?;
+    Ok((Integers(found.rows), Integers(found.sums)))
+}
+
 #[pyfunction]
 #[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, threads))]
 #[allow(clippy::too_many_arguments)]
@@ -97,17 +124,8 @@ pub(super) fn count_products(
     weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
 ) -> PyResult<(Integers, Integers)> {
-    let held_columns = HeldColumns::new(columns)?;
-    let columns = held_columns.columns()?;
-    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
-    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights)?;
-    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
-    let found = py.detach(|| {
-        let rows = Rows::new(classes, c, weights)?;
-        products::count_products(&columns, &scale, &rows, threads)
-    })?;
-    Ok((Integers(found.rows), Integers(found.sums)))
+    let kernel = products::count_products;
+    measured(py, columns, (origin, unit), classes, n_classes, weights, threads, kernel)
 }
 
 #[pyfunction]
@@ -138,17 +156,8 @@ pub(super) fn count_moments(
     weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
 ) -> PyResult<(Integers, Integers)> {
-    let held_columns = HeldColumns::new(columns)?;
-    let columns = held_columns.columns()?;
-    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
-    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights)?;
-    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
-    let found = py.detach(|| {
-        let rows = Rows::new(classes, c, weights)?;
-        moments::count_moments(&columns, &scale, &rows, threads)
-    })?;
-    Ok((Integers(found.rows), Integers(found.sums)))
+    let kernel = moments::count_moments;
+    measured(py, columns, (origin, unit), classes, n_classes, weights, threads, kernel)
 }
 
 #[pyfunction]

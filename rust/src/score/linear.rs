@@ -15,6 +15,8 @@ pub struct Linear<'a> {
     /// `[column][class]`.
     weights: &'a [f64],
     constant: &'a [f64],
+    /// The largest weight, where terms may cancel: weights of both signs, and cells that count more than one.
+    steepest: Option<f64>,
 }
 
 impl<'a> Linear<'a> {
@@ -33,7 +35,10 @@ impl<'a> Linear<'a> {
             weights.iter().chain(constant).all(|x| x.is_finite()),
             "weights and constant must be finite",
         )?;
-        Ok(Linear { matrix, weights, constant })
+        let (least, most) = weights.iter().fold((0.0, 0.0), |(a, b), &x| (x.min(a), x.max(b)));
+        let both = !matrix.counts_once() && least < 0.0 && most > 0.0;
+        let steepest = both.then_some(f64::max(-least, most));
+        Ok(Linear { matrix, weights, constant, steepest })
     }
 
     pub(super) fn add(&self, sums: &mut Sums, scratch: &mut Scratch) -> Result<(), Error> {
@@ -44,6 +49,15 @@ impl<'a> Linear<'a> {
             Layout::Sparse { .. } => wide(AddSparse(self, sums)),
             Layout::Dense(_) => self.add_dense(sums, room(&mut scratch.reals)),
         }
+    }
+
+    /// Whether a row has terms beyond this, which its sum may not show.
+    pub(super) fn reaches(&self, far: f64, row: usize) -> Result<bool, Error> {
+        let (mut found, Some(steepest)) = (false, self.steepest) else {
+            return Ok(false);
+        };
+        self.matrix.each_of(row, |_, x| found |= x * steepest > far)?;
+        Ok(found)
     }
 
     /// Adds the constant and a term for each cell of a row.

@@ -389,7 +389,7 @@ impl<'a> Task<'a> {
         let far = FAR.max(FAR_EACH * self.features as f64);
         let mut lost = None;
         for (at, highest) in highest[..sums.rows.len()].iter().enumerate() {
-            if highest.abs() <= far {
+            if highest.abs() <= far && !self.reaches(far, sums.rows.row(at))? {
                 continue;
             }
             let found = match highest.is_finite() {
@@ -403,6 +403,18 @@ impl<'a> Task<'a> {
             }
         }
         Ok(lost)
+    }
+
+    /// Whether some terms of a row are far out, though they cancel in its sums.
+    fn reaches(&self, far: f64, row: usize) -> Result<bool, Error> {
+        for part in &self.parts {
+            if let Part::Linear(part) = part
+                && part.reaches(far, row)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Log prior and log-likelihoods of one row, term by term.

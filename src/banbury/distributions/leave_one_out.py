@@ -24,7 +24,7 @@ from banbury.distributions.histogram import Histogram, Histograms
 from banbury.distributions.kernel_density import Bumps, KernelDensity, Kernels
 from banbury.distributions.kernels import MIXED_IN, kernel_height
 from banbury.distributions.poisson import Rates
-from banbury.sums import Counts, Moments, in_parts, weighing
+from banbury.sums import Counts, Moments, weighed
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -314,9 +314,7 @@ def _without(sums: Moments, feature: Feature, x: Real, labels: Int, weights: Rea
     """One feature's sums, once for each row, without that row, which is counted as a class of its own."""
     n, n_classes, numbers = len(x), sums.n.shape[1], np.arange(len(x), dtype=np.int32)
     origin, unit = np.array([feature.origin]), np.array([feature.unit])
-    parts, alone = None if weights is None else in_parts(weights), numbers
-    if parts is not None:
-        alone = np.where(weighing(parts), numbers, np.int32(-1))
+    alone, parts = weighed(numbers, weights)
     rows, mine = _core.count_moments([x], origin, unit, alone, n, parts, 1)
     place = numbers * n_classes + labels
     gone = rows.arranged([n]).merge(place, n * n_classes, 0).arranged([n, n_classes])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from banbury._core import Integers
 from banbury.files import contents
 from banbury.files.checking import Arrays, real, under
-from banbury.sums import GRID, MOST_ROWS, integers, possible, whole
+from banbury.sums import GRID, MOST_ROWS, integers, n_columns, possible, whole
 from banbury.tally import Tally
 
 NETWORK = ("network", "values", "cells")
@@ -61,7 +61,7 @@ def _limbs(sums: Mapping[str, Integers]) -> Arrays:
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
     blocks = sorted({name.rsplit(".", 1)[0] for name in arrays if name.startswith("products.")})
     sums = {"classes": _rows("classes", arrays), "counts": _rows("counts", arrays)}
-    measured = [("moments", 1), *((name, _columns(arrays[f"{name}.sums"].shape[1])) for name in blocks)]
+    measured = [("moments", 1), *((name, n_columns(arrays[f"{name}.sums"].shape[1])) for name in blocks)]
     for name, columns in measured:
         sums[f"{name}.n"], sums[f"{name}.sums"] = _products(name, arrays, columns)
     kept = {name: array for name, array in arrays.items() if name.startswith(("words.", "calibration."))}
@@ -72,10 +72,6 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Ar
     weighed = any(name.endswith("weights") for name in arrays if not name.startswith("calibration."))
     rounded = weighed or any(sums[f"{name}.n"].shape[0] for name, _ in measured)
     return {**about, "tally": {**about["tally"], "digits": _digits(sums), "rounded": rounded}}, {**_limbs(sums), **kept}
-
-
-def _columns(cells: int) -> int:
-    return int(np.rint(((9 + 8 * cells) ** 0.5 - 3) / 2))
 
 
 def _rows(name: str, arrays: Arrays) -> Integers:

@@ -16,7 +16,7 @@ from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch
 from banbury.selection.dataset import Dataset
 from banbury.selection.groups import Groups
-from banbury.sums import in_parts, weighing
+from banbury.sums import weighed
 from banbury.tally import Tally
 
 Real = NDArray[np.float64]
@@ -97,9 +97,7 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
 def _log_prior(model: Model, own: Own) -> Real:
     """The class prior without each row; −inf where its class has no other."""
     rows, at = model.tally.rows.value, np.arange(len(own.labels))
-    parts, alone = None if own.weights is None else in_parts(own.weights), at.astype(np.int32)
-    if parts is not None:
-        alone = np.where(weighing(parts), alone, np.int32(-1))
+    alone, parts = weighed(at.astype(np.int32), own.weights)
     mine = _core.count_classes(alone, len(at), parts, 1)
     others = model.tally.rows.take(own.labels, 0) - mine
     gone, left = others.is_zero() | others.is_negative(), others.value

@@ -15,7 +15,7 @@ from banbury.distributions.family import Feature
 from banbury.distributions.joint import combinations
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
-from banbury.sums import Counts, Keys, as_index, in_parts, weighing
+from banbury.sums import Counts, Keys, as_index, in_parts, weighed
 from banbury.tally import count_rows, dense_numbers
 
 Real = NDArray[np.float64]
@@ -50,8 +50,7 @@ class Cells:
         low, size = np.ones(len(self.keys), dtype=np.int64), as_index([len(keys) for keys in self.keys])
         each = []
         for c in range(n_classes):
-            mine = np.ascontiguousarray(parts[:, c])
-            rows = np.where(weighing(mine), 0, -1).astype(np.int32)
+            rows, mine = weighed(np.zeros(len(parts), dtype=np.int32), parts[:, c])
             cells = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
             each.append(cells.arranged([1, int(size.sum())]))
         turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T

@@ -19,7 +19,7 @@ from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.selection.dataset import Encoded
 from banbury.semi_supervised.cells import Cells
-from banbury.sums import Counts, Moments, Words, in_parts, weighing
+from banbury.sums import Counts, Moments, Words, in_parts, weighed
 from banbury.tally import Growing, Label, Tally, count_rows
 
 Real = NDArray[np.float64]
@@ -51,8 +51,7 @@ class Bags:
         if family.max_words is not None and family.choose_by == "mutual_information":
             raise errors.bad_setting("choose_by", family.choose_by, "'count' where rows have no label")
         texts = family.texts(batch, feature.name)
-        parts = in_parts(weights)
-        there = np.where(weighing(parts), 0, -1).astype(np.int32)
+        there, parts = weighed(np.zeros(batch.n_rows, dtype=np.int32), weights)
         table = _core.Words(1, family.buckets or 0)
         table.count(family.tokeniser, texts, there, parts, threads)
         kept = family.words(table) if family.vocabulary is not None or family.pruning.any else None
@@ -186,9 +185,9 @@ class Observed:
         """Columns of numbers: all rows once for every class, so that none has to be looked for."""
         schema = _without_keyed(self.schema)
         if not schema.features:
-            n, parts = len(classes), in_parts(shares).reshape(-1, 2)
-            numbers = np.where(weighing(parts), np.tile(np.arange(n, dtype=np.int32), self.n_rows), np.int32(-1))
-            rows = _core.count_classes(numbers, n, parts, self.threads)
+            every = np.tile(np.arange(len(classes), dtype=np.int32), self.n_rows)
+            numbers, parts = weighed(every, in_parts(shares).reshape(-1, 2))
+            rows = _core.count_classes(numbers, len(classes), parts, self.threads)
             return Tally(schema, classes, rows, Counts.join([], len(classes)), Moments.zeros(0, len(classes)))
         together = max(PIECE // max(self.n_rows, 1), 1)
         growing, parts = Growing(schema, classes), in_parts(shares)

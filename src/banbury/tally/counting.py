@@ -44,6 +44,7 @@ from banbury.sums import (
     in_parts,
     some,
     total,
+    weighed,
     weighing,
 )
 from banbury.tally.growing import Assigned, Growing, Part
@@ -344,10 +345,10 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
     skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
     if weights is not None:
         given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
-        weights = np.ascontiguousarray(in_parts(weights) if weights.dtype == np.float64 else weights)
+        classes, weights = weighed(classes, weights)
+        assert weights is not None
         if given > (heavy := int(np.count_nonzero(weighing(weights)))):
             errors.warn(errors.too_light(given - heavy))
-        classes = np.where(weighing(weights), classes, np.int32(-1))
     rows = Assigned(batch, labels.values, classes, weights, threads)
     per_class = _core.count_classes(classes, len(labels.values), weights, threads)
     schema = _with_cells(schema, rows)

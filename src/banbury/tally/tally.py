@@ -65,13 +65,15 @@ class Tally:
         if not self.classes:
             return {feature.name: 0.0 for feature in self.schema.features}
         every = total(self.rows, 0)
-        present: dict[str, Integers] = {}
+        missing: dict[str, float] = {}
         for features, sums in ((self.schema.measured, self.moments.n), (self.schema.keyed, self.counts.present)):
-            each = total(sums, 1)
-            present |= {feature.name: each.take(np.array([f]), 0).arranged([1]) for f, feature in enumerate(features)}
-        present |= {f.name: total(words.texts, 0) for f, words in zip(self.schema.texts, self.words, strict=True)}
-        present |= {f.name: total(block.n, 0) for f, block in zip(self.schema.blocks, self.products, strict=True)}
-        return {f.name: max(float((every - present[f.name]).value[0]), 0.0) for f in self.schema.features}
+            there = total(sums, 1).arranged([len(features)])
+            lacking = every.take(np.zeros(len(features), dtype=np.int64), 0) - there
+            missing |= zip((f.name for f in features), lacking.value.tolist(), strict=True)
+        several = [*(words.texts for words in self.words), *(block.n for block in self.products)]
+        for feature, n in zip((*self.schema.texts, *self.schema.blocks), several, strict=True):
+            missing[feature.name] = float((every - total(n, 0)).value[0])
+        return {f.name: max(missing[f.name], 0.0) for f in self.schema.features}
 
     @cached_property
     def empty_cells(self) -> dict[str, float]:
@@ -531,8 +533,7 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
     if a.classes != b.classes:
         classes: Any = in_order(set(a.classes).union(b.classes))
         a, b = a.with_classes(classes), b.with_classes(classes)
-    left, right = a.counts.union(b.counts)
-    return replace(a, counts=left), replace(b, counts=right)
+    return a, b
 
 
 def _same_scale(a: Feature, b: Feature) -> Feature:

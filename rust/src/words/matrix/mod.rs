@@ -166,6 +166,11 @@ impl<'a> Matrix<'a> {
         if fine { Ok(()) } else { Err(self.refused(row)) }
     }
 
+    /// Whether a cell counts one at most.
+    pub fn counts_once(&self) -> bool {
+        self.threshold.is_some()
+    }
+
     /// Whether cells count as they are, and none may be missing.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
