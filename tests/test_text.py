@@ -21,7 +21,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 import banbury as bb
 import naive
 from banbury.distributions import bag, event_models, vocabulary
-from banbury.distributions.bag import Bag
+from banbury.distributions.bag import TextParameters
 from banbury.distributions.family import HOWS
 from banbury.errors import BadFile, BadSetting, BanburyWarning
 from banbury.sums import whole
@@ -54,9 +54,9 @@ def joint(tally: bb.Tally, texts: Any, **settings: Any) -> np.ndarray:
     return bb.estimate(tally, **settings).log_joint({"text": texts})
 
 
-def bag_of(tally: bb.Tally, **settings: Any) -> Bag:
+def bag_of(tally: bb.Tally, **settings: Any) -> TextParameters:
     (found,) = bb.estimate(tally, **settings).parameters
-    assert isinstance(found, Bag)
+    assert isinstance(found, TextParameters)
     return found
 
 
@@ -391,9 +391,9 @@ def test_no_answer_is_ever_not_a_number(family):
                 np.testing.assert_allclose(told, row, rtol=1e-12, atol=rounding)
 
 
-def bag_of_model(model: bb.Model) -> Bag:
+def bag_of_model(model: bb.Model) -> TextParameters:
     (found,) = model.parameters
-    assert isinstance(found, Bag)
+    assert isinstance(found, TextParameters)
     return found
 
 
@@ -667,7 +667,7 @@ def test_texts_drawn_from_a_model_give_the_model_back(model):
         np.testing.assert_allclose(theirs, ours, rtol=0.12)
 
 
-def shares(bag_model: Bag) -> np.ndarray:
+def shares(bag_model: TextParameters) -> np.ndarray:
     """P(word | class), or of its presence, (words, classes)."""
     _, weights, _ = bag_model.linear()
     return 1 / (1 + np.exp(-weights)) if bag_model.family.model == "bernoulli" else np.exp(weights)

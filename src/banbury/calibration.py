@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from banbury import errors
+from banbury.arrays import Int, Real
 from banbury.selection.results import by_confidence
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 Method = Literal["temperature", "platt", "isotonic"]
 
 COLDEST, HOTTEST = 1e-3, 1e4  # temperatures

@@ -23,10 +23,10 @@ from rich.text import Text
 
 import banbury as bb
 from banbury import errors
+from banbury.arrays import Real
 from banbury.calibration import reliability
 
 Docs = dict[str, list[Any]]
-Real = NDArray[np.float64]
 
 WIDTH = 80
 MANY = 8  # mistakes of one sort that catch the eye

@@ -17,11 +17,12 @@ from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.dependence.groups import equal_groups
 from banbury.distributions import Bernoulli, Categorical, Joint, Poisson
-from banbury.distributions.categorical import Tables, values_of
+from banbury.distributions.categorical import CategoricalParameters, values_of
 from banbury.distributions.family import Feature, Kind, Parameters
-from banbury.distributions.joint import JointTables, combinations
+from banbury.distributions.joint import JointParameters, combinations
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, check_seed, estimate, log_sum
 from banbury.readers import Batch, Widened, is_texts, read
@@ -31,7 +32,6 @@ from banbury.schema import Features, Schema
 from banbury.sums import Keys, in_order
 from banbury.tally import Tally, count, many
 
-Real = NDArray[np.float64]
 ALL = "all"  # the one class
 MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
 FEW_VALUES = 20  # of a column of numbers: those of more are cut into bins before they are tested
@@ -145,7 +145,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """
         return float(np.exp(self.log_probability(query, given)))
 
-    def _column(self, name: str) -> _Column:
+    def _column(self, name: str) -> _AskedColumn:
         """A column that is asked for, with the values that were counted."""
         model = self._model()
         for group in model.parameters:
@@ -153,11 +153,11 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
                 if name not in feature.inputs:
                     continue
                 at, kind, known = feature.inputs.index(name), feature.kind, None
-                if isinstance(group, JointTables):
+                if isinstance(group, JointParameters):
                     kind, known = feature.kinds[at], in_order(group.tables[f].values[at])
-                elif isinstance(group, Tables):
+                elif isinstance(group, CategoricalParameters):
                     known = group.keys[f]
-                return _Column(model.schema, name, feature, kind, known)
+                return _AskedColumn(model.schema, name, feature, kind, known)
         raise errors.unknown_column(name, [name for feature in model.schema.features for name in feature.inputs])
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
@@ -258,7 +258,7 @@ def _parts(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real
         f = 0
         for group in parameters:
             for i in range(len(group.features)):
-                if isinstance(group, (Tables, JointTables)):
+                if isinstance(group, (CategoricalParameters, JointParameters)):
                     found[_new_values(group.select([i]), batch), f] = -np.inf
                 f += 1
     return found
@@ -282,7 +282,7 @@ def _value(batch: Batch, name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _AskedColumn:
     """A column that is asked for: its feature, the type of its values, and those that were counted, where these are listed."""
 
     schema: Schema
@@ -442,16 +442,16 @@ def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> 
     found: Real = model._kernel(batch, parameters, "log_joint")[0]
     if model.choice.how in ("mle", "map"):
         for group in parameters:
-            if isinstance(group, (Tables, JointTables)):
+            if isinstance(group, (CategoricalParameters, JointParameters)):
                 found[_new_values(group, batch)] = -np.inf
     return found
 
 
-def _new_values(group: Tables | JointTables, batch: Batch) -> NDArray[np.bool_]:
+def _new_values(group: CategoricalParameters | JointParameters, batch: Batch) -> NDArray[np.bool_]:
     """The rows that have a value which no row counted had."""
     new = np.zeros(batch.n_rows, dtype=np.bool_)
     for f, feature in enumerate(group.features):
-        if isinstance(group, JointTables):
+        if isinstance(group, JointParameters):
             numbers, found = combinations(batch, feature)
             known = group.tables[f].values
             unseen = [any(part is not None and part not in known[j] for j, part in enumerate(value)) for value in found]

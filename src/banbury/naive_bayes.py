@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Real
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, Feature, How, Kind, Parameters, check_positive
-from banbury.distributions.histogram import Histograms
-from banbury.distributions.histogram_block import HistogramBlocks
-from banbury.distributions.kernel_block import KernelBlocks
-from banbury.distributions.kernel_density import Kernels
-from banbury.distributions.occurrences import OTHERS, Occurring
-from banbury.distributions.text import Bag
+from banbury.distributions.histogram import HistogramParameters
+from banbury.distributions.histogram_block import HistogramBlockParameters
+from banbury.distributions.kernel_block import KernelBlockParameters
+from banbury.distributions.kernel_density import KernelDensityParameters
+from banbury.distributions.occurrences import OTHERS, OccurrencesParameters
+from banbury.distributions.text import TextParameters
 from banbury.explain import Explanation, Informative, Term, explained, informative
 from banbury.explain.page import printable
 from banbury.progress import watched
@@ -30,7 +31,6 @@ from banbury.schema import Schema
 from banbury.sums import Words
 from banbury.tally import Label, Tally, Touched, many, named
 
-Real = NDArray[np.float64]
 MOST_SAMPLED = 10**10
 FEWEST_ALONE = 50  # rows of a joint table before it is doubted
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
@@ -180,7 +180,7 @@ class Model:
         first_text = len(self.parameters) - len(tally.words)
         parameters: list[Parameters] = []
         for i, (old, (given, features, sums)) in enumerate(zip(self.parameters, tally.groups, strict=True)):
-            if isinstance(old, (Bag, Occurring)) and isinstance(sums, Words) and old.live:
+            if isinstance(old, (TextParameters, OccurrencesParameters)) and isinstance(sums, Words) and old.live:
                 ids = [words[i - first_text] for words in touched]
                 parameters.append(old.refreshed(sums, ids[0] if len(ids) == 1 else np.unique(np.concatenate(ids))))
             else:
@@ -304,7 +304,7 @@ class Model:
         ]
         place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
         terms.sort(key=lambda term: place.get(term.feature, len(place)))
-        bags = [group for group in parameters if isinstance(group, Bag)]
+        bags = [group for group in parameters if isinstance(group, TextParameters)]
         texts = {bag.features[0].name: text for bag in bags if (text := bag.text(batch)) is not None}
         unknown = [word for bag in bags for word in bag.unknown(texts.get(bag.features[0].name, ""))]
         return explained(self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, calibrated)
@@ -324,12 +324,12 @@ class Model:
     def _terms(self, group: Parameters, feature: Feature, batch: Batch, likelihoods: Iterator[Real]) -> list[Term]:
         """What a feature of the row says of each class: one term, or one for each of a text's words."""
         likelihood = next(likelihoods)
-        if isinstance(group, Occurring):
+        if isinstance(group, OccurrencesParameters):
             return [
                 Term(feature.name, OTHERS, says) if name == OTHERS else Term(name, _short(number), says)
                 for name, number, says in group.evidence(batch)
             ]
-        if isinstance(group, Bag) and (text := group.text(batch)) is not None:
+        if isinstance(group, TextParameters) and (text := group.text(batch)) is not None:
             places = group.family.places(text)
             return [
                 Term(
@@ -424,7 +424,7 @@ class Model:
         found = []
         for batch in self._read(rows, reading):
             batch, _ = self._fitting(batch, {"absent", "extra"})
-            if isinstance(group, Bag):
+            if isinstance(group, TextParameters):
                 found.append(group.log_likelihoods(batch))
             else:
                 found.append(self._kernel(batch, [group], "parts")[0][:, 0])
@@ -439,16 +439,16 @@ class Model:
         >>> bb.estimate(bb.count(ages, target="school", features={"age": bb.Histogram(bins="mdl")})).cuts("age")
         [8.0]
         """
-        for blocks in (group for group in self.parameters if isinstance(group, HistogramBlocks)):
+        for blocks in (group for group in self.parameters if isinstance(group, HistogramBlockParameters)):
             for block, cells in zip(blocks.features, blocks.cells, strict=True):
                 if feature in block.columns:
                     return cells.axes[block.columns.index(feature)].cuts()
         group = self._group(feature)
-        if isinstance(group, HistogramBlocks):
+        if isinstance(group, HistogramBlockParameters):
             raise errors.bad_setting(
                 "feature", feature, f"one column of the block: {errors.listed(group.features[0].columns)}"
             )
-        if not isinstance(group, Histograms):
+        if not isinstance(group, HistogramParameters):
             raise errors.bad_setting("feature", group.features[0].name, "a column that is a histogram, to have cuts")
         return [float(cut) for cut in group.cuts(0)]
 
@@ -462,11 +462,11 @@ class Model:
         {'a': 1.66, 'b': 0.13}
         """
         group = self._group(feature)
-        if isinstance(group, KernelBlocks):
+        if isinstance(group, KernelBlockParameters):
             found: Any = [
                 dict(zip(group.features[0].columns, each, strict=True)) for each in group.bandwidths(0).tolist()
             ]
-        elif isinstance(group, Kernels):
+        elif isinstance(group, KernelDensityParameters):
             found = (group.bumps[0].bandwidth * group.features[0].unit).tolist()
         else:
             raise errors.bad_setting("feature", group.features[0].name, "a kernel density, to have bandwidths")
@@ -486,7 +486,7 @@ class Model:
         [[-2.603, -3.037]]
         """
         group = self._group(feature)
-        if not isinstance(group, (Bag, Occurring)):
+        if not isinstance(group, (TextParameters, OccurrencesParameters)):
             wanted = "a column of text, or a block of occurrences, for the linear form of a model"
             raise errors.bad_setting("feature", group.features[0].name, wanted)
         words, weights, intercepts = group.linear()
@@ -578,10 +578,10 @@ class Model:
         return read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading)
 
     @cached_property
-    def _texts_alone(self) -> Bag | None:
+    def _texts_alone(self) -> TextParameters | None:
         """The parameters of the one column there is, if the rows are plain texts: they need no reader."""
         alone = self.parameters[0] if len(self.parameters) == 1 and not self.schema.named else None
-        return alone if isinstance(alone, Bag) and alone.plain and len(self.schema.columns) == 1 else None
+        return alone if isinstance(alone, TextParameters) and alone.plain and len(self.schema.columns) == 1 else None
 
     def _warn_impossible(self, n_rows: int, want: str) -> None:
         if n_rows and want != "log_joint":
@@ -592,7 +592,7 @@ class Model:
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
         for group in parameters:
-            if isinstance(group, Occurring):
+            if isinstance(group, OccurrencesParameters):
                 group.family.check(batch, group.features[0])
         parts = [part for group in parameters for part in group.parts(batch)]
         try:

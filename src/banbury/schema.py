@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions import (
     FAMILIES,
     Bernoulli,
@@ -29,7 +30,6 @@ from banbury.distributions.family import Feature, Kind
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
 from banbury.readers.columns import Numbers
 
-Real = NDArray[np.float64]
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
 Missing = Literal["skip", "category"]
 

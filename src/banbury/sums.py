@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
+from banbury.arrays import Int, Real
 
 Key = bool | int | float | str | None
 Keys = tuple[Key, ...]
-Int = NDArray[np.int64]
-Real = NDArray[np.float64]
 
 GRID = 57  # z is counted in steps of 2**-57, and its products in steps of 2**-114
 MOST_ROWS = 2.0**63  # rows, or their weight, stay below this

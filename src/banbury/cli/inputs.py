@@ -28,7 +28,7 @@ from banbury.tally import Tally
 
 if TYPE_CHECKING:
     from banbury.networks import BeliefNetwork
-    from banbury.networks.asked import Asked
+    from banbury.networks.classifier import NetworkClassifier
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet"}
 CHUNK = 1 << 16
@@ -115,7 +115,7 @@ def model(path: str, verb: str) -> Model:
     return found
 
 
-def answering(path: str, of: str | None = None) -> Model | Asked:
+def answering(path: str, of: str | None = None) -> Model | NetworkClassifier:
     """What predicts classes, from its file: a model, or a network with a target or with the node that is asked for."""
     found = kept(path)
     if isinstance(found, Tally):
@@ -127,9 +127,9 @@ def answering(path: str, of: str | None = None) -> Model | Asked:
     node = found.target if of is None else of
     if node is None:
         raise errors.network_without_target(path, found.nodes)
-    from banbury.networks.asked import Asked
+    from banbury.networks.classifier import NetworkClassifier
 
-    return Asked(found, found.nodes[found._asked(node)])
+    return NetworkClassifier(found, found.nodes[found._asked(node)])
 
 
 def kept(path: str) -> Model | Tally | BeliefNetwork:
@@ -161,7 +161,7 @@ def check_output(given: Namespace) -> None:
 # Lines ---------------------------------------------------------------------------------------------------------------
 
 
-def are_lines(given: Namespace, to: Model | Asked) -> bool:
+def are_lines(given: Namespace, to: Model | NetworkClassifier) -> bool:
     """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other.
 
     A first line that is a JSON object with that column says that it is JSON.

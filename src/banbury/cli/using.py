@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from banbury import errors, selection
+from banbury.arrays import Real
 from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.explain.explanation import strict
@@ -22,10 +20,9 @@ from banbury.naive_bayes import Model, cost_matrix
 from banbury.readers import Batch, Source, Widened
 
 if TYPE_CHECKING:
-    from banbury.networks.asked import Asked
+    from banbury.networks.classifier import NetworkClassifier
 
-Answering: TypeAlias = "Model | Asked"
-Real = NDArray[np.float64]
+Answering: TypeAlias = "Model | NetworkClassifier"
 Write = Callable[[Batch, Real], None]
 
 

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Real
 from banbury.dependence.information import BIT, bits_of_normals, shares
 from banbury.distributions import Categorical, Histogram, grid
 from banbury.distributions.family import Feature
 from banbury.schema import FINE_BINS, Schema
 from banbury.sums import Products
-
-Real = NDArray[np.float64]
 
 SAME_PLANE = 1e-10  # of the widest direction: a narrower one is rounding
 NARROWEST = 1e-12  # a class's variance in units of that of all rows
@@ -44,7 +42,7 @@ def one_by_one(feature: Feature) -> Iterator[Feature]:
         yield Feature(column, Histogram(), origin, max(width, FINEST), "float")
 
 
-class Told(NamedTuple):
+class BlockEvidence(NamedTuple):
     """What a block tells: bits of the model; the bits that chance alone gives, about; and how often it gives as many."""
 
     bits: float
@@ -52,7 +50,7 @@ class Told(NamedTuple):
     p: float
 
 
-def told_by_normals(sums: Products, tied: bool, scale: float) -> Told | None:
+def told_by_normals(sums: Products, tied: bool, scale: float) -> BlockEvidence | None:
     """What a block of normal distributions tells; None where rows are too few to say.
 
     By the likelihood-ratio test that all classes have one mean, and one covariance unless it is tied. Where rows are few, G is
@@ -73,7 +71,7 @@ def told_by_normals(sums: Products, tied: bool, scale: float) -> Told | None:
     chance = _expected_g(rows, d, tied)
     freedom = (size - 1) * (d if tied else d + d * (d + 1) // 2)
     bits = bits_of_normals(shares(n), mean, covariance + NARROWEST * np.eye(d))
-    return Told(bits, chance / (2.0 * float(rows.sum()) * BIT), float(chdtrc(freedom, g * freedom / chance)))
+    return BlockEvidence(bits, chance / (2.0 * float(rows.sum()) * BIT), float(chdtrc(freedom, g * freedom / chance)))
 
 
 def _whitened(sums: Products) -> tuple[Real, Real, Real]:

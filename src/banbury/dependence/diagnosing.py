@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.dependence.blocks import FINEST, block_of, is_joined, one_by_one, told_by_normals
 from banbury.dependence.groups import ROWS_PER_CELL, Grouped, compared_columns, grouped, overall_groups, within_reach
 from banbury.dependence.information import (
@@ -24,20 +24,18 @@ from banbury.dependence.information import (
     shares,
     words_of,
 )
-from banbury.dependence.pairs import FEWEST_ROWS, LEVEL, Assigned, Word, compared_words, count_pairs
+from banbury.dependence.pairs import FEWEST_ROWS, LEVEL, LabelledRows, Word, compared_words, count_pairs
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions import Gaussian, Histogram
 from banbury.distributions.family import Feature
 from banbury.distributions.poisson import Poisson, check_counts
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read
-from banbury.readers.batches import Columns
+from banbury.readers.batches import LazyColumns
 from banbury.readers.columns import Numbers
 from banbury.schema import FINE_BINS, Features, Missing, Schema, infer
 from banbury.sums import Keys, Products, Words, in_rows
 from banbury.tally import Growing, Label, Labels, Part, Tally, aligned, parts
-
-Real = NDArray[np.float64]
 
 FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
 LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
@@ -180,10 +178,10 @@ def _notes(
 
 def _counted(
     source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing
-) -> tuple[Tally, list[Assigned], Schema]:
+) -> tuple[Tally, list[LabelledRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
     growing, seen = None, 0
-    found: list[list[tuple[Sequence[Label], Assigned]]] = []
+    found: list[list[tuple[Sequence[Label], LabelledRows]]] = []
     for batch in watched(source, "counting", source.name):
         seen += batch.n_rows
         if batch.n_rows == 0:
@@ -202,7 +200,7 @@ def _counted(
             if k == len(found):
                 found.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
-            found[k].append((part.rows.labels, Assigned(part.rows.classes, weights)))
+            found[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
     labels.check_length(seen)
     if growing is None or schema is None:
         raise errors.empty_data(source.name)
@@ -229,7 +227,7 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
 def _nearer(batch: Batch, feature: Feature) -> Batch:
     """The batch, with one column's numbers within reach of its bins."""
     near = Numbers(within_reach(batch.numbers([feature.name])[0].reshape(-1), feature))
-    columns = Columns(lambda name: near if name == feature.name else batch.column(name))
+    columns = LazyColumns(lambda name: near if name == feature.name else batch.column(name))
     result = Batch(batch.names, batch.n_rows, columns, batch.named, batch.source)
     result.first_row, result.threads = batch.first_row, batch.threads
     return result
@@ -253,15 +251,15 @@ def _in_bins(schema: Schema) -> Schema:
     return replace(schema, features=(*alone, *filter(is_joined, blocks)))
 
 
-def _joined(found: Sequence[tuple[Sequence[Label], Assigned]], classes: tuple[Label, ...]) -> Assigned:
+def _joined(found: Sequence[tuple[Sequence[Label], LabelledRows]], classes: tuple[Label, ...]) -> LabelledRows:
     """Batches, each with its own numbers of classes, one after the other."""
     place = {name: c for c, name in enumerate(classes)}
     numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in found]
     weights = [a.weights for _, a in found if a.weights is not None]
-    return Assigned(np.concatenate(numbers), np.concatenate(weights) if weights else None)
+    return LabelledRows(np.concatenate(numbers), np.concatenate(weights) if weights else None)
 
 
-def _rows_per_weight(assigned: Sequence[Assigned]) -> float:
+def _rows_per_weight(assigned: Sequence[LabelledRows]) -> float:
     """What a weight of 1 counts in a test: 1, or by Kish's number of rows where weights are fractional."""
     weights = [a.weights[a.classes >= 0] for a in assigned if a.weights is not None]
     if all(a.whole for a in assigned) or not weights:

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury.arrays import Int, Real
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.family import Feature
 from banbury.readers import Batch
 from banbury.sums import Keys
 from banbury.tally import Tally
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 Byte = NDArray[np.uint8]
 
 ROWS_PER_CELL = 5  # numbers are cut into no more groups than leave so many rows in each cell of a table, on average

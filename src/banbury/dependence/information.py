@@ -6,22 +6,20 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
 from banbury._core import Integers
+from banbury.arrays import Real
 from banbury.dependence.results import Information
 from banbury.distributions import Histogram, Occurrences, Text, histogram_block
-from banbury.distributions.covariance import Ellipses
+from banbury.distributions.covariance import GaussianBlockParameters
 from banbury.distributions.family import Choice, Feature
-from banbury.distributions.gaussian import Normals
-from banbury.distributions.poisson import Rates
+from banbury.distributions.gaussian import GaussianParameters
+from banbury.distributions.poisson import PoissonParameters
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.distributions.vocabulary import mutual_information as of_presence
 from banbury.sums import Counts, Keys, Products, Words
 from banbury.tally import Tally
-
-Real = NDArray[np.float64]
 
 BIT = float(np.log(2.0))
 NODES = 801  # of a density's grid, from −9 to 9 deviations
@@ -149,11 +147,11 @@ def _of_model(parameters: Any, f: int, rows: Real) -> float:
     prior = shares(rows[seen])
     if len(prior) < 2:
         return 0.0
-    if isinstance(parameters, Rates):
+    if isinstance(parameters, PoissonParameters):
         grid, widths = _count_grid(parameters.mean[f, seen])
         log_likelihood = parameters.log_probability(f, grid)[:, seen]
     else:
-        assert isinstance(parameters, Normals)
+        assert isinstance(parameters, GaussianParameters)
         grid, widths, log_likelihood = _normal_grid(parameters.mean[f, seen], parameters.precision[f, seen], prior)
     joint = log_likelihood + np.log(prior)
     highest = joint.max(axis=1, keepdims=True)
@@ -164,7 +162,7 @@ def _of_model(parameters: Any, f: int, rows: Real) -> float:
 
 def _of_block(parameters: Any, rows: Real) -> float:
     """I(block; class) of the densities of a Gaussian block; ``rows`` per class."""
-    assert isinstance(parameters, Ellipses)
+    assert isinstance(parameters, GaussianBlockParameters)
     seen = rows > 0
     return bits_of_normals(shares(rows[seen]), parameters.mean[seen], parameters.covariance[seen])
 

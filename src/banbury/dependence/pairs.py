@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Int, Real
 from banbury.dependence.groups import ABSENT, MOST_CELLS, Grouped
 from banbury.dependence.information import entropy_terms, excess, expected, inverse_shares, most_telling, p_values
 from banbury.dependence.results import Pair
@@ -20,9 +21,6 @@ from banbury.readers import Batch, Source
 from banbury.sums import Words, in_parts
 from banbury.tally import Labels, Tally, aligned
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
-
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
 MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
@@ -31,7 +29,7 @@ SAME = 1e-9  # entropies closer than this share are equal
 FEWEST_ROWS = 10  # of a class, for it to show how two columns depend on each other
 
 
-class Assigned(NamedTuple):
+class LabelledRows(NamedTuple):
     """The class of each row of the table, −1 for none, and its weight; with soft labels there is one for each class."""
 
     classes: NDArray[np.int32]
@@ -89,7 +87,7 @@ class Found(NamedTuple):
         ]
 
 
-class Measured(NamedTuple):
+class PairInformation(NamedTuple):
     """I(A; B | class), H(A | class) and H(B | class) as they are in the counts; and what the test needs. One entry per pair."""
 
     joint: Real
@@ -114,7 +112,7 @@ class Measured(NamedTuple):
 
 
 @dataclass
-class Pairs:
+class FeaturePairs:
     """Sums over the rows: of each column with those before it, and of words that stand in one row."""
 
     total: float  # the weight of all rows
@@ -126,7 +124,9 @@ class Pairs:
         starts = np.cumsum([0, *(column.size for column in columns)])
         least = FEWEST_ROWS / (self.total * scale)
         each = [measured(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
-        found = Measured(*(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True)))
+        found = PairInformation(
+            *(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True))
+        )
         second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
 
         of = [block.get(column.feature.name, column.feature.name) for column in columns]
@@ -136,7 +136,7 @@ class Pairs:
         def names(k: int) -> tuple[str, str]:
             return columns[first[k]].feature.name, columns[second[k]].feature.name
 
-        return Measured(*(each[apart] for each in found)).found(names, self.total, scale)
+        return PairInformation(*(each[apart] for each in found)).found(names, self.total, scale)
 
     def of_words(self, words: Sequence[Word], scale: float) -> Found:
         first, second = np.triu_indices(len(words), 1)
@@ -151,13 +151,13 @@ class Pairs:
         def names(k: int) -> tuple[str, str]:
             return words[first[k]].name, words[second[k]].name
 
-        return Measured(*sums).found(names, self.total, scale)
+        return PairInformation(*sums).found(names, self.total, scale)
 
 
 NOTHING = (np.zeros(0),) * 6
 
 
-def measured(table: Real, starts: Int, least: float) -> Measured:
+def measured(table: Real, starts: Int, least: float) -> PairInformation:
     """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
 
     ``table`` is (groups of all A, classes, groups of B).
@@ -179,7 +179,7 @@ def measured(table: Real, starts: Int, least: float) -> Measured:
     rare_a = of_class * np.add.reduceat(inverse_shares(of_a, 1.0), starts, axis=0)
     rare_b = of_class * inverse_shares(of_b, 1.0).sum(axis=2)
     above = np.where(freedom > 0, excess(rare_a, rare_b, np.where(of_class > 0, of_class, 1.0)), 0.0)
-    return Measured(
+    return PairInformation(
         (e_a + e_b - e_cells - e_class) / whole,
         (e_a - e_class) / whole,
         (e_b - e_class) / whole,
@@ -216,14 +216,14 @@ def count_pairs(
     source: Source,
     labels: Labels,
     tally: Tally,
-    assigned: Sequence[Assigned],
+    assigned: Sequence[LabelledRows],
     columns: Sequence[Grouped],
     words: Sequence[Word],
-) -> Pairs:
+) -> FeaturePairs:
     n_classes, n_marks = len(tally.classes), len(words) + len(tally.words)
     starts = np.cumsum([0, *(column.size for column in columns)]).tolist()
     tables = [np.zeros((starts[b], n_classes, column.size)) for b, column in enumerate(columns)]
-    found = Pairs(float(tally.rows.value.sum()), tables, np.zeros((n_classes if words else 0, n_marks, n_marks)))
+    found = FeaturePairs(float(tally.rows.value.sum()), tables, np.zeros((n_classes if words else 0, n_marks, n_marks)))
     if len(columns) < 2 and len(words) < 2:
         return found
     seen = 0
@@ -237,7 +237,7 @@ def count_pairs(
             at = slice(seen + start, seen + start + rows.n_rows)
             for every in assigned:
                 weights = None if every.weights is None else every.weights[at]
-                part = Assigned(every.classes[at], weights)
+                part = LabelledRows(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
                     raise errors.changed_data(source.name)
                 _add_columns(found.tables, columns, rows, part, n_classes, labels.threads)
@@ -250,7 +250,7 @@ def count_pairs(
 
 
 def _add_columns(
-    tables: Sequence[Real], columns: Sequence[Grouped], batch: Batch, rows: Assigned, n_classes: int, threads: int
+    tables: Sequence[Real], columns: Sequence[Grouped], batch: Batch, rows: LabelledRows, n_classes: int, threads: int
 ) -> None:
     """Counts each column's groups within the groups of every later column and the class."""
     codes = [column.codes(batch, rows.classes, threads) for column in columns]
@@ -268,7 +268,9 @@ def _add_columns(
             table[starts[a] : starts[end]] += counted.value.reshape(-1, n_classes, sizes[b])
 
 
-def _add_words(together: Real, words: Sequence[Word], tally: Tally, batch: Batch, rows: Assigned, threads: int) -> None:
+def _add_words(
+    together: Real, words: Sequence[Word], tally: Tally, batch: Batch, rows: LabelledRows, threads: int
+) -> None:
     """Counts the texts that have two words, or a word and another text beside it."""
     from scipy.sparse import csr_array  # few need it
 

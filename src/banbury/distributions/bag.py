@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.dirichlet import per_feature
-from banbury.distributions.event_models import CERTAIN, Scores
-from banbury.distributions.family import Choice, Columns, Feature, How, by_class
-from banbury.distributions.vocabulary import CELLS, Pairs, Vocabulary, every_word, pairs_of
+from banbury.distributions.event_models import CERTAIN, WordScores
+from banbury.distributions.family import Choice, ColumnReader, Feature, How, Parameters, by_class
+from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.sums import Words
 
 if TYPE_CHECKING:
     from banbury.distributions.text import Text
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 Ids = NDArray[np.uint32]
 
 OTHERS = "(all other words absent)"
@@ -39,7 +38,7 @@ class WordEvidence(NamedTuple):
 
 
 @dataclass
-class Waiting:
+class LazyRows:
     """That not all rows of a bag are made yet, and how many more bytes of text are worth making their own words' rows for."""
 
     left: float
@@ -47,7 +46,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Bag:
+class TextParameters(Parameters):
     """What every word of a column of text says of each class.
 
     ``kept`` are the words' ids in ``table``; None: all it has. ``pseudo_count`` is what is added to their counts, where nothing
@@ -60,15 +59,15 @@ class Bag:
     table: _core.Words
     kept: Ids | None
     n_words: int
-    scores: Scores
+    scores: WordScores
     pseudo_count: float | None
-    waiting: Waiting | None = None
+    waiting: LazyRows | None = None
 
     @property
     def family(self) -> Text:
         return cast("Text", self.features[0].family)
 
-    def select(self, index: Sequence[int]) -> Bag:
+    def select(self, index: Sequence[int]) -> TextParameters:
         assert list(index) == [0]
         return self
 
@@ -87,7 +86,7 @@ class Bag:
         rows = self.table, scores.weights, base, scores.constant
         return ("words", texts, family.tokeniser, *rows, family.once, scores.polya)
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         texts = self.family.texts(rows, self.features[0].name)
         return [self.part(texts) if self.scores.certain is None else self._unsmoothed(texts)]
 
@@ -148,7 +147,7 @@ class Bag:
                 self._set(pairs)
             self.waiting.over = True
 
-    def _set(self, pairs: Pairs) -> None:
+    def _set(self, pairs: WordClassPairs) -> None:
         assert self.pseudo_count is not None
         pairs, family = pairs.only(pairs.sizes > 0), self.family
         counts = pairs.documents if family.once else pairs.occurrences
@@ -161,7 +160,7 @@ class Bag:
         """Whether ``refreshed`` costs the words of a text only."""
         return self.pseudo_count is not None
 
-    def refreshed(self, sums: Words, touched: Ids) -> Bag:
+    def refreshed(self, sums: Words, touched: Ids) -> TextParameters:
         """The parameters after texts with these words were counted or forgotten in the same table.
 
         Rows are changed in place: those of this bag are no longer to be used.
@@ -178,7 +177,7 @@ class Bag:
         counts = pairs.documents if family.once else pairs.occurrences
         change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
         scores = change(self.scores, pairs, counts, counted, table.n_words, a)
-        return Bag(self.features, self.choice, table, None, table.n_words, scores, a, self.waiting)
+        return TextParameters(self.features, self.choice, table, None, table.n_words, scores, a, self.waiting)
 
     # Looking
 
@@ -198,7 +197,7 @@ class Bag:
         words = [word for word, inside in zip(known.values(), there.tolist(), strict=True) if inside]
         return words, x[there], rows[there], scale[there]
 
-    def text(self, rows: Columns) -> str | None:
+    def text(self, rows: ColumnReader) -> str | None:
         """The first text as it is read: decoded, and a number written out; None where it is missing."""
         text = next(iter(self.family.strings(rows, self.features[0].name)), None)
         return text if isinstance(text, str) else None
@@ -251,7 +250,7 @@ class Bag:
         times = [1 if family.once else len(word.numbers) for word in evidence]
         return total + math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
 
-    def log_likelihoods(self, rows: Columns) -> Real:
+    def log_likelihoods(self, rows: ColumnReader) -> Real:
         """The same of every text of a column; 0 for one that is missing."""
         texts = self.family.strings(rows, self.features[0].name)
         nothing = np.zeros(len(self.scores.constant))
@@ -293,7 +292,7 @@ class Bag:
         self._make_all_rows()
         if family.model == "complement":
             how: How = "mean" if self.choice.how == "gibbs" else self.choice.how
-            weighed = event_models.Weighed(words, False, bool(family.idf))
+            weighed = event_models.WeighedWords(words, False, bool(family.idf))
             scores = event_models.multinomial(weighed, how, family.prior(self.choice), urn=False)
         texts = np.where(words.texts > 0, words.texts, 1.0)
         for pairs in words:
@@ -302,7 +301,7 @@ class Bag:
             share = self._share(rows[there & (scale > 0)], scores)
             yield kept.ids, share, kept.cells(kept.documents, words.n_classes) / texts
 
-    def _share(self, rows: Real, scores: Scores) -> Real:
+    def _share(self, rows: Real, scores: WordScores) -> Real:
         """The probabilities that rows stand for."""
         if self.family.model == "bernoulli":
             with np.errstate(over="ignore"):

@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import check_prior
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_finite, check_positive
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    Parameters,
+    Shape,
+    check_finite,
+    check_positive,
+)
 from banbury.sums import Counts, Key, Keys, Moments
 
-Real = NDArray[np.float64]
 KEYS: Keys = (False, True)
 WORDS = {"false": False, "true": True, "0": False, "1": True}
 
@@ -82,13 +91,15 @@ class Bernoulli(Family):
                 raise errors.wrong_type(value, name, "0 or 1, true or false (or bb.Bernoulli(yes=...) to name the yes)")
         return [WORDS[value.lower()] if isinstance(value, str) else bool(value) for value in values]
 
-    def estimate(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator) -> Flags:
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
+    ) -> BernoulliParameters:
         alpha = np.tile(self.pseudo_counts(choice.alpha), len(features))
         share = dirichlet.shares(sums.cells.value, sums.offsets, alpha, choice.how, rng)
         table = dirichlet.log(share).reshape(len(features), 2, -1)
-        return Flags(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
+        return BernoulliParameters(features, np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1]))
 
-    def log_prior(self, parameters: Flags, sums: Counts, choice: Choice) -> float:
+    def log_prior(self, parameters: BernoulliParameters, sums: Counts, choice: Choice) -> float:
         logs = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
         return dirichlet.log_prior(logs, self.pseudo_counts(choice.alpha), choice.how)
 
@@ -97,7 +108,7 @@ class Bernoulli(Family):
 
 
 @dataclass(frozen=True)
-class Flags:
+class BernoulliParameters(Parameters):
     """Log-probabilities of no and of yes, (features, classes)."""
 
     features: tuple[Feature, ...]
@@ -110,7 +121,7 @@ class Flags:
         assert isinstance(family, Bernoulli)
         return family
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         names = [feature.name for feature in self.features]
         if self.family.yes is None and all(
             rows.kind(name) in ("boolean", "integer", "float", "empty") for name in names
@@ -126,9 +137,9 @@ class Flags:
         table = np.stack([self.no, self.yes], axis=1).reshape(2 * len(names), -1)
         return [("table", [column.codes for column in columns], low, lookups, np.full(len(names), -1), table)]
 
-    def select(self, index: Sequence[int]) -> Flags:
+    def select(self, index: Sequence[int]) -> BernoulliParameters:
         at = np.asarray(index, dtype=np.int64)
-        return Flags(tuple(self.features[f] for f in index), self.no[at], self.yes[at])
+        return BernoulliParameters(tuple(self.features[f] for f in index), self.no[at], self.yes[at])
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """P(value | class) of no and yes of every feature, (values, classes), and the feature's number and value of each."""

@@ -11,11 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions import dirichlet
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive, side_by_side
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    Parameters,
+    Shape,
+    by_class,
+    check_positive,
+    side_by_side,
+)
 from banbury.sums import Counts, Key, Keys, Moments, in_order
-
-Real = NDArray[np.float64]
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
 
@@ -69,16 +78,18 @@ class Categorical(Family):
             return np.array([own[key] for key in keys], dtype=np.float64)
         return np.full(len(keys), float(own))
 
-    def estimate(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator) -> Tables:
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
+    ) -> CategoricalParameters:
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
         cells = sums.cells.value
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])
         seen = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
         new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
-        return Tables(features, sums.keys, sums.offsets, np.concatenate([seen, new]))
+        return CategoricalParameters(features, sums.keys, sums.offsets, np.concatenate([seen, new]))
 
-    def log_prior(self, parameters: Tables, sums: Counts, choice: Choice) -> float:
+    def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
         return dirichlet.log_prior(parameters.table[: len(alpha)], alpha, choice.how)
 
@@ -134,7 +145,7 @@ def _shares(p: Mapping[Key, float] | None, keys: Keys) -> Real:
     return np.array([p[key] for key in keys], dtype=np.float64)
 
 
-def values_of(rows: Columns, feature: Feature) -> Any:
+def values_of(rows: ColumnReader, feature: Feature) -> Any:
     """A column to be scored as codes: of the kind that was counted, or else as it is; what cannot be counted is unseen."""
     try:
         return rows.codes(feature.name, feature.kind)
@@ -155,7 +166,7 @@ def _converted(value: Any, kind: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Tables:
+class CategoricalParameters(Parameters):
     """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values."""
 
     features: tuple[Feature, ...]
@@ -163,7 +174,7 @@ class Tables:
     offsets: NDArray[np.int64]
     table: Real
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         whole = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
         if whole is not None:
             assert self._by_number is not None
@@ -188,7 +199,7 @@ class Tables:
         outside = [self._unseen(f) for f in range(len(self.features))]
         return np.array(lows, dtype=np.int64), lookups, np.array(outside, dtype=np.int64)
 
-    def _column(self, f: int, rows: Columns) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
+    def _column(self, f: int, rows: ColumnReader) -> tuple[NDArray[Any], int, NDArray[np.uint32], int]:
         """A column's codes, the lowest of them, the table's row for each from there on, and the row for all others."""
         feature, keys = self.features[f], self.keys[f]
         integers = rows.integers(feature.name) if feature.kind == "integer" else None
@@ -231,12 +242,12 @@ class Tables:
         keys = self.keys[f]
         return int(self.offsets[f]) + keys.index(None) if None in keys else self._unseen(f)
 
-    def select(self, index: Sequence[int]) -> Tables:
+    def select(self, index: Sequence[int]) -> CategoricalParameters:
         rows = [np.arange(self.offsets[f], self.offsets[f + 1]) for f in index]
         unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        return Tables(
+        return CategoricalParameters(
             tuple(self.features[f] for f in index), keys, offsets, self.table[np.concatenate([*rows, unseen])]
         )
 

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.distributions.family import Columns, Feature, columns_of
+from banbury.arrays import Real
+from banbury.distributions.family import ColumnReader, Feature, Parameters, columns_of
 from banbury.distributions.gamma import log_rising
 from banbury.sums import Products
-
-Real = NDArray[np.float64]
 
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
 SHARES = (
@@ -123,24 +122,24 @@ def posterior(sums: Products, prior: Prior, tied: bool) -> Posterior:
     return Posterior(mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra, len(n) if tied else 1)
 
 
-def normal(features: tuple[Feature, ...], mean: Real, covariance: Real) -> Ellipses:
+def normal(features: tuple[Feature, ...], mean: Real, covariance: Real) -> GaussianBlockParameters:
     d = mean.shape[1]
     covariance, roots = _rooted(covariance)
     constant = -0.5 * d * np.log(2.0 * np.pi) - _log_volume(roots)
-    return Ellipses(features, mean, covariance, constant, None)
+    return GaussianBlockParameters(features, mean, covariance, constant, None)
 
 
-def student(features: tuple[Feature, ...], found: Posterior) -> Ellipses:
+def student(features: tuple[Feature, ...], found: Posterior) -> GaussianBlockParameters:
     """The predictive distribution: Student t of ``nu`` degrees of freedom."""
     scale = found.scale * ((found.kappa + 1.0) / (found.kappa * found.nu))[:, None, None]
     return _student(features, found.mean, scale, found.nu)
 
 
-def _student(features: tuple[Feature, ...], mean: Real, scale: Real, nu: Real) -> Ellipses:
+def _student(features: tuple[Feature, ...], mean: Real, scale: Real, nu: Real) -> GaussianBlockParameters:
     d = mean.shape[1]
     scale, roots = _rooted(scale)
     constant = log_rising(nu / 2.0, d / 2.0) - 0.5 * d * np.log(nu * np.pi) - _log_volume(roots)
-    return Ellipses(features, mean, scale, constant, nu)
+    return GaussianBlockParameters(features, mean, scale, constant, nu)
 
 
 def _rooted(covariance: Real) -> tuple[Real, Real]:
@@ -163,7 +162,7 @@ def _log_volume(roots: NDArray[Any]) -> Real:
 
 
 @dataclass(frozen=True)
-class Ellipses:
+class GaussianBlockParameters(Parameters):
     """Normal densities of a block, or Student t where ``nu`` is given, in units of z, per class."""
 
     features: tuple[Feature, ...]
@@ -193,7 +192,7 @@ class Ellipses:
         """The constant of the columns as they are."""
         return np.asarray(self.constant - np.log(self._scales[1]).sum())
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         columns = rows.numbers(self.names)
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
@@ -202,7 +201,7 @@ class Ellipses:
             whiten, power = whiten / np.sqrt(self.nu)[:, None, None], (self.nu + self.mean.shape[1]) / 2.0
         return [("ellipse", columns, *self._scales, self.mean, whiten, self._constant, power)]
 
-    def _with_gaps(self, rows: Columns) -> tuple[Any, ...]:
+    def _with_gaps(self, rows: ColumnReader) -> tuple[Any, ...]:
         """The same where some rows lack some values: each by the marginal distribution of those that it has."""
         there = ~np.isnan(np.column_stack(columns_of(rows, self.features[0])))
         table = np.zeros((rows.n_rows, len(self.mean)))
@@ -226,7 +225,7 @@ class Ellipses:
             of_covariances = of_covariances[:1]
         return -0.5 * (prior.kappa * float(np.square(apart).sum()) + float(of_covariances.sum()))
 
-    def of(self, columns: NDArray[np.int64]) -> Ellipses:
+    def of(self, columns: NDArray[np.int64]) -> GaussianBlockParameters:
         """The marginal distribution of some of the columns."""
         (feature,) = self.features
         inputs = tuple(feature.inputs[j] for j in columns.tolist())
@@ -236,7 +235,7 @@ class Ellipses:
             return normal((few,), self.mean[:, columns], covariance)
         return _student((few,), self.mean[:, columns], covariance, self.nu)
 
-    def select(self, index: Sequence[int]) -> Ellipses:
+    def select(self, index: Sequence[int]) -> GaussianBlockParameters:
         assert list(index) == [0]
         return self
 

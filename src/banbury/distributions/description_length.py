@@ -6,9 +6,9 @@ U. Fayyad and K. Irani, *Multi-interval discretization of continuous-valued attr
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Real = NDArray[np.float64]
+from banbury.arrays import Real
+
 EQUAL = 1e-12  # bits per row within which two cuts are equally good
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Int, Real
 from banbury.distributions.family import How, at_least
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 def shares(cells: Real, offsets: Int, alpha: Real, how: How, rng: np.random.Generator) -> Real:

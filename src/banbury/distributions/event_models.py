@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
+from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import How, at_least
-from banbury.distributions.vocabulary import CELLS, Pairs, Vocabulary
+from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs
 from banbury.sums import ROUNDING
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 MOST_CELLS = 1 << 28  # words × classes, where every one of them needs its own number
 TINY = np.finfo(float).tiny
@@ -30,7 +28,7 @@ CERTAIN = 2.0**400  # the row of a word that every text of a class has; no logar
 
 
 @dataclass(frozen=True)
-class Scores:
+class WordScores:
     """What the kernel adds up. ``polya`` stands for base where words are drawn from an urn.
 
     ``certain`` is how many words every text of a class has, under a Bernoulli model without smoothing; their rows are
@@ -46,14 +44,14 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class WeighedWords:
     """The words kept with their counts: occurrences, or documents if ``once``; times log(N / df) if ``idf``."""
 
     words: Vocabulary
     once: bool
     idf: bool
 
-    def __iter__(self) -> Iterator[tuple[Pairs, NDArray[Any], Real | None]]:
+    def __iter__(self) -> Iterator[tuple[WordClassPairs, NDArray[Any], Real | None]]:
         """Chunk by chunk the pairs, their counts, and the words' scales."""
         n_texts = float(self.words.texts.sum())
         for pairs in self.words:
@@ -104,7 +102,7 @@ def pseudo_count(how: How, alpha: float | Real) -> Any:
     return alpha - 1.0 if how == "map" else at_least(alpha)
 
 
-def of_words(a: float | Real, pairs: Pairs) -> float | Real:
+def of_words(a: float | Real, pairs: WordClassPairs) -> float | Real:
     """The pseudo-count of some words: the same for all, or each its own."""
     return a[pairs.ids] if isinstance(a, np.ndarray) else a
 
@@ -114,7 +112,7 @@ def all_words(a: float | Real, n_words: int) -> float:
     return float(a.sum()) if isinstance(a, np.ndarray) else a * max(n_words, 1)
 
 
-def sum_of_logs(scores: Scores, ids: NDArray[np.uint32], yes_and_no: bool) -> float:
+def sum_of_logs(scores: WordScores, ids: NDArray[np.uint32], yes_and_no: bool) -> float:
     """The log-probabilities of these words in all classes, added up; of each that it is in a text, and that it is not."""
     n_classes, total = len(scores.base), 0.0
     step = max(1, CELLS // max(n_classes, 1))
@@ -132,7 +130,7 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
 # Multinomial and presence --------------------------------------------------------------------------------------------
 
 
-def multinomial(weighed: Weighed, how: How, alpha: float | Real, urn: bool) -> Scores:
+def multinomial(weighed: WeighedWords, how: How, alpha: float | Real, urn: bool) -> WordScores:
     """P(word | class) = (n + a) / (N + aV); equal shares in a class without any word. ``urn``: Pólya's instead."""
     words, a = weighed.words, pseudo_count(how, alpha)
     total, smooth = weighed.total(a), isinstance(a, np.ndarray) or a > 0
@@ -141,7 +139,7 @@ def multinomial(weighed: Weighed, how: How, alpha: float | Real, urn: bool) -> S
         for pairs, counts, _ in weighed:
             weights.set(pairs.ids, np.full(len(pairs.ids), a), None, pairs.starts, pairs.classes, counts + a)
         balls = np.where(total > 0, total, 1.0)  # without a word nothing is drawn
-        return Scores(weights, np.zeros(words.n_classes), np.zeros(words.n_classes), balls)
+        return WordScores(weights, np.zeros(words.n_classes), np.zeros(words.n_classes), balls)
     empty = total <= 0
     weights = _core.Weights(words.n_classes, unseen(a, total))
     for pairs, counts, scale in weighed:
@@ -153,10 +151,10 @@ def multinomial(weighed: Weighed, how: How, alpha: float | Real, urn: bool) -> S
             values = np.where(empty[pairs.classes], 0.0, values)
         weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
     base = multinomial_base(total, words.n_words)
-    return Scores(weights, base, np.zeros(words.n_classes), full=not empty.any())
+    return WordScores(weights, base, np.zeros(words.n_classes), full=not empty.any())
 
 
-def multinomial_rows(pairs: Pairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
+def multinomial_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     """What all classes have that a word does not occur in, and what each of the others has."""
     if isinstance(a, np.ndarray):
         own = a[pairs.ids]
@@ -177,19 +175,21 @@ def multinomial_base(total: Real, n_words: int) -> Real:
 
 
 def change_multinomial(
-    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
-) -> Scores:
+    scores: WordScores, pairs: WordClassPairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
+) -> WordScores:
     """The scores after the counts of these words changed, and with them the sums of each class; in place."""
     total = np.maximum(
         counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY
     )  # 0 only without a word, and then of no consequence
     set_rows(scores, pairs, counts, a, complement=False)
     if scores.polya is not None:
-        return Scores(scores.weights, scores.base, scores.constant, total)
-    return Scores(scores.weights, -np.log(total), scores.constant)
+        return WordScores(scores.weights, scores.base, scores.constant, total)
+    return WordScores(scores.weights, -np.log(total), scores.constant)
 
 
-def set_rows(scores: Scores, pairs: Pairs, counts: NDArray[Any], a: float | Real, complement: bool) -> None:
+def set_rows(
+    scores: WordScores, pairs: WordClassPairs, counts: NDArray[Any], a: float | Real, complement: bool
+) -> None:
     """Makes the rows of these words, which depend on their own counts alone; in place."""
     if complement:
         common, values = complement_rows(pairs, counts, a)
@@ -201,7 +201,7 @@ def set_rows(scores: Scores, pairs: Pairs, counts: NDArray[Any], a: float | Real
     scores.weights.set(pairs.ids, common, None, pairs.starts, pairs.classes, values)
 
 
-def drawn_multinomial(weighed: Weighed, alpha: float | Real, rng: np.random.Generator) -> Scores:
+def drawn_multinomial(weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | class) from its Dirichlet posterior, for all words and classes."""
     words, n_classes = weighed.words, weighed.words.n_classes
     weights, total = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
@@ -209,10 +209,10 @@ def drawn_multinomial(weighed: Weighed, alpha: float | Real, rng: np.random.Gene
         drawn = _gamma(pairs.cells(counts, n_classes) + per_row(alpha, pairs), rng)
         total += drawn.sum(axis=0)
         _set_cells(weights, pairs, np.log(drawn), scale)
-    return Scores(weights, multinomial_base(total, words.n_words), np.zeros(n_classes))
+    return WordScores(weights, multinomial_base(total, words.n_words), np.zeros(n_classes))
 
 
-def per_row(alpha: float | Real, pairs: Pairs) -> float | Real:
+def per_row(alpha: float | Real, pairs: WordClassPairs) -> float | Real:
     """The pseudo-counts of words, to be added to a table of words × classes."""
     own = at_least(of_words(alpha, pairs))
     return np.asarray(own[:, None]) if isinstance(own, np.ndarray) else float(own)
@@ -222,7 +222,7 @@ def _gamma(shape: Real, rng: np.random.Generator) -> Real:
     return np.maximum(rng.standard_gamma(shape), TINY)
 
 
-def _set_cells(weights: _core.Weights, pairs: Pairs, cells: Real, scale: Real | None) -> None:
+def _set_cells(weights: _core.Weights, pairs: WordClassPairs, cells: Real, scale: Real | None) -> None:
     """Rows that have a number of their own for every class."""
     n, n_classes = cells.shape
     starts = np.arange(0, (n + 1) * n_classes, max(n_classes, 1), dtype=np.int64)
@@ -233,21 +233,21 @@ def _set_cells(weights: _core.Weights, pairs: Pairs, cells: Real, scale: Real | 
 # Complement ----------------------------------------------------------------------------------------------------------
 
 
-def complement(weighed: Weighed, how: How, alpha: float | Real) -> Scores:
+def complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
     """−log P(word | all classes but this one). Without smoothing a zero would make a class certain: a is 1e-10 at least."""
     words, a = weighed.words, complement_pseudo_count(how, alpha)
     weights = _core.Weights(words.n_classes, np.zeros(words.n_classes))
     for pairs, counts, scale in weighed:
         common, values = complement_rows(pairs, counts, a)
         weights.set(pairs.ids, common, scale, pairs.starts, pairs.classes, values)
-    return Scores(weights, complement_base(weighed.per_class, words.n_words, a), np.zeros(words.n_classes))
+    return WordScores(weights, complement_base(weighed.per_class, words.n_words, a), np.zeros(words.n_classes))
 
 
 def complement_pseudo_count(how: How, alpha: float | Real) -> Any:
     return at_least(pseudo_count(how, alpha))
 
 
-def complement_rows(pairs: Pairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
+def complement_rows(pairs: WordClassPairs, counts: NDArray[Any], a: float | Real) -> tuple[Real, Real]:
     every, own = pairs.per_word(counts), of_words(a, pairs)
     elsewhere = pairs.per_pair(every) - counts
     if elsewhere.dtype.kind == "f":  # whole numbers do not round
@@ -265,14 +265,14 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
 
 
 def change_complement(
-    scores: Scores, pairs: Pairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
-) -> Scores:
+    scores: WordScores, pairs: WordClassPairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
+) -> WordScores:
     """The twin of ``change_multinomial``."""
     set_rows(scores, pairs, counts, a, complement=True)
-    return Scores(scores.weights, complement_base(counted, n_words, a), scores.constant)
+    return WordScores(scores.weights, complement_base(counted, n_words, a), scores.constant)
 
 
-def normalised_complement(weighed: Weighed, how: How, alpha: float | Real) -> Scores:
+def normalised_complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:
     """The same weights, divided in each class by the sum of their absolute values over the vocabulary."""
     words, a, n_classes = weighed.words, complement_pseudo_count(how, alpha), weighed.words.n_classes
     base = complement_base(weighed.per_class, words.n_words, a)
@@ -287,7 +287,7 @@ def normalised_complement(weighed: Weighed, how: How, alpha: float | Real) -> Sc
         cells = np.broadcast_to(common[:, None], (len(common), n_classes)).copy()
         cells[pairs.per_pair(np.arange(len(common))), pairs.classes] = values
         _set_cells(weights, pairs, cells / size, scale)
-    return Scores(weights, base / size, np.zeros(n_classes))
+    return WordScores(weights, base / size, np.zeros(n_classes))
 
 
 def _divisor(size: Real, words: Vocabulary) -> Real:
@@ -295,7 +295,7 @@ def _divisor(size: Real, words: Vocabulary) -> Real:
     return np.ones_like(size) if words.n_words < 2 else size
 
 
-def drawn_complement(weighed: Weighed, alpha: float | Real, norm: bool, rng: np.random.Generator) -> Scores:
+def drawn_complement(weighed: WeighedWords, alpha: float | Real, norm: bool, rng: np.random.Generator) -> WordScores:
     """One draw of P(word | all classes but this one) for every class."""
     words, n_classes = weighed.words, weighed.words.n_classes
     weights, total, logs = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes), np.zeros(n_classes)
@@ -308,12 +308,12 @@ def drawn_complement(weighed: Weighed, alpha: float | Real, norm: bool, rng: np.
     rng.bit_generator.state = before  # the same draw once more, now that its sums are known
     for pairs, drawn, scale in _elsewhere(weighed, alpha, rng):
         _set_cells(weights, pairs, -np.log(drawn) / size, scale)
-    return Scores(weights, base / size, np.zeros(n_classes))
+    return WordScores(weights, base / size, np.zeros(n_classes))
 
 
 def _elsewhere(
-    weighed: Weighed, alpha: float | Real, rng: np.random.Generator
-) -> Iterator[tuple[Pairs, Real, Real | None]]:
+    weighed: WeighedWords, alpha: float | Real, rng: np.random.Generator
+) -> Iterator[tuple[WordClassPairs, Real, Real | None]]:
     """Gamma variates for what is counted in all classes but each, words × classes."""
     for pairs, counts, scale in weighed:
         cells = pairs.cells(counts, weighed.words.n_classes)
@@ -324,7 +324,7 @@ def _elsewhere(
 # Bernoulli -----------------------------------------------------------------------------------------------------------
 
 
-def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = True) -> Scores:
+def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = True) -> WordScores:
     """P(word in text | class) = (d + a) / (D + 2a) for d of D texts; a half where nothing is left to divide.
 
     The constant is that of a text without any word; a row is what a word's presence changes: log p − log(1 − p). Not ``once``:
@@ -347,10 +347,10 @@ def bernoulli(words: Vocabulary, how: How, alpha: float | Real, once: bool = Tru
         certain += pairs.per_class(sure.astype(np.float64), n_classes)
     constant += (words.n_words - n_pairs) * absent
     whole = certain.astype(np.int64) if certain.any() else None
-    return Scores(weights, np.zeros(n_classes), constant, None, whole)
+    return WordScores(weights, np.zeros(n_classes), constant, None, whole)
 
 
-def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> Scores:
+def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> WordScores:
     """The same where each word has its own pseudo-count, so that every word has its own numbers in all classes."""
     n_classes = words.n_classes
     weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
@@ -363,7 +363,7 @@ def _bernoulli_each(words: Vocabulary, a: Real, once: bool) -> Scores:
         constant += np.where(sure, 0.0, no).sum(axis=0)
         certain += sure.sum(axis=0)
     whole = certain.astype(np.int64) if certain.any() else None
-    return Scores(weights, np.zeros(n_classes), constant, None, whole)
+    return WordScores(weights, np.zeros(n_classes), constant, None, whole)
 
 
 def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[Real, Real]:
@@ -376,7 +376,7 @@ def log_shares(documents: NDArray[Any], texts: Real, a: float | Real) -> tuple[R
     return log(np.where(nothing, 1.0, yes) / both), log(np.where(nothing, 1.0, no) / both)
 
 
-def drawn_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True) -> Scores:
+def drawn_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Generator, once: bool = True) -> WordScores:
     """One draw of P(word in text | class) from its Beta posterior, for all words and classes."""
     n_classes = words.n_classes
     weights, constant = _core.Weights(n_classes, np.zeros(n_classes)), np.zeros(n_classes)
@@ -386,4 +386,4 @@ def drawn_bernoulli(words: Vocabulary, alpha: float | Real, rng: np.random.Gener
         drawn = np.log(_gamma(np.stack([yes + a, no + a], axis=-1), rng))
         constant += (drawn[..., 1] - np.logaddexp(drawn[..., 0], drawn[..., 1])).sum(axis=0)
         _set_cells(weights, pairs, drawn[..., 0] - drawn[..., 1], None)
-    return Scores(weights, np.zeros(n_classes), constant)
+    return WordScores(weights, np.zeros(n_classes), constant)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Int, Real
 from banbury.sums import Key
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
 Shape = Literal["keys", "bins", "moments", "products", "words"]
 Kind = Literal["boolean", "integer", "float", "string"]
-Real = NDArray[np.float64]
 
 LARGEST_SETTING = 1e100
 MOST_BINS = 4096  # of a column that are occupied
@@ -31,7 +31,7 @@ def at_least(alpha: Any) -> Any:
     return alpha if alpha > 0 else SMALLEST_ALPHA
 
 
-class Columns(Protocol):
+class ColumnReader(Protocol):
     """Rows to score, column by column: the part of a reader's batch that families use."""
 
     n_rows: int
@@ -45,7 +45,7 @@ class Columns(Protocol):
     def kind(self, name: str) -> Any: ...
     def texts(self, name: str) -> Any: ...
     def occurrences(self, names: Sequence[str]) -> Any: ...
-    def take(self, rows: NDArray[np.int64]) -> Columns: ...
+    def take(self, rows: NDArray[np.int64]) -> ColumnReader: ...
 
 
 class Feature(NamedTuple):
@@ -79,23 +79,22 @@ class Choice:
     seed: int = 0
 
 
-class Parameters(Protocol):
-    """A group of features of one family with what was estimated for them."""
+class Parameters:
+    """A group of features of one family with what was estimated for them: the base of every family's parameters."""
 
-    @property
-    def features(self) -> tuple[Feature, ...]: ...
+    features: tuple[Feature, ...]
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         """The group's arguments to the scoring kernel, for these rows; feature after feature."""
-        ...
+        raise NotImplementedError
 
     def select(self, index: Sequence[int]) -> Self:
         """The same parameters of some of the features."""
-        ...
+        raise NotImplementedError
 
-    def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         """A value of each feature for rows of these classes."""
-        ...
+        raise NotImplementedError
 
 
 class Family:
@@ -152,7 +151,7 @@ class Family:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
 
 
-def columns_of(rows: Columns, feature: Feature) -> list[Real]:
+def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:
     """The numbers of a block to be scored, column by column; none of them may be infinite."""
     matrices = [_matrix(column) for column in rows.numbers(feature.inputs)]
     columns = list(np.concatenate(matrices, axis=1).T)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Real = NDArray[np.float64]
+from banbury.arrays import Real
 
 LARGE = 1e5  # from here on Stirling's series is exact to a double
 

@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.covariance import Ellipses, Prior, normal, plain, posterior, student
-from banbury.distributions.family import Choice, Columns, Family, Feature, How, Shape, check_finite, check_positive
+from banbury.arrays import Real
+from banbury.distributions.covariance import GaussianBlockParameters, Prior, normal, plain, posterior, student
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    How,
+    Parameters,
+    Shape,
+    check_finite,
+    check_positive,
+)
 from banbury.distributions.gamma import log_rising
 from banbury.sums import Counts, Moments, Products
-
-Real = NDArray[np.float64]
 
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
 WIDEST = 2.0**900  # no variance of z is larger
@@ -91,7 +100,7 @@ class Gaussian(Family):
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
-    ) -> Normals | Ellipses:
+    ) -> GaussianParameters | GaussianBlockParameters:
         if self.covariance is not None:
             return self._block(features, sums, choice, rng)
         if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
@@ -105,7 +114,7 @@ class Gaussian(Family):
 
     def _block(
         self, features: tuple[Feature, ...], sums: Products, choice: Choice, rng: np.random.Generator
-    ) -> Ellipses:
+    ) -> GaussianBlockParameters:
         tied = self.covariance == "tied"
         if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
             return normal(features, *plain(sums, tied, features[0]))
@@ -203,7 +212,7 @@ class Gaussian(Family):
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
         if self.prior is None or choice.how == "mle":
             return 0.0
-        if isinstance(parameters, Ellipses):
+        if isinstance(parameters, GaussianBlockParameters):
             prior, d = self._block_prior(parameters.features[0], sums), len(parameters.names)
             tied = self.covariance == "tied"
             n_means = len(parameters.mean) if tied else 1
@@ -273,21 +282,21 @@ def _scales(features: tuple[Feature, ...]) -> tuple[Real, Real]:
     return found
 
 
-def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> Normals:
+def _normal(features: tuple[Feature, ...], mean: Real, variance: Real) -> GaussianParameters:
     origin, unit = _scales(features)
     constant = -0.5 * np.log(2.0 * np.pi * variance) - np.log(unit)[:, None]
-    return Normals(features, origin, unit, mean, 0.5 / variance, constant, None)
+    return GaussianParameters(features, origin, unit, mean, 0.5 / variance, constant, None)
 
 
-def _student(features: tuple[Feature, ...], posterior: _Posterior) -> Normals:
+def _student(features: tuple[Feature, ...], posterior: _Posterior) -> GaussianParameters:
     origin, unit = _scales(features)
     nu, variance = posterior.nu, posterior.variance * (posterior.kappa + 1.0) / posterior.kappa
     constant = log_rising(nu / 2.0, 0.5) - 0.5 * np.log(nu * np.pi * variance) - np.log(unit)[:, None]
-    return Normals(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
+    return GaussianParameters(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
 
 
 @dataclass(frozen=True)
-class Normals:
+class GaussianParameters(Parameters):
     """Normal densities, or Student t where ``power`` is given, in units of z; all but the scales are (features, classes).
 
     Normal: constant − precision · (z − mean)². Student: constant − power · log1p(precision · (z − mean)²).
@@ -301,15 +310,17 @@ class Normals:
     constant: Real
     power: Real | None
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         columns = rows.numbers([feature.name for feature in self.features])
         common = (columns, self.origin, self.unit, self.mean, self.precision, self.constant)
         return [("normal", *common) if self.power is None else ("student", *common, self.power)]
 
-    def select(self, index: Sequence[int]) -> Normals:
+    def select(self, index: Sequence[int]) -> GaussianParameters:
         at = np.asarray(index, dtype=np.int64)
         arrays = (self.origin[at], self.unit[at], self.mean[at], self.precision[at], self.constant[at])
-        return Normals(tuple(self.features[f] for f in index), *arrays, None if self.power is None else self.power[at])
+        return GaussianParameters(
+            tuple(self.features[f] for f in index), *arrays, None if self.power is None else self.power[at]
+        )
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
-from banbury.distributions.family import MOST_BINS, Columns, Feature, columns_of
+from banbury.arrays import Int, Real
+from banbury.distributions.family import MOST_BINS, ColumnReader, Feature, columns_of
 from banbury.sums import ROUNDING
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 FARTHEST = 1e300  # in bins
 MOST_CELLS = 2**14
@@ -70,7 +68,7 @@ def fitting(feature: Feature, cells: Int, threads: int = 1) -> Feature:
     return feature
 
 
-def steps(rows: Columns, feature: Feature, width: Real) -> Real:
+def steps(rows: ColumnReader, feature: Feature, width: Real) -> Real:
     """The bins, of these widths, that rows to be scored fall into, (rows, columns); NaN where a value is missing."""
     found = np.empty((rows.n_rows, len(width)))
     for j, (column, start) in enumerate(zip(columns_of(rows, feature), starts(feature), strict=True)):

@@ -11,26 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import (
     MOST_BINS,
     Choice,
-    Columns,
+    ColumnReader,
     Family,
     Feature,
+    Parameters,
     Shape,
     by_class,
     check_finite,
     check_positive,
 )
 from banbury.distributions.grid import rounding
-from banbury.distributions.histogram_block import HistogramBlocks, cells_of, empty_share, joined
+from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined
 from banbury.distributions.joint import log_prior_of_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 def several(given: Any) -> tuple[Any, ...]:
@@ -110,11 +109,13 @@ class Histogram(Family):
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> Histograms | HistogramBlocks:
+    ) -> HistogramParameters | HistogramBlockParameters:
         alpha = choice.alpha if self.alpha is None else self.alpha
         if features[0].columns:
             each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
-            return HistogramBlocks(features, tuple(cells_of(self, *given, alpha, choice, rng) for given in each))
+            return HistogramBlockParameters(
+                features, tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
+            )
         tables, joined, widths = [], [], []
         for f, feature in enumerate(features):
             bins = self.joined(*_cells(sums, f))
@@ -125,7 +126,7 @@ class Histogram(Family):
             density = dirichlet.log(share / bins.reach[:, None]) - np.log(widths[-1])
             tables.append(density if len(bins.sizes) == bins.sizes.sum() else np.repeat(density, bins.sizes, axis=0))
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
-        return Histograms(features, firsts, tuple(widths), tuple(tables), sizes)
+        return HistogramParameters(features, firsts, tuple(widths), tuple(tables), sizes)
 
     def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
         """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
@@ -144,9 +145,11 @@ class Histogram(Family):
         sizes = np.diff([*starts, len(rows)])
         return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
 
-    def log_prior(self, parameters: Histograms | HistogramBlocks, sums: Counts, choice: Choice) -> float:
+    def log_prior(
+        self, parameters: HistogramParameters | HistogramBlockParameters, sums: Counts, choice: Choice
+    ) -> float:
         alpha = choice.alpha if self.alpha is None else self.alpha
-        if isinstance(parameters, HistogramBlocks):
+        if isinstance(parameters, HistogramBlockParameters):
             return sum(
                 log_prior_of_cells(each.seen, each.empty, each.n_empty, alpha, choice) for each in parameters.cells
             )
@@ -197,7 +200,7 @@ def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
 
 
 @dataclass(frozen=True)
-class Histograms:
+class HistogramParameters(Parameters):
     """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
 
     features: tuple[Feature, ...]
@@ -206,15 +209,15 @@ class Histograms:
     tables: tuple[Real, ...]
     sizes: tuple[Int, ...]
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         columns = [rows.numbers([feature.name])[0].reshape(-1) for feature in self.features]
         origins = [feature.origin for feature in self.features]
         bins = zip(columns, origins, self.widths, self.firsts, self.tables, strict=True)
         return [("histogram", *each) for each in bins]
 
-    def select(self, index: Sequence[int]) -> Histograms:
+    def select(self, index: Sequence[int]) -> HistogramParameters:
         columns = (self.features, self.firsts, self.widths, self.tables, self.sizes)
-        return Histograms(*(tuple(column[f] for f in index) for column in columns))  # type: ignore[arg-type]
+        return HistogramParameters(*(tuple(column[f] for f in index) for column in columns))  # type: ignore[arg-type]
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

@@ -11,21 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Int, Real
 from banbury.distributions import grid
-from banbury.distributions.family import Choice, Columns, Feature, by_class
+from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class
 from banbury.distributions.joint import MOST_COMBINATIONS, shares
 
 if TYPE_CHECKING:
     from banbury.distributions.histogram import Histogram, Joined
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes apart
 
 
 @dataclass(frozen=True)
-class Axis:
+class BlockAxis:
     """The bins of one column of a block: steps of equal ``width`` from number ``first`` on, one or more to a bin."""
 
     start: float
@@ -67,16 +66,16 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Cells:
+class BlockCells:
     """Log-shares of the cells of a block: of those that rows have, by number, and of each of the others, per class."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[BlockAxis, ...]
     numbers: Int  # ascending
     seen: Real  # (cells, classes)
     empty: Real
     n_empty: float
 
-    def of(self, columns: Sequence[int]) -> Cells:
+    def of(self, columns: Sequence[int]) -> BlockCells:
         """The same of some of the columns, whatever the others are."""
         axes = tuple(self.axes[j] for j in columns)
         bins = np.unravel_index(self.numbers, [axis.n_bins for axis in self.axes])
@@ -88,7 +87,7 @@ class Cells:
             np.add.at(some, where, np.exp(self.seen))
             some += (others - np.bincount(where, minlength=len(numbers)))[:, None] * np.exp(self.empty)
             seen, empty = np.log(some), np.log(float(others)) + self.empty
-        return Cells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
+        return BlockCells(axes, numbers, seen, empty, float(prod(axis.n_bins for axis in axes) - len(numbers)))
 
     def log_densities(self, steps: Real) -> Real:
         """Of cells of steps, (cells, columns), the log density in each class."""
@@ -115,7 +114,7 @@ class Cells:
         return [axis.drawn(np.asarray(each), rng) for axis, each in zip(self.axes, bins, strict=True)]
 
 
-def _numbered(bins: Sequence[Any], axes: Sequence[Axis]) -> Int:
+def _numbered(bins: Sequence[Any], axes: Sequence[BlockAxis]) -> Int:
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
 
@@ -131,7 +130,7 @@ def joined(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
     return found
 
 
-def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[Axis, ...], Int, Real]:
+def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
     """The bins of each column, the cells that rows have, and their rows per class."""
     d = len(feature.inputs)
     bins = joined(family, keys, cells, d)
@@ -140,7 +139,7 @@ def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tup
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
     width = grid.widths(feature)
     scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)
-    axes = tuple(Axis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
+    axes = tuple(BlockAxis(start, min(w * each.width, 2.0**1023), each.first, each.sizes) for start, w, each in scales)
     places = [
         axis.bins((codes[:, j] >> round(np.log2(bins[j].width))).astype(np.float64))[0] for j, axis in enumerate(axes)
     ]
@@ -152,11 +151,11 @@ def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tup
 
 def cells_of(
     family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
-) -> Cells:
+) -> BlockCells:
     axes, numbers, cells = occupied(family, feature, keys, rows)
     every = float(prod(axis.n_bins for axis in axes))
     seen, empty = shares(cells, every, alpha, choice, rng)
-    return Cells(axes, numbers, seen, empty, every - len(numbers))
+    return BlockCells(axes, numbers, seen, empty, every - len(numbers))
 
 
 def empty_share(family: Histogram, feature: Feature, keys: Any, rows: Real) -> float:
@@ -169,13 +168,13 @@ def empty_share(family: Histogram, feature: Feature, keys: Any, rows: Real) -> f
 
 
 @dataclass(frozen=True)
-class HistogramBlocks:
+class HistogramBlockParameters(Parameters):
     """The cells of some blocks."""
 
     features: tuple[Feature, ...]
-    cells: tuple[Cells, ...]
+    cells: tuple[BlockCells, ...]
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         parts = []
         for feature, cells in zip(self.features, self.cells, strict=True):
             width = np.array([axis.width for axis in cells.axes])
@@ -192,8 +191,8 @@ class HistogramBlocks:
             parts.append(("table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table))
         return parts
 
-    def select(self, index: Sequence[int]) -> HistogramBlocks:
-        return HistogramBlocks(tuple(self.features[f] for f in index), tuple(self.cells[f] for f in index))
+    def select(self, index: Sequence[int]) -> HistogramBlockParameters:
+        return HistogramBlockParameters(tuple(self.features[f] for f in index), tuple(self.cells[f] for f in index))
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns: list[NDArray[Any]] = []

@@ -12,13 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, at_least, by_class, check_positive
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    Parameters,
+    Shape,
+    at_least,
+    by_class,
+    check_positive,
+)
 from banbury.sums import Counts
 
-Real = NDArray[np.float64]
 MOST_COMBINATIONS = 2**62
 
 
@@ -49,15 +59,15 @@ class Joint(Family):
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> JointTables:
+    ) -> JointParameters:
         alpha = float(choice.alpha if self.alpha is None else self.alpha)
         tables = []
         for f in range(len(features)):
             keys, rows = sums.feature(f)
             tables.append(_table(keys, rows.value, len(features[f].inputs), alpha, choice, rng))
-        return JointTables(features, tuple(tables))
+        return JointParameters(features, tuple(tables))
 
-    def log_prior(self, parameters: JointTables, sums: Counts, choice: Choice) -> float:
+    def log_prior(self, parameters: JointParameters, sums: Counts, choice: Choice) -> float:
         alpha = float(choice.alpha if self.alpha is None else self.alpha)
         return sum(log_prior_of_cells(t.seen, t.empty, t.n_empty, alpha, choice) for t in parameters.tables)
 
@@ -76,7 +86,7 @@ def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class JointTable:
     """Log-probabilities of the cells that rows have, of any other, and of a cell of a value never seen, per class."""
 
     cells: dict[tuple[Any, ...], int]
@@ -104,12 +114,12 @@ class Table:
 
 def _table(
     keys: Sequence[Any], cells: Real, n_columns: int, alpha: float, choice: Choice, rng: np.random.Generator
-) -> Table:
+) -> JointTable:
     values = tuple(frozenset(key[j] for key in keys) for j in range(n_columns))
     every = float(prod(map(len, values)))
     seen, empty = shares(cells, every, alpha, choice, rng)
     new = np.zeros_like(empty) if choice.how == "mle" else np.where(np.isneginf(empty), 0.0, empty)
-    return Table({key: k for k, key in enumerate(keys)}, values, seen, empty, new, every - len(keys))
+    return JointTable({key: k for k, key in enumerate(keys)}, values, seen, empty, new, every - len(keys))
 
 
 def shares(cells: Real, every: float, alpha: float, choice: Choice, rng: np.random.Generator) -> tuple[Real, Real]:
@@ -143,7 +153,7 @@ def log_prior_of_cells(seen: Real, empty: Real, n_empty: float, alpha: float, ch
 
 
 def combinations(
-    rows: Columns, feature: Feature, threads: int = 1, counting: bool = False
+    rows: ColumnReader, feature: Feature, threads: int = 1, counting: bool = False
 ) -> tuple[NDArray[np.int32], list[tuple[Any, ...]]]:
     """The number of each row's combination of values, and the combinations, in which None stands for what is missing.
 
@@ -168,13 +178,13 @@ def combinations(
 
 
 @dataclass(frozen=True)
-class JointTables:
+class JointParameters(Parameters):
     """The tables of some blocks."""
 
     features: tuple[Feature, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[JointTable, ...]
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         columns, lookups, tables, start = [], [], [], 0
         for feature, table in zip(self.features, self.tables, strict=True):
             numbers, found = combinations(rows, feature)
@@ -191,8 +201,8 @@ class JointTables:
         outside = np.full(len(columns), -1, dtype=np.int64)
         return [("table", columns, low, lookups, outside, np.concatenate(tables))]
 
-    def select(self, index: Sequence[int]) -> JointTables:
-        return JointTables(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
+    def select(self, index: Sequence[int]) -> JointParameters:
+        return JointParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """P(combination | class) of all cells that rows have, and the feature's number and the combination of each."""
@@ -218,7 +228,7 @@ class JointTables:
             columns += [np.array(column.tolist()) for column in drawn.T]
         return columns
 
-    def _other(self, table: Table, options: list[list[Any]], rng: np.random.Generator) -> tuple[Any, ...]:
+    def _other(self, table: JointTable, options: list[list[Any]], rng: np.random.Generator) -> tuple[Any, ...]:
         """A combination that no row has."""
         while True:
             value = tuple(values[int(rng.integers(len(values)))] for values in options)

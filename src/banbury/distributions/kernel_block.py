@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury.arrays import Real
 from banbury.distributions import grid
-from banbury.distributions.family import Choice, Columns, Feature, by_class
+from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class
 from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, least_bandwidth, means_and_deviations, noise
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
@@ -20,7 +21,6 @@ from banbury.threads import n_threads
 if TYPE_CHECKING:
     from banbury.distributions.kernel_density import KernelDensity
 
-Real = NDArray[np.float64]
 
 FINER = (1.0, 0.5, 0.25, 0.125)  # doublings from the best bandwidth of a column to the next
 SWEEPS = 8  # over the columns at most, with each of these steps
@@ -124,13 +124,13 @@ def _likelihood(kernel: str, centres: Real, rows: Real, bandwidth: Real) -> floa
 
 
 @dataclass(frozen=True)
-class KernelBlocks:
+class KernelBlockParameters(Parameters):
     """The kernels of some blocks."""
 
     features: tuple[Feature, ...]
     bumps: tuple[ProductBumps, ...]
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         parts = []
         for feature, bump in zip(self.features, self.bumps, strict=True):
             width = grid.widths(feature)
@@ -145,8 +145,8 @@ class KernelBlocks:
         """(classes, columns), in the columns' own units."""
         return np.asarray(self.bumps[f].bandwidth * grid.widths(self.features[f]))
 
-    def select(self, index: Sequence[int]) -> KernelBlocks:
-        return KernelBlocks(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))
+    def select(self, index: Sequence[int]) -> KernelBlockParameters:
+        return KernelBlockParameters(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns: list[NDArray[Any]] = []

@@ -10,9 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, by_class, check_positive
+from banbury.arrays import Real
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    Parameters,
+    Shape,
+    by_class,
+    check_positive,
+)
 from banbury.distributions.histogram import check_grid, hashable, several
-from banbury.distributions.kernel_block import KernelBlocks, product_bumps
+from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
 from banbury.distributions.kernels import (
     DEVIATION,
     MIXED_IN,
@@ -25,8 +35,6 @@ from banbury.distributions.kernels import (
     noise,
 )
 from banbury.sums import ROUNDING, Counts, Moments
-
-Real = NDArray[np.float64]
 
 RULES = ("scott", "silverman", "leave-one-out")
 FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
@@ -81,13 +89,13 @@ class KernelDensity(Family):
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
-    ) -> Kernels | KernelBlocks:
+    ) -> KernelDensityParameters | KernelBlockParameters:
         if features[0].columns:
             every = (sums.feature(f) for f in range(len(features)))
             blocks = zip(features, every, strict=True)
             bumps = (product_bumps(self, block, keys, rows.value, choice, rng) for block, (keys, rows) in blocks)
-            return KernelBlocks(features, tuple(bumps))
-        return Kernels(
+            return KernelBlockParameters(features, tuple(bumps))
+        return KernelDensityParameters(
             features, tuple(self._one(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))
         )
 
@@ -223,13 +231,13 @@ class Bumps:
 
 
 @dataclass(frozen=True)
-class Kernels:
+class KernelDensityParameters(Parameters):
     """The kernels of each feature."""
 
     features: tuple[Feature, ...]
     bumps: tuple[Bumps, ...]
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         parts = []
         for feature, bump in zip(self.features, self.bumps, strict=True):
             column = rows.numbers([feature.name])[0].reshape(-1)
@@ -242,8 +250,8 @@ class Kernels:
             parts.append(("kernel", column, feature.origin, unit, *shape))
         return parts
 
-    def select(self, index: Sequence[int]) -> Kernels:
-        return Kernels(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))
+    def select(self, index: Sequence[int]) -> KernelDensityParameters:
+        return KernelDensityParameters(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Real
 from banbury.distributions.grid import rounding
-
-Real = NDArray[np.float64]
 
 Kernel = Literal["normal", "box", "triangle", "epanechnikov", "biweight", "triweight", "cosine"]
 

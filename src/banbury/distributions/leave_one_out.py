@@ -15,19 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
-from banbury.distributions.bernoulli import Bernoulli, Flags
-from banbury.distributions.categorical import Categorical, Tables
-from banbury.distributions.family import Choice, Columns, Family, Feature, How, at_least
-from banbury.distributions.gaussian import FLOOR, Gaussian, Normals, pooled
-from banbury.distributions.histogram import Histogram, Histograms
-from banbury.distributions.kernel_density import Bumps, KernelDensity, Kernels
+from banbury.distributions.bernoulli import Bernoulli, BernoulliParameters
+from banbury.distributions.categorical import Categorical, CategoricalParameters
+from banbury.distributions.family import Choice, ColumnReader, Family, Feature, How, at_least
+from banbury.distributions.gaussian import FLOOR, Gaussian, GaussianParameters, pooled
+from banbury.distributions.histogram import Histogram, HistogramParameters
+from banbury.distributions.kernel_density import Bumps, KernelDensity, KernelDensityParameters
 from banbury.distributions.kernels import MIXED_IN, kernel_height
-from banbury.distributions.poisson import Rates
+from banbury.distributions.poisson import PoissonParameters
 from banbury.sums import Counts, Moments, weighed
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 NEAR = 4.0  # a variance below so many times the least one may be raised to it
 EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
 CELLS = 1 << 18  # rows × classes, or rows × bins, that are looked at together
@@ -35,10 +34,10 @@ UNUSED = np.random.default_rng(0)
 
 
 @dataclass(frozen=True)
-class Own:
+class HeldOutRows:
     """Rows that were counted: of each the number of its class, and its weight; None for ones."""
 
-    rows: Columns
+    rows: ColumnReader
     labels: Int
     weights: Real | None
     threads: int
@@ -48,18 +47,18 @@ class Own:
         return np.ones(len(self.labels)) if self.weights is None else self.weights
 
 
-def left_one_out(family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, own: Own) -> Real:
+def left_one_out(family: Family, features: tuple[Feature, ...], sums: Any, choice: Choice, own: HeldOutRows) -> Real:
     """log P(values | class) of each row, (rows, classes), under what all rows but itself add up to."""
     parameters = family.estimate(features, sums, choice, UNUSED)
-    if isinstance(parameters, (Tables, Flags)):
+    if isinstance(parameters, (CategoricalParameters, BernoulliParameters)):
         return _keyed(family, parameters, sums, choice, own)
-    if isinstance(parameters, Histograms):
+    if isinstance(parameters, HistogramParameters):
         assert isinstance(family, Histogram)
         return _histograms(family, parameters, sums, choice, own)
-    if isinstance(parameters, Kernels):
+    if isinstance(parameters, KernelDensityParameters):
         assert isinstance(family, KernelDensity)
         return _kernels(family, parameters, sums, own)
-    if isinstance(family, Gaussian) and isinstance(parameters, Normals) and family.is_plain(choice.how):
+    if isinstance(family, Gaussian) and isinstance(parameters, GaussianParameters) and family.is_plain(choice.how):
         return _gaussian(family, parameters, sums, choice, own)
     return _measured(family, features, sums, choice, own)
 
@@ -67,18 +66,26 @@ def left_one_out(family: Family, features: tuple[Feature, ...], sums: Any, choic
 # Keys ----------------------------------------------------------------------------------------------------------------
 
 
-def _cells(parts: list[tuple[Any, ...]], own: Own) -> Int:
+def _cells(parts: list[tuple[Any, ...]], own: HeldOutRows) -> Int:
     """Which cell each value fell into, (rows, features), −1 where it is missing: the kernel looks up tables of cell numbers."""
     found = _core.score(own.rows.n_rows, np.zeros(1), parts, "parts", own.threads)[0]
     return np.asarray(np.rint(found[:, :, 0]).astype(np.int64) - 1)
 
 
-def _keyed(family: Family, parameters: Tables | Flags, sums: Counts, choice: Choice, own: Own) -> Real:
+def _keyed(
+    family: Family,
+    parameters: CategoricalParameters | BernoulliParameters,
+    sums: Counts,
+    choice: Choice,
+    own: HeldOutRows,
+) -> Real:
     n_cells = sums.cells.shape[0]
     numbers = np.arange(1.0, n_cells + 1.0)[:, None]
-    if isinstance(parameters, Tables):
+    if isinstance(parameters, CategoricalParameters):
         unseen = np.zeros((len(parameters.features), 1))
-        numbered: Tables | Flags = replace(parameters, table=np.concatenate([numbers, unseen]))
+        numbered: CategoricalParameters | BernoulliParameters = replace(
+            parameters, table=np.concatenate([numbers, unseen])
+        )
     else:
         pairs = numbers.reshape(-1, 2)
         numbered = replace(parameters, no=pairs[:, :1].copy(), yes=pairs[:, 1:].copy())
@@ -179,7 +186,9 @@ def _pseudo_counts(alpha: Real, how: How) -> Real:
 # Bins ----------------------------------------------------------------------------------------------------------------
 
 
-def _histograms(family: Histogram, parameters: Histograms, sums: Counts, choice: Choice, own: Own) -> Real:
+def _histograms(
+    family: Histogram, parameters: HistogramParameters, sums: Counts, choice: Choice, own: HeldOutRows
+) -> Real:
     """As for keys: every bin stays."""
     alpha = choice.alpha if family.alpha is None else family.alpha
     total = np.zeros((len(own.labels), sums.cells.shape[1]))
@@ -197,7 +206,7 @@ def _histograms(family: Histogram, parameters: Histograms, sums: Counts, choice:
     return total
 
 
-def _kernels(family: KernelDensity, parameters: Kernels, sums: Counts, own: Own) -> Real:
+def _kernels(family: KernelDensity, parameters: KernelDensityParameters, sums: Counts, own: HeldOutRows) -> Real:
     """Only the row's own class changes, by the row's own kernel."""
     found = _core.score(
         own.rows.n_rows, np.zeros(sums.cells.shape[1]), parameters.parts(own.rows), "parts", own.threads
@@ -253,7 +262,9 @@ def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weigh
 # Moments -------------------------------------------------------------------------------------------------------------
 
 
-def _gaussian(family: Gaussian, parameters: Normals, sums: Moments, choice: Choice, own: Own) -> Real:
+def _gaussian(
+    family: Gaussian, parameters: GaussianParameters, sums: Moments, choice: Choice, own: HeldOutRows
+) -> Real:
     """Only the row's own class changes, by the formula for one value less, but where little would be left of the variance.
 
     There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.
@@ -274,14 +285,14 @@ def _gaussian(family: Gaussian, parameters: Normals, sums: Moments, choice: Choi
     total[np.arange(len(gains)), own.labels] += gains
     doubtful = np.flatnonzero(np.isnan(gains))
     if len(doubtful):
-        some = Own(own.rows.take(doubtful), own.labels[doubtful], _some(own.weights, doubtful), own.threads)
+        some = HeldOutRows(own.rows.take(doubtful), own.labels[doubtful], _some(own.weights, doubtful), own.threads)
         total[doubtful] = _measured(family, kept.features, alone, choice, some)
         if slow:
             total[doubtful] += _measured(family, chosen, sums.select(slow), choice, some)
     return total
 
 
-def _gains(kept: Normals, sums: Moments, floor: Real, own: Own) -> Real:
+def _gains(kept: GaussianParameters, sums: Moments, floor: Real, own: HeldOutRows) -> Real:
     """What one value less changes in the log density of that value in its own class, summed over features.
 
     Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. NaN where next
@@ -295,7 +306,7 @@ def _gains(kept: Normals, sums: Moments, floor: Real, own: Own) -> Real:
     return _core.one_less(columns, kept.origin, kept.unit, labels, curves, weights, (EXACT, NEAR), own.threads)  # type: ignore[arg-type]
 
 
-def _measured(family: Family, features: tuple[Feature, ...], sums: Moments, choice: Choice, own: Own) -> Real:
+def _measured(family: Family, features: tuple[Feature, ...], sums: Moments, choice: Choice, own: HeldOutRows) -> Real:
     """Each row's sums are estimated as if they were those of a feature of its own."""
     n_classes = sums.n.shape[1]
     total, weight = np.zeros((len(own.labels), n_classes)), own.weight
@@ -324,9 +335,9 @@ def _without(sums: Moments, feature: Feature, x: Real, labels: Int, weights: Rea
 
 def each(parameters: Any, x: Real) -> Real:
     """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""
-    if isinstance(parameters, Rates):
+    if isinstance(parameters, PoissonParameters):
         return parameters.log_probability_of_each(x)
-    assert isinstance(parameters, Normals)
+    assert isinstance(parameters, GaussianParameters)
     z = np.clip((x - parameters.origin) / parameters.unit, -(2.0**400), 2.0**400)[:, None]
     square = parameters.precision * (z - parameters.mean) ** 2
     if parameters.power is None:

@@ -14,23 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import missing_texts
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import Choice, Feature
-from banbury.distributions.leave_one_out import Own
+from banbury.distributions.leave_one_out import HeldOutRows
 from banbury.distributions.text import Text
 from banbury.distributions.vocabulary import pairs_of
 from banbury.sums import Words
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 BLOCK = 1 << 23  # numbers of words × classes that are looked at together
 TABLES = 4  # so many different counts of a word in a text are looked up in tables of all words
 
 
-def supported(family: Text, choice: Choice, own: Own) -> bool:
+def supported(family: Text, choice: Choice, own: HeldOutRows) -> bool:
     """Whether there is a formula; where there is none, every text has to be left out by itself."""
     weighted = own.weights is not None
     a = event_models.pseudo_count(choice.how, family.prior(choice))
@@ -49,9 +48,9 @@ def notes(family: Text) -> list[str]:
     return ["the ranks of words"] * family.pruning.ranks
 
 
-def left_one_out(family: Text, feature: Feature, sums: Words, choice: Choice, own: Own) -> Real:
+def left_one_out(family: Text, feature: Feature, sums: Words, choice: Choice, own: HeldOutRows) -> Real:
     """log P(words | class) of each text, (texts, classes), under what all texts but itself add up to; 0 where it is missing."""
-    column = _Column(family, feature, sums, own)
+    column = _CountedTexts(family, feature, sums, own)
     alpha = family.prior(choice)
     if family.model == "bernoulli":
         return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
@@ -72,19 +71,19 @@ class _Entries:
     word: Int
     x: Real
     mine: Real
-    inside: Flags
-    outside: Flags
+    inside: Bools
+    outside: Bools
 
-    def only(self, kept: Flags) -> _Entries:
+    def only(self, kept: Bools) -> _Entries:
         return _Entries(
             self.text[kept], self.word[kept], self.x[kept], self.mine[kept], self.inside[kept], self.outside[kept]
         )
 
 
-class _Column:
+class _CountedTexts:
     """A column of texts that were all counted, and their sums."""
 
-    def __init__(self, family: Text, feature: Feature, sums: Words, own: Own) -> None:
+    def __init__(self, family: Text, feature: Feature, sums: Words, own: HeldOutRows) -> None:
         self.family, self.own = family, own
         table: Any = sums.table
         self.table = table if family.vocabulary is None else family.given(table).table
@@ -160,7 +159,7 @@ class _Column:
         squares[filled] = np.add.reduceat(damped**2, offsets[:-1][filled]) if filled.any() else 0.0
         return np.asarray(damped / np.repeat(np.sqrt(np.where(filled, squares, 1.0)), sizes))
 
-    def _kept(self, occurrences: Real, documents: Real, word: Int) -> Flags:
+    def _kept(self, occurrences: Real, documents: Real, word: Int) -> Bools:
         """Which words are in the vocabulary of all texts but one, in which they occur so often."""
         family, pruning = self.family, self.family.pruning
         there = documents > 1e-9
@@ -174,20 +173,20 @@ class _Column:
         return kept & (documents <= pruning.max_share * n_texts) if pruning.max_share < 1 else kept
 
     @cached_property
-    def _given(self) -> Flags:
+    def _given(self) -> Bools:
         return self._flags(self.family.given(self.table).ids)
 
     @cached_property
-    def _ranked(self) -> Flags:
+    def _ranked(self) -> Bools:
         return self._flags(self.family.words(self.table, by_name=True).ids)
 
-    def _flags(self, ids: Any) -> Flags:
+    def _flags(self, ids: Any) -> Bools:
         flags = np.zeros(self.n_words, dtype=np.bool_)
         flags[ids] = True
         return flags
 
     @cached_property
-    def _always(self) -> Flags:
+    def _always(self) -> Bools:
         """The vocabulary when a text is left out that has none of these words."""
         return self._kept(self.occurrences, self.documents, np.arange(self.n_words))
 

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Real
 from banbury.distributions import event_models
-from banbury.distributions.event_models import CERTAIN, Scores, Weighed
+from banbury.distributions.event_models import CERTAIN, WeighedWords, WordScores
 from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
-    Columns,
+    ColumnReader,
     Family,
     Feature,
+    Parameters,
     Shape,
     by_class,
     check_positive,
@@ -26,7 +28,6 @@ from banbury.distributions.family import (
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
 from banbury.sums import Words
 
-Real = NDArray[np.float64]
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
 MOST_COUNTED = 2.0**62  # they stay below this in one that is counted
 LONGEST = 1e15  # occurrences in a row that is drawn
@@ -97,12 +98,12 @@ class Occurrences(Family):
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
 
-    def given(self, rows: Columns, feature: Feature) -> Any:
+    def given(self, rows: ColumnReader, feature: Feature) -> Any:
         """The block's numbers as the kernels take them."""
         cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
         return "matrix", cells, len(feature.inputs), self.threshold, skip
 
-    def check(self, rows: Columns, feature: Feature, counting: bool = False) -> None:
+    def check(self, rows: ColumnReader, feature: Feature, counting: bool = False) -> None:
         """Raises for numbers that are no occurrences: below zero, or more than can be added up; a threshold takes any."""
         cells = rows.occurrences(feature.inputs)
         values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
@@ -124,7 +125,7 @@ class Occurrences(Family):
         what = "negative" if number < 0 else "too many"
         raise errors.bad_value(what, number, feature.inputs[column], rows.first_row + row, rows.source)
 
-    def places(self, rows: Columns, feature: Feature) -> tuple[NDArray[Any], NDArray[Any]]:
+    def places(self, rows: ColumnReader, feature: Feature) -> tuple[NDArray[Any], NDArray[Any]]:
         """The row and the column of every cell that occurs."""
         cells, limit = rows.occurrences(feature.inputs), self.threshold or 0.0
         if not isinstance(cells, tuple):
@@ -158,7 +159,7 @@ class Occurrences(Family):
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator
-    ) -> Occurring:
+    ) -> OccurrencesParameters:
         (feature,) = features
         words = self.words(sums, len(feature.inputs))
         alpha = self.pseudo_counts(choice, words.n_words)
@@ -171,9 +172,9 @@ class Occurrences(Family):
         ordered = Vocabulary(words.table, words.table.commonest_first(), True) if large else words
         scores = self._scores(ordered, choice, alpha, rng)
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        return Occurring(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
+        return OccurrencesParameters(features, choice, table, words.ids, scores, self._live_count(choice, alpha))
 
-    def log_prior(self, parameters: Occurring, sums: Words, choice: Choice) -> float:
+    def log_prior(self, parameters: OccurrencesParameters, sums: Words, choice: Choice) -> float:
         a = event_models.pseudo_count(choice.how, self.pseudo_counts(choice, len(parameters.ids)))
         pseudo = np.maximum(np.broadcast_to(a, len(parameters.ids)), 0.0)
         if self.model == "complement" or not pseudo.any():
@@ -192,8 +193,8 @@ class Occurrences(Family):
         a = event_models.pseudo_count(choice.how, alpha)
         return a if np.all(np.asarray(a) > 0) else None
 
-    def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> Scores:
-        how, weighed = choice.how, Weighed(words, False, False)
+    def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
+        how, weighed = choice.how, WeighedWords(words, False, False)
         if self.model == "bernoulli":
             self._check_shares(words)
             if how == "gibbs":
@@ -223,7 +224,7 @@ class Occurrences(Family):
 
 
 @dataclass(frozen=True)
-class Occurring:
+class OccurrencesParameters(Parameters):
     """What every column of a block says of each class. ``ids`` are the columns' numbers in ``table``.
 
     ``pseudo_count`` is what is added to their counts, where nothing else than their own counts and the sums of each class makes
@@ -234,7 +235,7 @@ class Occurring:
     choice: Choice
     table: _core.Words
     ids: Ids
-    scores: Scores
+    scores: WordScores
     pseudo_count: float | Real | None
 
     @property
@@ -243,13 +244,13 @@ class Occurring:
         assert isinstance(family, Occurrences)
         return family
 
-    def select(self, index: Sequence[int]) -> Occurring:
+    def select(self, index: Sequence[int]) -> OccurrencesParameters:
         assert list(index) == [0]
         return self
 
     # Scoring
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         given = self.family.given(rows, self.features[0])
         if self.scores.certain is not None:
             return [self._unsmoothed(given[1])]
@@ -297,7 +298,7 @@ class Occurring:
         """Whether ``refreshed`` costs the columns of a row only."""
         return self.pseudo_count is not None
 
-    def refreshed(self, sums: Words, touched: Ids) -> Occurring:
+    def refreshed(self, sums: Words, touched: Ids) -> OccurrencesParameters:
         """The parameters after rows with these columns were counted or forgotten in the same table; changed in place."""
         family, table, a = self.family, sums.table, self.pseudo_count
         if a is None or table.n_classes != len(self.scores.base):
@@ -305,11 +306,11 @@ class Occurring:
         pairs = pairs_of(table, touched)
         change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
         scores = change(self.scores, pairs, pairs.occurrences, table.occurrences().value, len(self.ids), a)
-        return Occurring(self.features, self.choice, table, self.ids, scores, a)
+        return OccurrencesParameters(self.features, self.choice, table, self.ids, scores, a)
 
     # Looking
 
-    def evidence(self, rows: Columns) -> list[tuple[str, float, Real]]:
+    def evidence(self, rows: ColumnReader) -> list[tuple[str, float, Real]]:
         """Of the first row's columns that occur: name, number, and what it says of each class; the sum is the likelihood.
 
         Under a Bernoulli model the last entry is what all that does not occur says together.

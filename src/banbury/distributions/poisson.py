@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.arrays import Real
+from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Parameters, Shape, check_positive
 from banbury.distributions.gamma import log_rising
 from banbury.sums import Counts, Moments
-
-Real = NDArray[np.float64]
 
 SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
 
@@ -48,22 +47,24 @@ class Poisson(Family):
     def counted(self) -> tuple[Any, ...]:
         return "moments", "whole numbers"
 
-    def estimate(self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator) -> Rates:
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
+    ) -> PoissonParameters:
         n, events = sums.n.value, np.maximum(sums.n.value * sums.mean, 0.0)
         pooled = sums.pooled()[1]
         count, rows = self._prior(pooled)
         shape, rate = events + count, n + rows
         if choice.how == "predictive":
-            return Rates(features, shape, rate)
+            return PoissonParameters(features, shape, rate)
         if choice.how == "mle":
             none = ~(n > 0).any(axis=1, keepdims=True)  # no value in any class: no count is impossible
             rate = np.where(n > 0, events / np.where(n > 0, n, 1.0), np.where(none, 1.0, pooled))
-            return Rates(features, rate, None)
+            return PoissonParameters(features, rate, None)
         if choice.how == "map":
-            return Rates(features, np.maximum(shape - 1.0, 0.0) / rate, None)
+            return PoissonParameters(features, np.maximum(shape - 1.0, 0.0) / rate, None)
         if choice.how == "gibbs":
-            return Rates(features, np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny) / rate, None)
-        return Rates(features, shape / rate, None)
+            return PoissonParameters(features, np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny) / rate, None)
+        return PoissonParameters(features, shape / rate, None)
 
     def _prior(self, pooled: Real) -> tuple[Real, float]:
         """The prior's events, for each feature, and rows."""
@@ -72,7 +73,7 @@ class Poisson(Family):
             return rows * np.maximum(pooled, SMALLEST_RATE), rows
         return np.full_like(pooled, self.prior_count), rows
 
-    def log_prior(self, parameters: Rates, sums: Moments, choice: Choice) -> float:
+    def log_prior(self, parameters: PoissonParameters, sums: Moments, choice: Choice) -> float:
         if choice.how == "mle":
             return 0.0
         events, rows = self._prior(sums.pooled()[1])
@@ -86,7 +87,7 @@ class Poisson(Family):
 
 
 @dataclass(frozen=True)
-class Rates:
+class PoissonParameters(Parameters):
     """Poisson with these means; or, where ``rate`` is given, negative binomial: Poisson under Gamma(mean, rate)."""
 
     features: tuple[Feature, ...]
@@ -111,7 +112,7 @@ class Rates:
         choose = log_rising(shape, x) - gammaln(x + 1.0)
         return np.asarray(choose - shape * np.log1p(1.0 / rate) - x * np.log1p(rate))
 
-    def parts(self, rows: Columns) -> list[tuple[Any, ...]]:
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         """A table over the distinct counts in these rows."""
         columns, low, lookups, tables, start = [], [], [], [], 0
         for f, feature in enumerate(self.features):
@@ -126,9 +127,9 @@ class Rates:
         starts = np.array(low, dtype=np.int64)
         return [("table", columns, starts, lookups, np.full(len(columns), -1), np.concatenate(tables))]
 
-    def select(self, index: Sequence[int]) -> Rates:
+    def select(self, index: Sequence[int]) -> PoissonParameters:
         at = np.asarray(index, dtype=np.int64)
-        return Rates(
+        return PoissonParameters(
             tuple(self.features[f] for f in index), self.mean[at], None if self.rate is None else self.rate[at]
         )
 
@@ -162,7 +163,7 @@ class Rates:
         return betainc(mean, k, p), betainc(k, mean, 1.0 - p)
 
 
-def check_counts(rows: Columns, name: str, threads: int = 1) -> None:
+def check_counts(rows: ColumnReader, name: str, threads: int = 1) -> None:
     """Raises unless the column holds whole numbers from 0 up."""
     try:
         _core.not_counts(rows.numbers([name]), threads)

@@ -15,17 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Int, Real
 from banbury.distributions import event_models
-from banbury.distributions.bag import Bag, Waiting
-from banbury.distributions.event_models import Scores, Weighed
-from banbury.distributions.family import Choice, Columns, Family, Feature, Shape, check_positive
+from banbury.distributions.bag import LazyRows, TextParameters
+from banbury.distributions.event_models import WeighedWords, WordScores
+from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Shape, check_positive
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
 from banbury.sums import Words
 
-__all__ = ["Bag", "Text"]
+__all__ = ["Text", "TextParameters"]
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 Given = tuple[list[str], Int, NDArray[np.bool_] | None]
 
 PATTERNS = ("word", "word1", "mail")
@@ -174,7 +173,7 @@ class Text(Family):
         """The regular expression that finds words, where one is given."""
         return _pattern(self.tokens)
 
-    def texts(self, rows: Columns, name: str) -> Any:
+    def texts(self, rows: ColumnReader, name: str) -> Any:
         """A column's texts as the kernels take them."""
         given = rows.texts(name)
         ready = self.split is None or (
@@ -182,7 +181,7 @@ class Text(Family):
         )  # their words were looked up before
         return given if ready else self.found(_strings(given))
 
-    def strings(self, rows: Columns, name: str) -> Iterable[Any]:
+    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
         """A column's texts one by one; those that are missing are no strings."""
         return _strings(rows.texts(name))
 
@@ -243,7 +242,9 @@ class Text(Family):
         assert isinstance(self.vocabulary, tuple)
         return given_words(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 
-    def estimate(self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator) -> Bag:
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator
+    ) -> TextParameters:
         (feature,) = features
         # Sums of reals are added up by name wherever order could tell.
         reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
@@ -264,8 +265,8 @@ class Text(Family):
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        waiting = Waiting(sums.table.n_words) if live is not None and sums.waits else None
-        return Bag(features, choice, table, kept, words.n_words, scores, live, waiting)
+        waiting = LazyRows(sums.table.n_words) if live is not None and sums.waits else None
+        return TextParameters(features, choice, table, kept, words.n_words, scores, live, waiting)
 
     def _live_count(self, choice: Choice) -> float | None:
         """The pseudo-count of models whose rows depend on a word's own counts alone, so that they change one by one."""
@@ -277,9 +278,9 @@ class Text(Family):
         a = event_models.pseudo_count(choice.how, self.prior(choice))
         return a if a >= 0 else None
 
-    def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> Scores:
+    def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
         alpha, how = self.prior(choice), choice.how
-        weighed = Weighed(words, self.once, bool(self.idf))
+        weighed = WeighedWords(words, self.once, bool(self.idf))
         if self.model == "bernoulli":
             if how == "gibbs":
                 return event_models.drawn_bernoulli(words, alpha, rng)
@@ -293,7 +294,7 @@ class Text(Family):
             return event_models.drawn_multinomial(weighed, alpha, rng)
         return event_models.multinomial(weighed, how, alpha, urn=how == "predictive" and self.counts_tokens)
 
-    def log_prior(self, parameters: Bag, sums: Words, choice: Choice) -> float:
+    def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
         """Of complement, which is no likelihood, and of words weighted by idf: nothing."""
         a = max(float(event_models.pseudo_count(choice.how, self.prior(choice))), 0.0)
         if not a or self.model == "complement" or self.idf:

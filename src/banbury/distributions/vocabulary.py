@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury._core import Integers
+from banbury.arrays import Int, Real
 from banbury.sums import ROUNDING
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 Ids = NDArray[np.uint32]
 
 CELLS = 1 << 21  # of words × classes that are looked at together, so that millions of pairs need no large temporaries
 
 
 @dataclass(frozen=True)
-class Pairs:
+class WordClassPairs:
     """Some words and the classes they occur in: word i has the pairs ``starts[i]`` to ``starts[i + 1]``.
 
     Occurrences and documents are whole numbers, or float64 where weights or damping made the sums real.
@@ -67,17 +66,19 @@ class Pairs:
         result[self.per_pair(np.arange(len(self.ids))), self.classes] = each
         return result
 
-    def only(self, kept: NDArray[np.bool_]) -> Pairs:
+    def only(self, kept: NDArray[np.bool_]) -> WordClassPairs:
         """The pairs of some of the words."""
         if kept.all():
             return self
         starts = np.concatenate([[0], np.cumsum(self.sizes[kept])])
         pairs = self.per_pair(kept)
-        return Pairs(self.ids[kept], starts, self.classes[pairs], self.occurrences[pairs], self.documents[pairs])
+        return WordClassPairs(
+            self.ids[kept], starts, self.classes[pairs], self.occurrences[pairs], self.documents[pairs]
+        )
 
 
-def pairs_of(table: Any, ids: Ids) -> Pairs:
-    return Pairs(ids, *table.pairs(ids))
+def pairs_of(table: Any, ids: Ids) -> WordClassPairs:
+    return WordClassPairs(ids, *table.pairs(ids))
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class Vocabulary:
         texts: Integers = self.table.texts()
         return texts.value
 
-    def __iter__(self) -> Iterator[Pairs]:
+    def __iter__(self) -> Iterator[WordClassPairs]:
         """The words' pairs, chunk by chunk, in the order of ``ids``."""
         size = max(1, CELLS // max(self.n_classes, 1))
         for start in range(0, len(self.ids), size):
@@ -302,7 +303,7 @@ def _best(score: Real, n: int) -> Int:
     return np.argsort(-score, kind="stable")[:n]
 
 
-def mutual_information(pairs: Pairs, texts: Real) -> Real:
+def mutual_information(pairs: WordClassPairs, texts: Real) -> Real:
     """Between a word's presence in a text and the text's class, in nats; ``texts`` per class."""
     n_texts = float(texts.sum())
     if n_texts <= 0:

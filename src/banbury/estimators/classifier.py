@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.calibration import Calibration, calibrate
 from banbury.distributions.family import HOWS, check_positive
 from banbury.estimators.guard import Guarded
@@ -22,7 +23,6 @@ from banbury.schema import Schema, infer
 from banbury.selection import Tuning, held, left_out, tune
 from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
 
-Real = NDArray[np.float64]
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
 

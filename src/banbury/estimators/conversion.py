@@ -16,18 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import _core, errors
 from banbury._core import Integers
+from banbury.arrays import Real
 from banbury.distributions import Categorical, Gaussian, Occurrences, Text
-from banbury.distributions.categorical import Tables
+from banbury.distributions.categorical import CategoricalParameters
 from banbury.distributions.family import Feature
-from banbury.distributions.occurrences import Occurring
+from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.estimators.drop_in.learning import DropIn
 from banbury.naive_bayes import Model, estimate
 from banbury.readers.batches import positions
 from banbury.schema import Schema, block
 from banbury.sums import GRID, Counts, Moments, Words, in_parts, integers, python_integers, some, whole
 from banbury.tally import Tally
-
-Real = NDArray[np.float64]
 
 WORD = r"(?u)\b\w\w+\b"
 CHANGED = (
@@ -88,14 +87,14 @@ def _same(fitted: Any, model: Model) -> Model:
     """The model, if its numbers are those that the classifier answers by."""
     group = model.parameters[0]
     theirs_: Any = fitted.feature_log_prob_
-    if isinstance(group, Tables):
-        tables = {f.name: t for g in model.parameters if isinstance(g, Tables) for f, t in _tables(g)}
+    if isinstance(group, CategoricalParameters):
+        tables = {f.name: t for g in model.parameters if isinstance(g, CategoricalParameters) for f, t in _tables(g)}
         pairs = [(tables[f.name], log_share) for f, log_share in zip(model.schema.features, theirs_, strict=True)]
         same = all(np.allclose(a, np.asarray(b), rtol=1e-7, atol=1e-9, equal_nan=True) for a, b in pairs)
         if not same:
             raise errors.cannot_convert(fitted, CHANGED)
         return model
-    assert isinstance(group, Occurring)
+    assert isinstance(group, OccurrencesParameters)
     ours = group.weights.T
     if group.family.model == "bernoulli":
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -108,7 +107,7 @@ def _same(fitted: Any, model: Model) -> Model:
     return model
 
 
-def _tables(group: Tables) -> list[tuple[Feature, Real]]:
+def _tables(group: CategoricalParameters) -> list[tuple[Feature, Real]]:
     ends = group.offsets.tolist()
     return [(f, group.table[ends[i] : ends[i + 1]].T) for i, f in enumerate(group.features)]
 

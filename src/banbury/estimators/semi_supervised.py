@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.density import AsDensity, n_parameters
 from banbury.distributions.family import check_positive
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
@@ -31,7 +32,6 @@ from banbury.semi_supervised import (
 from banbury.sums import in_order
 from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, refuse_continuous
 
-Real = NDArray[np.float64]
 FOLDS = 5  # parts of the rows, each of which is held out once
 NO_ROW = 0.5  # rows: a component that has less has none
 

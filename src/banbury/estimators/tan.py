@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.estimators.rows import TakesTables, one_batch, sample_weights, sorted_classes
 from banbury.explain import Explanation
 from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, checked_choice
@@ -17,8 +18,6 @@ from banbury.networks.variables import Bins
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
 from banbury.tally import Labels
-
-Real = NDArray[np.float64]
 
 
 class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

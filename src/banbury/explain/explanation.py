@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Real
 from banbury.explain import page
-
-Real = NDArray[np.float64]
 
 DECIBANS = 10.0 / math.log(10.0)
 LARGEST = 2.0**960  # differences of logarithms are kept below this, lest a sum of them overflow

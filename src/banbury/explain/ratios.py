@@ -10,23 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.bag import Bag
-from banbury.distributions.bernoulli import Flags
-from banbury.distributions.categorical import Tables
-from banbury.distributions.covariance import Ellipses
+from banbury.arrays import Real
+from banbury.distributions.bag import TextParameters
+from banbury.distributions.bernoulli import BernoulliParameters
+from banbury.distributions.categorical import CategoricalParameters
+from banbury.distributions.covariance import GaussianBlockParameters
 from banbury.distributions.family import Feature, Parameters
-from banbury.distributions.gaussian import Normals
-from banbury.distributions.histogram import Histograms
-from banbury.distributions.histogram_block import HistogramBlocks
-from banbury.distributions.joint import JointTables
-from banbury.distributions.kernel_block import KernelBlocks
-from banbury.distributions.occurrences import Occurring
-from banbury.distributions.poisson import Rates
+from banbury.distributions.gaussian import GaussianParameters
+from banbury.distributions.histogram import HistogramParameters
+from banbury.distributions.histogram_block import HistogramBlockParameters
+from banbury.distributions.joint import JointParameters
+from banbury.distributions.kernel_block import KernelBlockParameters
+from banbury.distributions.occurrences import OccurrencesParameters
+from banbury.distributions.poisson import PoissonParameters
 from banbury.distributions.vocabulary import CELLS
 from banbury.explain import page
 from banbury.explain.explanation import strict
-
-Real = NDArray[np.float64]
 
 LARGEST = 1e3  # a ratio above this ranks as this: where the rest hardly ever has a value, its size is mostly chance
 SIMPLER = 0.95  # a stretch that ends on both sides must tell so much more than one that ends on one
@@ -125,7 +124,7 @@ class Values(NamedTuple):
     name: Callable[[int], tuple[type[LikelihoodRatio], str, Any]]  # the feature and value of number i
 
 
-class Numbers(Protocol):
+class NumericParameters(Protocol):
     """Parameters of columns of numbers."""
 
     @property
@@ -151,9 +150,14 @@ def informative(
     best: list[list[tuple[float, LikelihoodRatio]]] = [[] for _ in labels]
     for values in _every(parameters, rest, chosen):
         _take(values, rest, chosen, labels, int(n), best)
-    texts = frozenset(f.name for group in parameters if isinstance(group, Bag) for f in group.features)
+    texts = frozenset(f.name for group in parameters if isinstance(group, TextParameters) for f in group.features)
     alone = len(texts) == sum(len(group.features) for group in parameters) == 1
-    aside = tuple(f.name for g in parameters if isinstance(g, (HistogramBlocks, KernelBlocks)) for f in g.features)
+    aside = tuple(
+        f.name
+        for g in parameters
+        if isinstance(g, (HistogramBlockParameters, KernelBlockParameters))
+        for f in g.features
+    )
     return Informative({labels[c]: tuple(ratio for _, ratio in best[c]) for c in chosen}, texts, alone, aside)
 
 
@@ -222,19 +226,19 @@ def _telling(own: Real, elsewhere: Real, more: Real) -> tuple[Real, Real]:
 
 def _every(parameters: Sequence[Parameters], rest: Real, chosen: list[int]) -> Iterator[Values]:
     for group in parameters:
-        if isinstance(group, Bag):
+        if isinstance(group, TextParameters):
             yield from _words(group)
-        elif isinstance(group, Occurring):
+        elif isinstance(group, OccurrencesParameters):
             yield from _columns(group)
-        elif isinstance(group, Ellipses):
+        elif isinstance(group, GaussianBlockParameters):
             yield from _stretches(_one_by_one(group), rest, chosen)
-        elif isinstance(group, (HistogramBlocks, KernelBlocks)):
+        elif isinstance(group, (HistogramBlockParameters, KernelBlockParameters)):
             continue
-        elif isinstance(group, (Flags, Tables, JointTables)):
+        elif isinstance(group, (BernoulliParameters, CategoricalParameters, JointParameters)):
             share, names = group.values()
             yield Values(share, share, None, _namer(group.features, names))
         else:
-            yield from _stretches(cast("Numbers", group), rest, chosen)
+            yield from _stretches(cast("NumericParameters", group), rest, chosen)
 
 
 def _namer(
@@ -243,7 +247,7 @@ def _namer(
     return lambda i: (LikelihoodRatio, features[names[i][0]].name, names[i][1])
 
 
-def _words(bag: Bag) -> Iterator[Values]:
+def _words(bag: TextParameters) -> Iterator[Values]:
     feature = bag.features[0].name
     for ids, share, had in bag.values():
 
@@ -253,7 +257,7 @@ def _words(bag: Bag) -> Iterator[Values]:
         yield Values(share, had, None, name)
 
 
-def _columns(block: Occurring) -> Iterator[Values]:
+def _columns(block: OccurrencesParameters) -> Iterator[Values]:
     names = block.features[0].inputs
     for places, share, had in block.values():
 
@@ -263,7 +267,7 @@ def _columns(block: Occurring) -> Iterator[Values]:
         yield Values(share, had, None, name)
 
 
-def _one_by_one(block: Ellipses) -> Normals:
+def _one_by_one(block: GaussianBlockParameters) -> GaussianParameters:
     """The columns of a Gaussian block, each as it is distributed whatever the others are."""
     (feature,) = block.features
     columns = tuple(feature._replace(name=column, columns=(), scales=()) for column in feature.columns)
@@ -272,18 +276,20 @@ def _one_by_one(block: Ellipses) -> Normals:
     nu = None if block.nu is None else np.broadcast_to(block.nu, variance.shape)
     precision = 0.5 / variance if nu is None else 1.0 / (nu * variance)
     constant = np.zeros_like(variance)  # ratios of tails need none
-    return Normals(columns, origin, unit, block.mean.T, precision, constant, None if nu is None else (nu + 1.0) / 2.0)
+    return GaussianParameters(
+        columns, origin, unit, block.mean.T, precision, constant, None if nu is None else (nu + 1.0) / 2.0
+    )
 
 
-def _stretches(group: Numbers, rest: Real, chosen: list[int]) -> Iterator[Values]:
+def _stretches(group: NumericParameters, rest: Real, chosen: list[int]) -> Iterator[Values]:
     """Of each number and class the stretch of values that tells most: below a cut, from one up, or between two."""
     n_classes, step = len(rest), max(1, CELLS // (len(rest) * STEPS**2))
     for f, feature in enumerate(group.features):
         centre, deviation = group.spread(f)
         usable = [c for c in chosen if 0 < deviation[c] < np.inf and abs(centre[c]) < np.inf]
         for some in (usable[start : start + step] for start in range(0, len(usable), step)):
-            cuts = _cuts(centre[some], deviation[some], isinstance(group, Rates))
-            if isinstance(group, Histograms):
+            cuts = _cuts(centre[some], deviation[some], isinstance(group, PoissonParameters))
+            if isinstance(group, HistogramParameters):
                 cuts = group.nearest_edges(f, cuts)
             share, low, high = _between(group, f, cuts)
             own = np.stack([share[k, :, c] for k, c in enumerate(some)])
@@ -316,7 +322,7 @@ def _round_steps(steps: Real) -> Real:
     return np.asarray(power * np.select([steps >= 5 * power, steps >= 2 * power], [5.0, 2.0], 1.0))
 
 
-def _between(group: Numbers, f: int, cuts: Real) -> tuple[Real, Real, Real]:
+def _between(group: NumericParameters, f: int, cuts: Real) -> tuple[Real, Real, Real]:
     """P(stretch | class) of all stretches that end at cuts of one class, (classes, stretches, all classes), and their ends."""
     below, above = (tail.reshape(*cuts.shape, -1) for tail in group.tails(f, cuts.ravel()))
     i, j = np.triu_indices(cuts.shape[1], 1)

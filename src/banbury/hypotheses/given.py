@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 
-Real = NDArray[np.float64]
 Array = NDArray[Any]
 Likelihood = Literal["noise_free", "label_noise", "gaussian", "bernoulli"]
 Chosen = NDArray[np.intp] | None  # numbers of hypotheses; None: all of them
@@ -24,7 +24,7 @@ MOST = 10_000_000  # hypotheses that are held
 ROUNDING = 1e-6  # by which a prior may miss one: single precision does
 
 
-class Rows:
+class GivenRows:
     """Rows as they come: a frame, a mapping of columns or of one row's values, a matrix, or any rows one after another."""
 
     def __init__(self, data: Any, target: Any = None) -> None:
@@ -105,10 +105,10 @@ class Rows:
 
 
 @runtime_checkable
-class Asked(Protocol):
+class Askable(Protocol):
     """Hypotheses that can be asked about rows."""
 
-    def on(self, rows: Rows) -> Said:
+    def on(self, rows: GivenRows) -> Said:
         """What they say of these rows."""
 
 
@@ -133,7 +133,7 @@ class Functions:
     def __init__(self, functions: list[Any]) -> None:
         self.functions = functions
 
-    def on(self, rows: Rows) -> Said:
+    def on(self, rows: GivenRows) -> Said:
         def said(part: slice, chosen: Chosen) -> Array:
             asked = self.functions if chosen is None else [self.functions[h] for h in chosen.tolist()]
             return objects([function(row) for row in rows.each[part] for function in asked]).reshape(-1, len(asked))
@@ -141,9 +141,9 @@ class Functions:
         return Said(len(rows), said)
 
 
-def named(hypotheses: Any) -> tuple[Sequence[Any], Asked | None]:
+def named(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
     """The names of the hypotheses, and what can be asked about rows, if anything can."""
-    if isinstance(hypotheses, Asked) and isinstance(hypotheses, Sequence):  # as a generator makes them
+    if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
         return hypotheses, hypotheses
     if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
         if not 1 <= hypotheses <= MOST:

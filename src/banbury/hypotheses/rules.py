@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.digits import told_apart
 from banbury.hypotheses.given import (
     MOST,
     Array,
     Chosen,
+    GivenRows,
     Likelihood,
-    Real,
-    Rows,
     Said,
     check_whole,
     codes,
@@ -68,7 +68,7 @@ def conjunctions(
     >>> len(space), len(space.update(days, "play").version_space)
     (973, 6)
     """
-    rows = Rows(table)
+    rows = GivenRows(table)
     chosen = rows.features(features, target)
     declared = dict(values or {})
     _check_used("values", declared, chosen)
@@ -107,7 +107,7 @@ def thresholds(
     >>> list(space.names)
     ['anything', 'nothing', 'length>1.45', 'length>3.1', 'length<=1.45', 'length<=3.1']
     """
-    rows = Rows(table)
+    rows = GivenRows(table)
     chosen = rows.features(features, target)
     declared = dict(cuts) if isinstance(cuts, Mapping) else {}
     _check_used("cuts", declared, chosen)
@@ -155,7 +155,7 @@ class _Rules(Sequence[str]):
             return [self[i] for i in range(*h.indices(len(self)))]
         return ", ".join(self.texts[m] for m in self.members[:, h] if m != ANYTHING) or self.texts[ANYTHING]
 
-    def on(self, rows: Rows) -> Said:
+    def on(self, rows: GivenRows) -> Said:
         """What they say. 64 rows are looked up at once, as the bits of a word, since looking up is what costs."""
         holds = [test.on(rows) for test in self.tests]
 
@@ -181,7 +181,7 @@ class _Rules(Sequence[str]):
 class _Thresholds(_Rules):
     """Thresholds, one condition each: what they get wrong is counted by how many cuts each row is above."""
 
-    def on(self, rows: Rows) -> Said:
+    def on(self, rows: GivenRows) -> Said:
         tests: Any = self.tests
         places = [(test.places(rows), len(test.cuts)) for test in tests]
 
@@ -228,7 +228,7 @@ class _Equal:
     feature: Any
     values: list[Any]
 
-    def on(self, rows: Rows) -> Holds:
+    def on(self, rows: GivenRows) -> Holds:
         numbers, every = codes(rows.column(self.feature), self.values), np.arange(len(self.values))
         return lambda part: numbers[part, None] == every
 
@@ -243,11 +243,11 @@ class _Above:
     feature: Any
     cuts: Real
 
-    def on(self, rows: Rows) -> Holds:
+    def on(self, rows: GivenRows) -> Holds:
         values = _numbers(rows.column(self.feature), self.feature)
         return lambda part: np.hstack([values[part, None] > self.cuts, values[part, None] <= self.cuts])
 
-    def places(self, rows: Rows) -> NDArray[np.intp]:
+    def places(self, rows: GivenRows) -> NDArray[np.intp]:
         """How many cuts each row is above; −1 where its value is missing."""
         values = _numbers(rows.column(self.feature), self.feature)
         return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values))
@@ -264,7 +264,7 @@ def _written(values: Sequence[Any]) -> list[str]:
     return [repr(value) if quoted else str(value) for value, quoted in zip(values, odd, strict=True)]
 
 
-def _labels(rows: Rows, target: Any, labels: Iterable[Any] | None) -> Any:
+def _labels(rows: GivenRows, target: Any, labels: Iterable[Any] | None) -> Any:
     """Two labels: those given, or the target's values in order where it has two; flags otherwise."""
     if labels is not None or target is None:
         return (False, True) if labels is None else labels

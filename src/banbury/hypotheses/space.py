@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.hypotheses.given import (
     Array,
-    Asked,
+    Askable,
     Chosen,
+    GivenRows,
     Likelihood,
-    Real,
-    Rows,
     Said,
     by_name,
     check_whole,
@@ -68,7 +68,7 @@ class Hypotheses:
     likelihood: Likelihood
     noise: float
     labels: tuple[Any, ...]
-    _asked: Asked | None  # None: hypotheses known by name only
+    _asked: Askable | None  # None: hypotheses known by name only
 
     def __init__(
         self,
@@ -308,7 +308,7 @@ class Hypotheses:
             return self._outright(every[given[0]], given[0])
         if target is None:
             raise errors.bad_setting("target", target, "a column's name, or each row's label or number")
-        table = None if rows is None else Rows(rows, target)
+        table = None if rows is None else GivenRows(rows, target)
         said = self._said(table, predictions)
         column = vector(target) if table is None else table.target(target)
         if len(column) != said.n_rows:
@@ -453,7 +453,7 @@ class Hypotheses:
             return Said(len(given), lambda part, chosen: given[part] if chosen is None else given[part, chosen])
         if self._asked is None:
             raise errors.known_by_name_only()
-        return self._asked.on(rows if isinstance(rows, Rows) else Rows(rows))
+        return self._asked.on(rows if isinstance(rows, GivenRows) else GivenRows(rows))
 
     def _matrix(self, given: Any, what: str) -> Array:
         """Rows × hypotheses; a single row may be given as it is."""

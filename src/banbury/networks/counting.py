@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
+from banbury.arrays import Real
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.progress import watched
@@ -19,9 +20,6 @@ from banbury.readers import Batch, Source, Widened
 from banbury.sums import as_index, in_parts, is_decimal, some, total, weighing
 from banbury.tally import Labels
 from banbury.tally.tally import ROUNDED
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 class Weighed(NamedTuple):

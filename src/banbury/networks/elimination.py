@@ -11,11 +11,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
-
-Real = NDArray[np.float64]
+from banbury.arrays import Real
 
 ROW = -1  # the axis of rows, which comes first where a table has it
 MOST_CELLS = 1 << 26  # of a table: half a gigabyte

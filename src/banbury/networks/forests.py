@@ -13,11 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
 from banbury.networks.variables import UNSEEN, Places
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 Says = Callable[[Int, Places | None], Real]  # of some rows, given their parents' values or else for each value
 
 

@@ -7,14 +7,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions.categorical import declared_values
 from banbury.networks.variables import Variable
 from banbury.sums import Key, Keys, in_order
-
-Real = NDArray[np.float64]
 
 CLOSE = 1e-9  # shares that sum to 1 within this are taken as they are
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.dependence.information import entropy, shares
 from banbury.distributions import dirichlet
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
@@ -30,8 +31,6 @@ from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
 from banbury.tally import Labels, many
-
-Real = NDArray[np.float64]
 
 UNUSED = np.random.default_rng(0)
 SHOWN = 40  # nodes, and columns that were left out, when a network is printed

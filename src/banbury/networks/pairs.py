@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury._core import Integers
-from banbury.dependence.pairs import FEWEST_ROWS, Measured, measured
+from banbury.arrays import Real
+from banbury.dependence.pairs import FEWEST_ROWS, PairInformation, measured
 from banbury.networks.counting import Sums, Weighed, counted, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
@@ -22,8 +23,6 @@ from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import in_order, some, total, zeros
 from banbury.tally import Labels, aligned, numbered, refuse_continuous
-
-Real = NDArray[np.float64]
 
 TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
 
@@ -217,7 +216,7 @@ class Pairs:
         if not compared:
             return []
         of_each = [measured(*self._before(b, before, whole), least) for before, b in compared]
-        every = Measured(*(np.concatenate(arrays) for arrays in zip(*of_each, strict=True)))
+        every = PairInformation(*(np.concatenate(arrays) for arrays in zip(*of_each, strict=True)))
         first = np.array([a for before, _ in compared for a in before], dtype=np.int64)
         second = np.repeat([b for _, b in compared], [len(before) for before, _ in compared])
         bits, shown = every.joint, np.arange(len(first))

@@ -8,16 +8,13 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Int, Real
 from banbury.distributions.dirichlet import log
 from banbury.networks.elimination import ROW, Factor, eliminated, products_of_others
 from banbury.networks.forests import Forest
 from banbury.networks.structure import ancestors
 from banbury.networks.variables import MISSING, UNSEEN, Places
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 MOST_PATTERNS = 16  # of missing values: the most frequent are answered each by itself, rows of all others together
 FEW_ROWS = 64  # for each pattern that is answered by itself

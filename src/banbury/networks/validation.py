@@ -6,8 +6,8 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Int
 from banbury.distributions.family import Choice
 from banbury.networks.network import BeliefNetwork
 from banbury.networks.pairs import Pairs
@@ -17,8 +17,6 @@ from banbury.selection import CrossValidation
 from banbury.selection.dataset import Dataset
 from banbury.selection.folds import rounds
 from banbury.tally import Labels
-
-Int = NDArray[np.int64]
 
 
 def cross_validated(

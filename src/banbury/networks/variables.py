@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.digits import told_apart
 from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
@@ -23,7 +24,6 @@ from banbury.schema import Schema
 from banbury.sums import Key, Keys, in_order
 from banbury.tally import dense_numbers
 
-Real = NDArray[np.float64]
 Places = NDArray[np.int32]
 Bins = int | Literal["mdl"]
 

@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions import KernelDensity
 from banbury.naive_bayes import Model, estimate
 from banbury.plots.display import COLOURS, FAINT, Display, name, pyplot
 from banbury.plots.features import check_model, grid, log_likelihood, number_of
 
-Real = NDArray[np.float64]
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
 
 

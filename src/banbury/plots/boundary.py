@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, colour, library, mark, name, names
-from banbury.plots.features import Rows, check_model, check_whole, column_of, number_of, numeric, span, table
-
-Real = NDArray[np.float64]
+from banbury.plots.features import ClassedRows, check_model, check_whole, column_of, number_of, numeric, span, table
 
 
 class DecisionBoundaryDisplay(Display):
@@ -81,7 +80,7 @@ class DecisionBoundaryDisplay(Display):
             for label in difference:
                 number_of(model, label)
         check_whole("steps", steps, 2, 2_000)
-        points = None if data is None else Rows(model, data, target, reading).points(pair)
+        points = None if data is None else ClassedRows(model, data, target, reading).points(pair)
         seen: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*span(model, pair[i], seen[i]), steps) for i in (0, 1))
         across, up = np.meshgrid(xx0, xx1)

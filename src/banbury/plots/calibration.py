@@ -12,7 +12,7 @@ from banbury.calibration import Reliability, reliability
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import FAINT, Display, colour, line, mark, name
-from banbury.plots.features import Rows, answering
+from banbury.plots.features import ClassedRows, answering
 from banbury.selection import CrossValidation, evaluate
 
 SMALLEST, LARGEST = 12.0, 150.0  # areas of marks, in square points
@@ -72,7 +72,7 @@ class CalibrationDisplay(Display):
         if isinstance(model, BeliefNetwork):
             found = evaluate(model, data, target, **reading)
             return cls({"posteriors": reliability(found.posteriors, found.truth, bins)}).plot(ax)
-        rows = Rows(model, data, target, reading)
+        rows = ClassedRows(model, data, target, reading)
         truth = rows.classes
         used = truth >= 0
         plain = model.calibrated(None)

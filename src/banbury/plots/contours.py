@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banbury.arrays import Real
 from banbury.plots.display import colour, line, mark, names
 
-Real = NDArray[np.float64]
 INSIDE = (0.9, 0.5)  # the shares of a class inside its contours
 MOST_FILLED = 4  # classes; more would hide each other
 

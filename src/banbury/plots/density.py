@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.naive_bayes import log_sum
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from banbury.density import AsDensity
     from banbury.naive_bayes import Model
 
-Real = NDArray[np.float64]
 MOST_POINTS = 2_000
 MARGIN = 0.1
 INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions import Bernoulli
 from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
@@ -17,7 +18,6 @@ from banbury.readers import read
 from banbury.selection import held
 from banbury.tally import aligned
 
-Real = NDArray[np.float64]
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000
 MOST_POINTS = 2_000
@@ -156,7 +156,7 @@ def grid(model: Model, feature: Feature, values: Real | None = None, steps: int 
     return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
 
 
-class Rows:
+class ClassedRows:
     """Labelled rows beside a model: the number of each one's class, and columns of numbers. One class needs no labels."""
 
     def __init__(self, model: Model, data: Any, target: Any, reading: Mapping[str, Any]) -> None:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Real = NDArray[np.float64]
+from banbury.arrays import Real
+
 Edge = tuple[str, str]
 Bend = tuple[Edge, int]  # of an edge, in a column
 Item = str | Bend
-Rows = dict[Item, float]
+ClassedRows = dict[Item, float]
 
 SWEEPS = 24  # in which nodes and bends come nearer to those they are tied to
 BEND = 0.7  # lines between a bend and what stands above it
@@ -29,7 +29,7 @@ class Layers:
     """The column and the row of each node, and of each bend of an edge; ``chains`` has what each edge passes."""
 
     columns: dict[str, int]
-    rows: Rows
+    rows: ClassedRows
     chains: dict[Edge, list[Item]]
 
     @classmethod
@@ -86,7 +86,7 @@ def _chain(edge: Edge, columns: Mapping[str, int]) -> list[Item]:
     return [edge[0], *((edge, column) for column in range(first + 1, last)), edge[1]]
 
 
-def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> Rows:
+def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> ClassedRows:
     """The row of each node and bend; nodes alone come last."""
     tied = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
@@ -98,11 +98,11 @@ def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge
     }
 
 
-def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> Rows:
+def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> ClassedRows:
     """Leaves one below the other, each other node in the middle of its children."""
     children = {node: [b for a, b in edges if a == node] for node in nodes}
     below = {b for _, b in edges}
-    rows: Rows = {}
+    rows: ClassedRows = {}
     n_leaves = 0
     waiting = [(node, False) for node in reversed(nodes) if node in tied and node not in below]
     while waiting:
@@ -118,7 +118,7 @@ def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequen
     return rows
 
 
-def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> Rows:
+def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> ClassedRows:
     """Rows of nodes and bends, ordered so that few edges cross, each near the middle of those it is tied to."""
     layers: list[list[Item]] = [[] for _ in range(1 + max(columns.values()))]
     before: dict[Item, list[Item]] = {}
@@ -132,7 +132,7 @@ def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]
             after[a].append(b)
             before[b].append(a)
     layers = _ordered(layers, before, after)
-    rows: Rows = {item: row for layer in layers for item, row in zip(layer, _steps(layer), strict=True)}
+    rows: ClassedRows = {item: row for layer in layers for item, row in zip(layer, _steps(layer), strict=True)}
     for sweep in range(SWEEPS):
         for layer in layers[:: -1 if sweep % 2 else 1]:
             ties = [before[item] + after[item] for item in layer]

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.dependence.information import most_telling
 from banbury.distributions import Occurrences
 from banbury.distributions.family import Feature
-from banbury.distributions.occurrences import Occurring
+from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.naive_bayes import Model
 from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names
 from banbury.plots.features import (
-    Rows,
+    ClassedRows,
     check_model,
     check_whole,
     grid,
@@ -31,7 +31,6 @@ from banbury.plots.features import (
     table,
 )
 
-Real = NDArray[np.float64]
 MOST_BINS = 50
 STEPS = 200  # of a plane, in each direction
 FAMILIES = {"gaussian": "Gaussian", "poisson": "Poisson", "histogram": "histogram", "kernel_density": "kernel"}
@@ -114,7 +113,7 @@ class LikelihoodDisplay(Display):
         if found.family.shape == "words":
             return cls._occurrences(model, found, chosen, at, prior, most).plot(ax)
         if holds_numbers(found):
-            rows = None if data is None else Rows(model, data, target, reading)
+            rows = None if data is None else ClassedRows(model, data, target, reading)
             if len(drawn) > 1:
                 return cls._contours(model, found, (drawn[0], drawn[1]), chosen, at, rows, prior).plot(ax)
             return cls._densities(model, found, drawn[0], chosen, at, rows, prior, bins).plot(ax)
@@ -134,7 +133,7 @@ class LikelihoodDisplay(Display):
         column: str,
         classes: tuple[Any, ...],
         at: list[int],
-        rows: Rows | None,
+        rows: ClassedRows | None,
         prior: bool,
         bins: Any,
     ) -> Self:
@@ -161,7 +160,7 @@ class LikelihoodDisplay(Display):
         columns: tuple[str, str],
         classes: tuple[Any, ...],
         at: list[int],
-        rows: Rows | None,
+        rows: ClassedRows | None,
         prior: bool,
     ) -> Self:
         """Of two of a block's columns."""
@@ -188,7 +187,7 @@ class LikelihoodDisplay(Display):
         words = model.tally.words[[f.name for f in model.schema.texts].index(feature.name)]
         shown = [word.name for word in most_telling(feature, words, most)]
         block = next(group for group in model.parameters if feature in group.features)
-        assert isinstance(block, Occurring)
+        assert isinstance(block, OccurrencesParameters)
         share = np.concatenate([each for _, each, _ in block.values()])
         place = {column: k for k, column in enumerate(feature.columns)}
         likelihood = share[[place[column] for column in shown]] * (np.exp(model.log_prior) if prior else 1.0)

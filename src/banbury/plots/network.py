@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import COLOURS, FAINT, Display, library, name
-from banbury.plots.layers import Edge, Layers, Layout, Real, along
+from banbury.plots.layers import Edge, Layers, Layout, along
 from banbury.tally import many
 
 MOST_NODES = 150

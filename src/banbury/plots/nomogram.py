@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions.family import Feature
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, name, names, percent, signed
 from banbury.plots.features import (
-    Rows,
+    ClassedRows,
     check_model,
     check_whole,
     grid,
@@ -27,7 +27,6 @@ from banbury.plots.features import (
 from banbury.plots.sheet import LANE, WIDTH, Scale, Sheet
 from banbury.readers import Batch, read
 
-Real = NDArray[np.float64]
 STEPS = 200  # points of a numeric feature's curve
 
 
@@ -100,14 +99,14 @@ class NomogramDisplay(Display):
                 raise errors.block_has_no_axis(feature.name, len(feature.columns), feature.family.name)
             if feature.family.shape == "words":
                 raise errors.text_has_no_axis(feature.name)
-        rows = None if data is None else Rows(model, data, target, reading)
+        rows = None if data is None else ClassedRows(model, data, target, reading)
         sheet = cls(model, label, other, [], row=row, most=most, limit=float(limit))
         sheet.scales = {f.name: sheet._scale(f, rows) for f in model.schema.features}
         return sheet.plot(ax)
 
     # The numbers
 
-    def _scale(self, feature: Feature, rows: Rows | None) -> Scale:
+    def _scale(self, feature: Feature, rows: ClassedRows | None) -> Scale:
         if is_numeric(feature):
             seen = None if rows is None else rows.numbers(feature.name)
             seen = None if seen is None else seen[np.isfinite(seen)]

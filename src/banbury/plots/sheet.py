@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Real
 from banbury.plots.display import AGAINST, FAINT, FOR, library
 
-Real = NDArray[np.float64]
 FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
 PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
 WIDTH, LETTER = 7.6, 0.062  # of the sheet and of a letter, in inches

@@ -43,7 +43,7 @@ class Widened(Exception):
         self.column, self.kind, self.line = column, kind, line
 
 
-class Columns(dict[str, Column]):
+class LazyColumns(dict[str, Column]):
     """Columns made when they are first asked for: a table's unused columns cost nothing."""
 
     def __init__(self, make: Callable[[str], Column]) -> None:
@@ -140,7 +140,7 @@ class Batch:
         if names == self.names:
             return self
         old = dict(zip(names, self.names, strict=True))
-        return self._with(names, Columns(lambda name: self._columns[old[name]]))
+        return self._with(names, LazyColumns(lambda name: self._columns[old[name]]))
 
     def without(self, name: str) -> Batch:
         """The other columns."""
@@ -161,7 +161,7 @@ class Batch:
 
     def cut(self, start: int, stop: int) -> Batch:
         """The rows from start up to stop."""
-        columns = Columns(lambda name: self._columns[name].cut(start, stop))
+        columns = LazyColumns(lambda name: self._columns[name].cut(start, stop))
         part = Batch(self.names, len(range(self.n_rows)[start:stop]), columns, self.named, self.source)
         part.first_row = self.first_row + start
         part.row_names = None if self.row_names is None else self.row_names[start:stop]
@@ -173,11 +173,11 @@ class Batch:
 
     def with_columns(self, given: Mapping[str, Any]) -> Batch:
         """The same rows, with these columns in the place of those of their names."""
-        return self._with(self.names, Columns(lambda name: given[name] if name in given else self._columns[name]))
+        return self._with(self.names, LazyColumns(lambda name: given[name] if name in given else self._columns[name]))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""
-        columns = Columns(lambda name: self._columns[name].take(rows))
+        columns = LazyColumns(lambda name: self._columns[name].take(rows))
         return Batch(self.names, len(rows), columns, self.named, self.source)
 
     def _tried(self, name: str, ask: Callable[[Column], T]) -> T:
@@ -234,7 +234,7 @@ class Matrix(Batch):
         super().__init__(names, array.shape[0], {}, named, source)
         self._array = ready(array)
         self._raw = array
-        self._columns = Columns(lambda name: Numbers(self._raw[:, self._place[name]]))
+        self._columns = LazyColumns(lambda name: Numbers(self._raw[:, self._place[name]]))
         self._own_names = names
 
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
@@ -311,7 +311,7 @@ class Sparse(Batch):
         super().__init__(names, matrix.shape[0], {}, named, source)
         self.matrix = matrix
         self._own_names = names
-        self._columns = Columns(lambda name: Numbers(self._dense([name])[:, 0]))
+        self._columns = LazyColumns(lambda name: Numbers(self._dense([name])[:, 0]))
 
     @cached_property
     def _place(self) -> dict[str, int]:
@@ -361,7 +361,7 @@ class Row(Batch):
     """One row, as a mapping of scalars."""
 
     def __init__(self, cells: Mapping[str, Any], names: tuple[str, ...], named: bool) -> None:
-        super().__init__(names, 1, Columns(lambda name: from_list([self._cell(name)])), named)
+        super().__init__(names, 1, LazyColumns(lambda name: from_list([self._cell(name)])), named)
         self._cells = cells
 
     def _cell(self, name: str) -> Any:

@@ -36,11 +36,11 @@ def from_delimited(
         not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '\0\n\r"'
     ):
         raise errors.bad_setting("delimiter", delimiter, "one ASCII character, or None to have it found out")
-    file = _File(path, names, delimiter, missing_values, kinds or {})
+    file = _DelimitedFile(path, names, delimiter, missing_values, kinds or {})
     return Source(file.batches, path)
 
 
-class _File:
+class _DelimitedFile:
     """What is known of one file: its delimiter, its columns, and the types that they are read as."""
 
     def __init__(

@@ -29,10 +29,10 @@ def from_lines(path: str, names: Sequence[str] | None, kinds: Mapping[str, str] 
     if begin != b"{":
         hint = " It holds one JSON list; `jq -c '.[]'` writes its entries line by line." if begin == b"[" else ""
         raise errors.bad_file(path, f"it is not newline-delimited JSON: one {{...}} object per line.{hint}")
-    return Source(_File(path, names, kinds or {}).batches, path)
+    return Source(_LinesFile(path, names, kinds or {}).batches, path)
 
 
-class _File:
+class _LinesFile:
     """What is known of one file: the types of its columns, in the order in which they turned up."""
 
     def __init__(self, path: str, names: Sequence[str] | None, kinds: Mapping[str, str]) -> None:

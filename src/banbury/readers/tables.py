@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.readers.arrow import arrow, from_arrow
-from banbury.readers.batches import Batch, Columns, Matrix, Source, Sparse, distinct, positions
+from banbury.readers.batches import Batch, LazyColumns, Matrix, Source, Sparse, distinct, positions
 from banbury.readers.columns import Column, Empty, from_array, from_list, ready
 from banbury.readers.encoding import column, from_pandas
 from banbury.threads import n_threads
@@ -86,14 +86,14 @@ def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
     labels = frame.columns.tolist()
     given = distinct(labels) if names is None else given_names(names, len(labels))
     place = dict(zip(given, labels, strict=True))
-    columns = Columns(lambda name: from_pandas(frame[place[name]]))
+    columns = LazyColumns(lambda name: from_pandas(frame[place[name]]))
     return single(Frame(frame, given, columns), batch_rows)
 
 
 class Frame(Batch):
     """A pandas DataFrame. A small one of numbers gives them all at once, which pandas does faster than one column."""
 
-    def __init__(self, frame: Any, names: tuple[str, ...], columns: Columns) -> None:
+    def __init__(self, frame: Any, names: tuple[str, ...], columns: LazyColumns) -> None:
         super().__init__(names, len(frame), columns)
         self._frame = frame
         self._own_names = names
@@ -224,7 +224,7 @@ def arrow_batch(
         j = place[name]
         return from_arrow(record_batch.column(j), categorical=declared is None or j in declared)
 
-    columns = Columns(make)
+    columns = LazyColumns(make)
     return Batch(names, record_batch.num_rows, columns, True, source)
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Real
 from banbury.calibration import Reliability
 from banbury.explain.page import safe
 from banbury.selection import LearningCurve
-
-Real = NDArray[np.float64]
 
 WIDTH, HEIGHT = 360, 270
 LEFT, RIGHT, TOP, BOTTOM = 50, 20, 12, 44  # around what is drawn

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.calibration import Reliability, reliability
@@ -20,8 +19,6 @@ from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.learning import spread
 from banbury.tally import Label, many
-
-Int = NDArray[np.int64]
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
 MOST_CLASSES = 100  # whose telling values are named

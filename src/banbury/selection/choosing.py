@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Real
 from banbury.distributions import Gaussian, Histogram, KernelDensity, Poisson
 from banbury.distributions.family import Family, Feature, How
-from banbury.distributions.gaussian import Normals
-from banbury.distributions.histogram import Histograms
-from banbury.distributions.kernel_density import Kernels
-from banbury.distributions.poisson import Rates
+from banbury.distributions.gaussian import GaussianParameters
+from banbury.distributions.histogram import HistogramParameters
+from banbury.distributions.kernel_density import KernelDensityParameters
+from banbury.distributions.poisson import PoissonParameters
 from banbury.naive_bayes import estimate
 from banbury.readers import Batch
 from banbury.schema import Schema, infer
@@ -22,7 +23,6 @@ from banbury.selection.dataset import Dataset
 from banbury.selection.folds import Round
 from banbury.selection.groups import Groups
 
-Real = NDArray[np.float64]
 CANDIDATES: tuple[Family, ...] = (Gaussian(), Histogram(), KernelDensity(), Poisson())
 BEYOND = 64  # bins beyond the outer ones of a histogram: what lies farther is next to nothing
 WIDE = 100.0  # a kernel this wide is the same all over a cell, to four parts in a million
@@ -30,7 +30,7 @@ LEAST = 1e-300  # a probability below this counts as this
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Choice:
+class FamilyChoice:
     """The family chosen for each column of numbers, and the held-out log-likelihood per value of every candidate, in nats.
 
     Of whole numbers it is the probability of the unit cell around the value, so that densities and counts compare.
@@ -57,7 +57,7 @@ class Choice:
     __repr__ = __str__
 
 
-def choose(rows: Dataset, each: Round, how: How, seed: int) -> Choice:
+def choose(rows: Dataset, each: Round, how: How, seed: int) -> FamilyChoice:
     """Counts the columns of numbers once for each candidate, and scores each fold by what the others say."""
     numeric = [f for f in rows.schema.features if isinstance(f.family, Gaussian)]
     whole = {f.name for f in numeric if all(_is_whole(batch, f.name) for batch in rows.batches)}
@@ -73,7 +73,7 @@ def choose(rows: Dataset, each: Round, how: How, seed: int) -> Choice:
                 features[name] = part.schema[name]._replace(why="chosen by held-out likelihood")
             scores[name][candidate.name] = score
     chosen = tuple(features.get(f.name, f) for f in rows.schema.features)
-    return Choice(replace(rows.schema, features=chosen), scores)
+    return FamilyChoice(replace(rows.schema, features=chosen), scores)
 
 
 def _tried(
@@ -145,7 +145,7 @@ def _is_count(batch: Batch, name: str) -> bool:
 def _cells(group: object, f: int, x: Real, labels: NDArray[np.int64]) -> Real:
     """log P of the unit cell of each value in its class."""
     values, inverse = np.unique(x, return_inverse=True)
-    if isinstance(group, Rates):
+    if isinstance(group, PoissonParameters):
         table = group.log_probability(f, values)
     else:
         with np.errstate(divide="ignore"):
@@ -158,10 +158,10 @@ def _cell_table(group: object, f: int, values: Real) -> Real:
     from scipy.special import ndtr
 
     edges = np.stack([values - 0.5, values + 0.5])
-    if isinstance(group, Normals):
+    if isinstance(group, GaussianParameters):
         z = (edges - group.origin[f]) / group.unit[f]
         below = ndtr((z[..., None] - group.mean[f]) * np.sqrt(2.0 * group.precision[f]))
-    elif isinstance(group, Histograms):
+    elif isinstance(group, HistogramParameters):
         width, first = group.widths[f], group.firsts[f]
         edges = edges + 0.5  # whole numbers are where bins begin
         inside = np.exp(group.tables[f]) * width
@@ -173,7 +173,7 @@ def _cell_table(group: object, f: int, values: Real) -> Real:
         left = np.minimum(at.astype(np.int64), len(share) - 1)
         below = steps[left] + (at - left)[..., None] * share[left]
     else:
-        assert isinstance(group, Kernels)
+        assert isinstance(group, KernelDensityParameters)
         bump, feature = group.bumps[f], group.features[f]
         z = (edges - feature.origin) / feature.unit
         below = np.full((2, len(values), bump.weights.shape[1]), np.nan)

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.bag import Bag
+from banbury.arrays import Int, Real
+from banbury.distributions.bag import TextParameters
 from banbury.distributions.family import Choice, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate, score_each
 from banbury.readers import Remembering
@@ -24,8 +25,6 @@ from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation
 from banbury.tally import Label, Tally
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 FEW = 32
 TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
 INNER_FOLDS = 10
@@ -137,7 +136,7 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
     if np.count_nonzero(counted) < 2:
         raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
     tested, scores, impossible, kept = leave_one_out.left_one_out(rows, settings)
-    Told(impossible).warn(settings["how"])
+    PendingWarnings(impossible).warn(settings["how"])
     weights = None if rows.weights is None else rows.weights[tested]
     notes = (f"of all rows, not of all but one: {', '.join(kept)}",) if kept else ()
     numbers = np.arange(len(tested), dtype=np.int32)
@@ -170,7 +169,7 @@ def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Ta
     total = groups.total
     tested, _, places = _placed(rows, [each], [split.test for split in each.splits])
     scores = np.empty((len(tested), len(rows.classes)))
-    _score_all(rows, each, groups, settings, "log_posterior", scores, places, Told())
+    _score_all(rows, each, groups, settings, "log_posterior", scores, places, PendingWarnings())
     return total, scores, tested
 
 
@@ -199,7 +198,7 @@ def _over_classes(join: Any, numbers: Real) -> Real:
 def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str) -> CrossValidation:
     tests = [split.test for each in splits for split in each.splits]
     tested, numbers, places = _placed(rows, splits, tests)
-    posteriors, start, told = np.empty((len(tested), len(rows.classes))), 0, Told()
+    posteriors, start, told = np.empty((len(tested), len(rows.classes))), 0, PendingWarnings()
     for each in splits:
         stop = start + len(each.splits)
         score(rows, each, settings, "posterior", posteriors, places[start:stop], told)
@@ -230,7 +229,7 @@ def _placed(rows: Dataset, splits: Sequence[Round], tests: list[Int]) -> tuple[I
 
 
 @dataclass
-class Told:
+class PendingWarnings:
     """What is to be told once, however many folds there are."""
 
     impossible: int = 0  # rows that are impossible in every class
@@ -238,7 +237,7 @@ class Told:
     wordless: dict[str, int] = field(default_factory=dict)
 
     def note(self, model: Model) -> None:
-        bags = {group.features[0].name: group for group in model.parameters if isinstance(group, Bag)}
+        bags = {group.features[0].name: group for group in model.parameters if isinstance(group, TextParameters)}
         for feature, words in zip(model.tally.schema.texts, model.tally.words, strict=True):
             if feature.name in bags and words.table.n_words and not bags[feature.name].n_words:
                 self.wordless[feature.name] = words.table.n_words
@@ -251,7 +250,13 @@ class Told:
 
 
 def score(
-    rows: Dataset, each: Round, settings: Mapping[str, Any], want: str, out: Real, places: Sequence[Int], told: Told
+    rows: Dataset,
+    each: Round,
+    settings: Mapping[str, Any],
+    want: str,
+    out: Real,
+    places: Sequence[Int],
+    told: PendingWarnings,
 ) -> None:
     """Puts the scores of every split's test, rows × classes, to its places: one counting pass, one scoring pass."""
     if "features" in settings:
@@ -284,7 +289,7 @@ def _score_all(
     want: str,
     out: Real,
     places: Sequence[Int],
-    told: Told,
+    told: PendingWarnings,
 ) -> None:
     def model_of(number: int) -> Model:
         tally = learned(rows, each.splits[number], groups, number)
@@ -310,7 +315,13 @@ def _score_all(
 
 
 def _score_each(
-    rows: Dataset, each: Round, models: Sequence[Model], want: str, out: Real, places: Sequence[Int], told: Told
+    rows: Dataset,
+    each: Round,
+    models: Sequence[Model],
+    want: str,
+    out: Real,
+    places: Sequence[Int],
+    told: PendingWarnings,
 ) -> None:
     """Every row by the model of its own split, in the order in which they lie."""
     in_place = len(out) == rows.n_rows and all(

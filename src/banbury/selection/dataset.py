@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Int
 from banbury.distributions.bag import missing_texts
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source, Widened, from_texts, is_texts, n_threads, read
@@ -19,7 +20,6 @@ from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import in_order, some
 from banbury.tally import Growing, Label, Labels, Tally, aligned, dense_numbers, numbered, parts, refuse_continuous
 
-Int = NDArray[np.int64]
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
 

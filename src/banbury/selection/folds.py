@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Int
 from banbury.distributions.family import by_class
 
-Int = NDArray[np.int64]
 MOST_FOLDS = 10_000
 DEALS = 1024  # random orders of the folds, of which one is chosen at random again and again
 

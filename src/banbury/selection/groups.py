@@ -110,15 +110,17 @@ class Groups:
         return left
 
     @cached_property
-    def _columns(self) -> list[_Column]:
+    def _columns(self) -> list[_TextColumn]:
         classes, groups = self.numbers.T
         known = {name: c for c, name in enumerate(self._total.classes)}
         position = np.array([known.get(name, -1) for name in self.classes], dtype=np.int64)[classes]
         tables = [words.table for words in self.counted.words]
-        return [_Column(table, position, np.ascontiguousarray(groups), len(known), self.n_groups) for table in tables]
+        return [
+            _TextColumn(table, position, np.ascontiguousarray(groups), len(known), self.n_groups) for table in tables
+        ]
 
 
-class _Column:
+class _TextColumn:
     """A column of text, and what is found out about it when first asked for; folds are scored in threads."""
 
     def __init__(

@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Int, Real
 from banbury.distributions.family import How
 from banbury.naive_bayes import ClassPrior, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.cross_validation import Told, answers
+from banbury.selection.cross_validation import PendingWarnings, answers
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
-from banbury.selection.peer import Peer, Table
+from banbury.selection.peer import Peer, PeerArrays
 from banbury.selection.results import CrossValidation, Mean
 from banbury.tally import Tally
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 N_SIZES = 10  # of a curve, if not given
 FEWEST_ROWS = 20  # where such a curve begins
@@ -92,10 +90,10 @@ def learning_curve(
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    table = None if peer is None else Table.of(rows)
+    table = None if peer is None else PeerArrays.of(rows)
     found: list[list[CrossValidation]] = []
     others: list[list[CrossValidation]] = []
-    told = Told()
+    told = PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([int(seed), number]))
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
@@ -115,7 +113,7 @@ def learning_curve(
         n_test,
         n_classes,
         majority,
-        None if peer is None else Scores(peer.name, *_measures(others)),
+        None if peer is None else CurveScores(peer.name, *_measures(others)),
     )
 
 
@@ -207,14 +205,18 @@ class Growth:
         return self.groups.learned(np.arange(len(self.ends)) <= k)
 
 
-def scored(rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any], told: Told) -> CrossValidation:
+def scored(
+    rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any], told: PendingWarnings
+) -> CrossValidation:
     """What the model of a tally says of rows it has not seen."""
     model = replace(estimate(tally, **settings), threads=rows.threads)
     told.note(model)
     return _answered(rows, tested, answers(rows, tested, model, "posterior"))
 
 
-def scored_beside(rows: Dataset, table: Table, learned: Int, tally: Tally, tested: Int, peer: Peer) -> CrossValidation:
+def scored_beside(
+    rows: Dataset, table: PeerArrays, learned: Int, tally: Tally, tested: Int, peer: Peer
+) -> CrossValidation:
     """What another learner says of them after the rows of the same tally."""
     weights = None if rows.weights is None else rows.weights[learned]
     matrices = table.matrices(learned, tested, tally)
@@ -237,7 +239,7 @@ def _measures(found: Sequence[Sequence[CrossValidation]]) -> tuple[Real, Real]:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class CurveScores:
     """How well a learner did on the rows withheld: accuracies and log losses, repeats × sizes."""
 
     name: str
@@ -279,7 +281,7 @@ class Scores:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearningCurve(Scores):
+class LearningCurve(CurveScores):
     """Scores on withheld rows after learning from ``sizes`` rows; those of another learner, if one was asked for, in ``beside``.
 
     ``n_test`` of ``n_rows`` rows were withheld each time. ``majority`` is the accuracy of always answering with their most
@@ -291,7 +293,7 @@ class LearningCurve(Scores):
     n_test: int
     n_classes: int
     majority: float
-    beside: Scores | None = None
+    beside: CurveScores | None = None
 
     @property
     def random_guess(self) -> float:
@@ -299,7 +301,7 @@ class LearningCurve(Scores):
         return 1.0 / self.n_classes
 
     @property
-    def _learners(self) -> list[Scores]:
+    def _learners(self) -> list[CurveScores]:
         return [self] if self.beside is None else [self, self.beside]
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core
+from banbury.arrays import Int, Real
 from banbury.distributions import Text, leave_one_out, leave_one_text_out
 from banbury.distributions.family import Choice
-from banbury.distributions.leave_one_out import Own
+from banbury.distributions.leave_one_out import HeldOutRows
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch
 from banbury.selection.dataset import Dataset
@@ -19,15 +19,12 @@ from banbury.selection.groups import Groups
 from banbury.sums import weighed
 from banbury.tally import Tally
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
-
 
 def supported(rows: Dataset, choice: Choice) -> bool:
     """Whether every family has a formula."""
     if choice.how == "gibbs":
         return False
-    own = Own(rows.batches[0], np.zeros(0, dtype=np.int64), rows.weights, 1)
+    own = HeldOutRows(rows.batches[0], np.zeros(0, dtype=np.int64), rows.weights, 1)
     if any(feature.columns for feature in rows.schema.features):
         return False
     families = {feature.family for feature in rows.schema.features if feature.family.shape in ("keys", "moments")}
@@ -80,7 +77,7 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
             result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
             lost += more
         return result, lost
-    own = Own(batch, labels, weights, threads)
+    own = HeldOutRows(batch, labels, weights, threads)
     prior = _log_prior(model, own)
     result = prior.copy()
     for family, features, sums in model.tally.groups:
@@ -94,7 +91,7 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
     return np.where(hopeless[:, None], prior, result), int(hopeless.sum())
 
 
-def _log_prior(model: Model, own: Own) -> Real:
+def _log_prior(model: Model, own: HeldOutRows) -> Real:
     """The class prior without each row; −inf where its class has no other."""
     rows, at = model.tally.rows.value, np.arange(len(own.labels))
     alone, parts = weighed(at.astype(np.int32), own.weights)

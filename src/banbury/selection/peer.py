@@ -8,18 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Int, Real
 from banbury.distributions import Bernoulli, Occurrences, Text
 from banbury.distributions.categorical import values_of
 from banbury.distributions.family import Feature
 from banbury.readers import Batch
 from banbury.selection.dataset import Dataset
 from banbury.tally import Tally
-
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 LOGISTIC_REGRESSION = "logistic_regression"
 WIDEST_ARRAY = 1000  # columns; more are given as a sparse matrix
@@ -90,7 +87,7 @@ class Peer:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class PeerArrays:
     """A data set as arrays: numbers, NaN where missing; categories by number, −1 where missing; how often texts have words."""
 
     numbers: Real  # (rows, columns)
@@ -98,7 +95,7 @@ class Table:
     words: tuple[Any, ...] = ()  # a sparse matrix of rows × words for each column of text, or block of occurrences
 
     @classmethod
-    def of(cls, rows: Dataset) -> Table:
+    def of(cls, rows: Dataset) -> PeerArrays:
         """All columns but those of text; those of blocks one by one."""
         numeric = [name for f in rows.schema.features if _is_number(f) for name in f.inputs]
         valued = [f for f in rows.schema.features if f.family.shape == "keys" and not _is_number(f)]
@@ -107,7 +104,7 @@ class Table:
         columns = [_categories(rows, feature)[:, None] for feature in others]
         return cls(numbers, np.concatenate([np.zeros((rows.n_rows, 0), dtype=np.int64), *columns], axis=1))
 
-    def with_words(self, rows: Dataset, counted: Tally) -> Table:
+    def with_words(self, rows: Dataset, counted: Tally) -> PeerArrays:
         """The columns of text too, by the ids that words have in a tally."""
         texts = zip(rows.schema.texts, counted.words, strict=True)
         return replace(self, words=tuple(_occurrences(rows, feature, sums.table) for feature, sums in texts))

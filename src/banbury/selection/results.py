@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Int, Real
 from banbury.tally import Label, many
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 BINS = 15  # of the expected calibration error
 SHOWN = 20
 
@@ -49,7 +48,7 @@ class PerClass(NamedTuple):
     rows: Real
 
 
-class Measured(Protocol):
+class Validation(Protocol):
     """What every cross-validation can say of itself, whether it held the rows or not."""
 
     @property
@@ -64,7 +63,7 @@ class Measured(Protocol):
     def log_loss(self) -> float: ...
 
 
-def measures(found: Measured, rows: float) -> dict[str, Any]:
+def measures(found: Validation, rows: float) -> dict[str, Any]:
     """The measures, as JSON can hold them."""
     return {
         "rows": rows,

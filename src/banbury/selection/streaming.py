@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions.family import How
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source, Widened, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
-from banbury.selection.cross_validation import Told, fitting_prior
+from banbury.selection.cross_validation import PendingWarnings, fitting_prior
 from banbury.selection.groups import Groups
 from banbury.selection.results import Mean, measures
 from banbury.sums import in_order
 from banbury.tally import Growing, Label, Labels, Tally, aligned, count_rows, many, numbered, refuse_continuous
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 MOST_FOLDS = 100  # each has a model of its own in memory
 
 
@@ -125,7 +124,7 @@ def cross_validate_stream(
     counting = _Counting(source, labels, schema, features, missing, int(folds), int(seed))
     groups, skipped = counting.groups()
     settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    tally, told = replace(groups.total, skipped=skipped), Told()
+    tally, told = replace(groups.total, skipped=skipped), PendingWarnings()
     models = _models(groups, settings, every=weights is not None)
     for each in filter(None, models):
         told.note(each)

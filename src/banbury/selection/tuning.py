@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury.arrays import Real
 from banbury.distributions import Text
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.choosing import Choice, choose
+from banbury.selection.choosing import FamilyChoice, choose
 from banbury.selection.cross_validation import answers, fitting_prior, learned, several
 from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
 from banbury.tally import Tally
 
-Real = NDArray[np.float64]
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
 SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
 # α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
@@ -110,7 +110,7 @@ class Tuning:
     accuracies: Real
     scoring: Scoring
     rest: Mapping[str, Any]
-    chosen: Choice | None = None
+    chosen: FamilyChoice | None = None
 
     @property
     def order(self) -> list[int]:

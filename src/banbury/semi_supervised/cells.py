@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury._core import Integers
+from banbury.arrays import Real
 from banbury.distributions import Bernoulli, Categorical
 from banbury.distributions.family import Feature
 from banbury.distributions.joint import combinations
@@ -18,12 +19,11 @@ from banbury.schema import Schema
 from banbury.sums import Counts, Keys, as_index, in_parts, weighed
 from banbury.tally import count_rows, dense_numbers
 
-Real = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Cells:
+class RowCells:
     """Of every keyed feature its keys, and which of them each row has: 0 is none, 1 the first."""
 
     schema: Schema
@@ -32,7 +32,7 @@ class Cells:
     threads: int
 
     @classmethod
-    def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> Cells | None:
+    def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> RowCells | None:
         """None where a block has bins, or bins are so many that how wide they are depends on the rows that are counted."""
         if any(feature.columns and feature.family.shape == "bins" for feature in schema.keyed):
             return None

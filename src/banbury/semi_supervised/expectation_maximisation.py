@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.distributions.gaussian import Normals
+from banbury.arrays import Real
+from banbury.distributions.gaussian import GaussianParameters
 from banbury.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
 from banbury.sums import Moments
 from banbury.tally import Label
 
-Real = NDArray[np.float64]
 TRIAL = 30  # iterations after which a mixture's poorer starts are given up
 GO_ON = 3  # starts that go on from there
 ROUNDS = 5  # of gathering texts, before a mixture of them begins to climb
@@ -163,7 +163,7 @@ def narrowed(model: Model) -> list[tuple[Label, str, float]]:
     """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
     found = []
     for (_, features, sums), group in zip(model.tally.groups, model.parameters, strict=True):
-        if not isinstance(group, Normals) or not isinstance(sums, Moments):
+        if not isinstance(group, GaussianParameters) or not isinstance(sums, Moments):
             continue
         rows, _, spread = sums.pooled()
         for f, feature in enumerate(features):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.arrays import Int, Real
 from banbury.distributions import Text
 from banbury.distributions.bag import missing_texts
 from banbury.distributions.family import Feature
@@ -18,12 +19,10 @@ from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.selection.dataset import Encoded
-from banbury.semi_supervised.cells import Cells
+from banbury.semi_supervised.cells import RowCells
 from banbury.sums import Counts, Moments, Words, in_parts, weighed
 from banbury.tally import Growing, Label, Tally, count_rows
 
-Real = NDArray[np.float64]
-Int = NDArray[np.int64]
 Parts = NDArray[np.uint64]
 UNPRUNED: dict[str, Any] = {
     "min_count": 0,
@@ -111,7 +110,7 @@ class Observed:
     schema: Schema
     batch: Batch
     bags: tuple[Bags, ...]
-    cells: Cells | None  # of columns that are counted by key, where no column is text
+    cells: RowCells | None  # of columns that are counted by key, where no column is text
     threads: int
     _repeats: dict[int, Batch] = field(default_factory=dict, repr=False, compare=False)
 
@@ -123,7 +122,7 @@ class Observed:
         batch = batch.coded(strings) if strings else batch
         texts = [feature for feature in schema.texts if isinstance(feature.family, Text)]
         bags = tuple(Bags.of(each, batch, weights, threads) for each in texts)
-        cells = None if schema.texts else Cells.of(batch, _only_keyed(schema), weights, threads)
+        cells = None if schema.texts else RowCells.of(batch, _only_keyed(schema), weights, threads)
         return cls(schema, batch, bags, cells, threads)
 
     @property

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn import naive_bayes as theirs
 
+from banbury.arrays import Real
 from banbury.distributions import Bernoulli, Occurrences
-from banbury.distributions.bernoulli import Flags
+from banbury.distributions.bernoulli import BernoulliParameters
 from banbury.distributions.event_models import log_shares, pseudo_count
 from banbury.distributions.family import Family
-from banbury.distributions.occurrences import Occurring
+from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.estimators.drop_in.counting import Counting
 from banbury.estimators.drop_in.learning import MISSING, DropIn
-from banbury.estimators.drop_in.state import Real, Settings
+from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix
@@ -117,9 +118,9 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
 
         def shares(model: Model) -> Real:
             (group,) = model.parameters
-            if isinstance(group, Flags):
+            if isinstance(group, BernoulliParameters):
                 return np.ascontiguousarray(group.yes.T)
-            assert isinstance(group, Occurring)
+            assert isinstance(group, OccurrencesParameters)
             alpha = group.family.pseudo_counts(model.choice, len(group.ids))
             a: Any = pseudo_count(model.choice.how, alpha)
             yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)

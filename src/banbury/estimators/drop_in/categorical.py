@@ -13,12 +13,13 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from banbury.arrays import Real
 from banbury.distributions import Categorical
-from banbury.distributions.categorical import Tables
+from banbury.distributions.categorical import CategoricalParameters
 from banbury.distributions.family import Family
 from banbury.estimators.drop_in.counting import Discrete
 from banbury.estimators.drop_in.learning import MISSING, SPARSE
-from banbury.estimators.drop_in.state import Real, Settings
+from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes, Sparse, read
 from banbury.readers.batches import Matrix
@@ -190,7 +191,7 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         def shares(model: Model) -> list[Real]:
             found: dict[str, Real] = {}
             for group in model.parameters:
-                assert isinstance(group, Tables)
+                assert isinstance(group, CategoricalParameters)
                 ends = group.offsets.tolist()
                 for f, feature in enumerate(group.features):
                     found[feature.name] = np.ascontiguousarray(group.table[ends[f] : ends[f + 1]].T)

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn import naive_bayes as theirs
 
+from banbury.arrays import Real
 from banbury.distributions import Occurrences
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import Family
 from banbury.estimators.drop_in.counting import Counting
 from banbury.estimators.drop_in.learning import MISSING
-from banbury.estimators.drop_in.state import Real, Settings
+from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 
 

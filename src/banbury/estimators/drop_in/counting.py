@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_non_negative
 
+from banbury.arrays import Real
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import Family
-from banbury.distributions.occurrences import Occurring
+from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.distributions.vocabulary import pairs_of
 from banbury.estimators.drop_in.learning import DropIn
-from banbury.estimators.drop_in.state import Real, Settings
+from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 
 
@@ -64,9 +65,9 @@ class Discrete(DropIn):
 class Counting(Discrete):
     """The three classes that count how often each column occurs."""
 
-    def _occurring(self, model: Model) -> Occurring:
+    def _occurring(self, model: Model) -> OccurrencesParameters:
         (group,) = model.parameters
-        assert isinstance(group, Occurring)
+        assert isinstance(group, OccurrencesParameters)
         return group
 
     @property

@@ -10,11 +10,12 @@ from sklearn import get_config
 from sklearn import naive_bayes as theirs
 from sklearn.utils._array_api import get_namespace_and_device, move_to
 
+from banbury.arrays import Real
 from banbury.distributions import Gaussian
 from banbury.distributions.dirichlet import log
-from banbury.distributions.gaussian import Normals
+from banbury.distributions.gaussian import GaussianParameters
 from banbury.estimators.drop_in.learning import MISSING, DropIn, Labels
-from banbury.estimators.drop_in.state import Real, Settings
+from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix
@@ -160,9 +161,9 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
         return self._off("epsilon_", added)
 
-    def _normals(self, model: Model) -> Normals:
+    def _normals(self, model: Model) -> GaussianParameters:
         (group,) = model.parameters
-        assert isinstance(group, Normals)
+        assert isinstance(group, GaussianParameters)
         return group
 
     @property

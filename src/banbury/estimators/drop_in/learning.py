@@ -17,8 +17,9 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from banbury import _core, errors
+from banbury.arrays import Real
 from banbury.distributions.family import Family
-from banbury.estimators.drop_in.state import Real, Settings, State
+from banbury.estimators.drop_in.state import Settings, State
 from banbury.estimators.guard import Guarded
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate

@@ -6,13 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banbury.arrays import Real
 from banbury.distributions.family import Family, How
 from banbury.naive_bayes import Model, estimate
 from banbury.tally import Growing, Tally, Touched
-
-Real = NDArray[np.float64]
 
 MOST_NOTED = 256  # batches whose columns are noted one by one, until the model is asked for
 

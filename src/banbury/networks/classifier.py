@@ -17,7 +17,7 @@ from banbury.sums import Keys
 
 
 @dataclass(frozen=True)
-class Asked:
+class NetworkClassifier:
     """The classes are the values of the node, be it the network's target or another.
 
     >>> import banbury as bb
