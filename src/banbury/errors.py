@@ -140,6 +140,11 @@ SHORT = 40  # characters of a name, of the data's, that is shown
 LONG_CYCLE = 12  # nodes of a cycle that are shown
 
 
+def many(n: float, what: str) -> str:
+    """So many of something, in words."""
+    return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
+
+
 def listed(names: Iterable[Any], most: int = 12) -> str:
     """The first few of ``names``, and how many more there are."""
     names = [str(name) for name in names]

@@ -12,7 +12,7 @@ mod weights;
 mod words;
 
 use crate::error::{Error, Number};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 
@@ -51,6 +51,7 @@ impl From<Error> for PyErr {
                 }
             }),
             Error::Malformed(sentence) => PyValueError::new_err(sentence.into_owned()),
+            Error::TooMany(sentence) => PyOverflowError::new_err(sentence),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::add_up::Found;
 use super::index::{UNKNOWN, Vocabulary};
 use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words};
-use crate::error::{Error, demand};
+use crate::error::{Error, demand, fit};
 use crate::integers::{Int, PARTS, parts};
 
 /// The difference, or how much is missing.
@@ -148,7 +148,7 @@ impl Words {
     pub fn plus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
         let occurrences = self.total() + other.total();
-        demand(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
+        fit(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
         let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
         let mut vocabulary = self.vocabulary.clone();
         let mut theirs = vec![UNKNOWN; self.n_ids()];
@@ -337,7 +337,7 @@ impl Words {
         let most = |n: u64| Int([n, 0, 0]).times(by).0.0;
         let fits = |n: u64| matches!(most(n), [ones, 0, 0] if ones < TOO_LARGE);
         let (total, texts) = (self.total(), self.n_texts());
-        demand(fits(total) && fits(texts), TOO_MANY)?;
+        fit(fits(total) && fits(texts), TOO_MANY)?;
         let whole = by.is_multiple_of(u128::from(PARTS));
         let (was, mut exact) = (self.unit(), true);
         let unit = if whole { was } else { Unit::Part };
@@ -443,7 +443,7 @@ impl Words {
         };
         let occurrences = most(&mut taken.totals.iter().map(|totals| &totals[0]));
         let texts = most(&mut taken.texts.iter());
-        demand(occurrences.max(texts) < u128::from(TOO_LARGE), TOO_MANY)?;
+        fit(occurrences.max(texts) < u128::from(TOO_LARGE), TOO_MANY)?;
         (taken.vocabulary, taken.cells) = self.rebuilt(0, |id| {
             let mut cells = vec![];
             for cell in self.cells.of(id) {

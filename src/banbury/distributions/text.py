@@ -19,8 +19,9 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import LazyRows, TextParameters
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Shape, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
@@ -34,7 +35,7 @@ NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
-class Text(Family):
+class Text(WordFamily):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
@@ -91,7 +92,6 @@ class Text(Family):
     norm: bool = False
 
     name: ClassVar[str] = "text"
-    shape: ClassVar[Shape] = "words"
     counting: ClassVar[tuple[str, ...]] = (
         "tokens",
         "lowercase",
@@ -172,6 +172,12 @@ class Text(Family):
     def split(self) -> re.Pattern[str] | None:
         """The regular expression that finds words, where one is given."""
         return _pattern(self.tokens)
+
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        return _core.Words(n_classes, self.buckets or 0)
+
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+        return self.texts(rows, feature.name)
 
     def texts(self, rows: ColumnReader, name: str) -> Any:
         """A column's texts as the kernels take them."""

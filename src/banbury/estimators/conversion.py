@@ -234,7 +234,7 @@ def _of_counts(fitted: Any) -> Model:
     )
     feature = block(names, family)
     words = [f"#{j}" for j in range(len(names))]
-    table = _table(fitted, kept, words, family.table(feature, len(classes)).buckets)
+    table = _table(fitted, kept, words, family.empty_table(feature, len(classes)).buckets)
     schema = Schema((feature,), None, names, named)
     tally = _tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), words=(Words(table),))
     return _model(tally, alpha, _prior_of_counts(fitted, kept))

@@ -1,18 +1,19 @@
 """Tally: the sums of a data set; and counting, which makes one of a table."""
 
+from banbury.distributions.family import named
+from banbury.distributions.keys import dense_numbers
+from banbury.errors import many
 from banbury.tally.counting import (
     Labels,
     aligned,
     count,
     count_rows,
-    dense_numbers,
-    named,
     numbered,
     parts,
     refuse_continuous,
 )
 from banbury.tally.growing import Growing, Part, Touched
-from banbury.tally.tally import Label, Tally, many
+from banbury.tally.tally import Label, Tally
 
 __all__ = [
     "Growing",

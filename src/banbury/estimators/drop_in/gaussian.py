@@ -157,7 +157,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
             (group,) = model.tally.groups
             given, features, sums = group
             assert isinstance(given, Gaussian)
-            return self._state.float_dtype(given.added(features, sums))  # type: ignore[no-any-return, arg-type]
+            return self._state.float_dtype(given.added(features, sums))  # type: ignore[no-any-return]
 
         return self._off("epsilon_", added)
 

@@ -44,7 +44,8 @@ class State:
         """Notes the columns that changed; under other classes or settings the model is made anew."""
         self.touched.append(touched)
         if len(self.touched) > MOST_NOTED:  # a stream may never ask for the model
-            self.touched = [[np.unique(np.concatenate(ids)) for ids in zip(*self.touched, strict=True)]]
+            names = self.touched[0]
+            self.touched = [{name: np.unique(np.concatenate([each[name] for each in self.touched])) for name in names}]
         self.read = {}
         if self.growing.classes != classes or settings.family != self.settings.family:
             self.model, self.touched = None, []
