@@ -96,15 +96,9 @@ pub fn not_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
                 if view.iter().all(|x| is_count(x.real())) {
                     continue;
                 }
-                for ((row, column), x) in view.indexed_iter() {
-                    if !is_count(x.real()) {
-                        return Err(Error::BadValue {
-                            fault: Fault::NotACount,
-                            feature: first + column,
-                            row: rows.start + row,
-                            value: x.number(),
-                        });
-                    }
+                let wrong = view.indexed_iter().find(|(_, x)| !is_count(x.real()));
+                if let Some(((row, column), _)) = wrong {
+                    return Err(columns.refused(Fault::NotACount, rows.start + row, first + column));
                 }
             });
         }

@@ -1,6 +1,6 @@
 //! Features as they came: blocks of columns of any number type and any strides, read in place.
 
-use crate::error::{Error, Number};
+use crate::error::{Error, Fault, Number};
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, Zip, s};
 use std::ops::{AddAssign, Range};
 
@@ -205,6 +205,19 @@ pub fn pair<T: Value, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut
     }
 }
 
+/// `f(x, other)` for each value of a column and what goes with it.
+#[inline(always)]
+pub fn along<T: Value, I: Iterator>(
+    column: ArrayView1<T>,
+    others: I,
+    mut f: impl FnMut(T, I::Item),
+) {
+    match column.to_slice() {
+        Some(column) => column.iter().zip(others).for_each(|(&x, other)| f(x, other)),
+        None => column.iter().zip(others).for_each(|(&x, other)| f(x, other)),
+    }
+}
+
 /// So many rows a list may have.
 pub const MOST_LISTED: usize = 128;
 
@@ -324,6 +337,23 @@ impl<'a> Columns<'a> {
             let (from, to) = (features.start.max(start), features.end.min(end));
             (from < to).then(|| (from, block, from - start..to - start))
         })
+    }
+
+    /// The same, column by column: (feature, block, column of the block).
+    pub fn each_of(
+        &self,
+        features: Range<usize>,
+    ) -> impl Iterator<Item = (usize, &Block<'a>, usize)> {
+        let pieces = self.pieces(features);
+        pieces.flat_map(|(first, block, within)| {
+            within.enumerate().map(move |(j, column)| (first + j, block, column))
+        })
+    }
+
+    /// What is wrong with a value.
+    #[cold]
+    pub fn refused(&self, fault: Fault, row: usize, feature: usize) -> Error {
+        Error::BadValue { fault, feature, row, value: self.value(row, feature) }
     }
 
     /// One value; slow, for messages and rare paths. The feature must exist.

@@ -1,7 +1,7 @@
 //! Counts of no and yes per feature and class.
 
 use crate::classes::{Rows, Weights, count_classes, counted};
-use crate::columns::{Columns, Value, each, pair};
+use crate::columns::{Columns, Value, along, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
 use crate::simd::{Loop, wide};
@@ -61,10 +61,6 @@ impl<T: Value> Rules<T> {
     }
 }
 
-pub fn not_a_flag(columns: &Columns, row: usize, feature: usize) -> Error {
-    Error::BadValue { fault: Fault::NotZeroOrOne, feature, row, value: columns.value(row, feature) }
-}
-
 /// Counts the rows of each class that are above each threshold, and those that are not, `[feature][no, yes][class]`; NaN is neither.
 pub fn count_flags(
     columns: &Columns,
@@ -78,8 +74,7 @@ pub fn count_flags(
     let piece = n.div_ceil(MOST_PIECES).max(32 * n_classes).next_multiple_of(PIECE).max(PIECE);
     let found = threads::try_map(threads, n.div_ceil(piece), |i| {
         let mut counts = Counts::new(features, n_classes);
-        let range = i * piece..n.min((i + 1) * piece);
-        counts.count(columns, thresholds, rows, range)?;
+        counts.count(columns, thresholds, rows, i * piece..n.min((i + 1) * piece))?;
         Ok(counts)
     })?;
     let class_rows = count_classes(rows, threads);
@@ -140,7 +135,8 @@ impl Counts {
                 }
             });
             if let Err((row, column)) = bad {
-                return Err(not_a_flag(columns, range.start + row, first + column));
+                let (row, feature) = (range.start + row, first + column);
+                return Err(columns.refused(Fault::NotZeroOrOne, row, feature));
             }
         }
         Ok(())
@@ -234,11 +230,8 @@ impl Counts {
                 let rule = thresholds.rule(first + j);
                 let (yes_out, missing_out) = (&mut yes[..n], &mut missing[..n]);
                 let odd = wide(Answer { column, rule, yes: yes_out, missing: missing_out });
-                if odd {
-                    let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
-                    if let Some(row) = column.iter().zip(classes).position(bad) {
-                        return Err((b * BLOCK + row, j));
-                    }
+                if odd && let Some(row) = first_bad(column, rule, classes) {
+                    return Err((b * BLOCK + row, j));
                 }
                 let cells = (first + j) * self.n_classes;
                 for (cell, members) in (cells..).zip(&members) {
@@ -310,24 +303,20 @@ fn fill_table<T: Value>(
     weight: impl Fn(usize) -> i128,
     table: &mut [i128],
 ) -> Result<(), usize> {
-    let mut add = |row: usize, x: T, class: i32| {
+    along(column, classes.iter().enumerate(), |x, (row, class)| {
         table[4 * (class + 1) as usize + answer(x, rule)] += weight(row);
-    };
-    match column.to_slice() {
-        Some(column) => {
-            let pairs = column.iter().zip(classes).enumerate();
-            pairs.for_each(|(row, (&x, &class))| add(row, x, class));
-        }
-        None => {
-            let pairs = column.iter().zip(classes).enumerate();
-            pairs.for_each(|(row, (&x, &class))| add(row, x, class));
-        }
-    }
+    });
     if table.chunks_exact(4).skip(1).all(|counts| counts[BAD] == 0) {
         return Ok(());
     }
+    first_bad(column, rule, classes).map_or(Ok(()), Err)
+}
+
+/// The first row of a class whose answer is bad.
+#[cold]
+fn first_bad<T: Value>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) -> Option<usize> {
     let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
-    column.iter().zip(classes).position(bad).map_or(Ok(()), Err)
+    column.iter().zip(classes).position(bad)
 }
 
 /// Counts a row's yes; answers whether something in it is missing or not a flag.

@@ -7,7 +7,7 @@
 
 use crate::classes::{Rows, Weights, count_classes, counted};
 use crate::columns::{Columns, Value, each};
-use crate::error::{Error, Fault, Number};
+use crate::error::{Error, Fault};
 use crate::integers::{Int, Integers, Sum, product};
 use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
@@ -40,6 +40,24 @@ pub struct Measured {
     pub sums: Integers,
 }
 
+/// What is summed.
+#[derive(Clone, Copy)]
+pub(crate) struct Data<'a, 'b> {
+    pub columns: &'a Columns<'b>,
+    pub scale: &'a Scale<'a>,
+    pub rows: &'a Rows<'a>,
+}
+
+impl Data<'_, '_> {
+    /// z of a value that looks out of reach, or why it cannot be summed.
+    pub fn reach(self, row: usize, feature: usize) -> Result<f64, Error> {
+        let x = self.columns.value(row, feature).real();
+        let z = self.scale.careful(x, feature);
+        let fault = if x.is_infinite() { Fault::Infinite } else { Fault::TooFar };
+        if z.abs() <= FARTHEST { Ok(z) } else { Err(self.columns.refused(fault, row, feature)) }
+    }
+}
+
 /// Sums z and z² over the rows of each class, `[feature][class]` and `[feature][class][2]`; missing values (NaN) leave their feature
 /// alone.
 pub fn count_moments(
@@ -57,7 +75,7 @@ pub fn count_moments(
         let (tile, from) = (task % tiles * TILE_FEATURES, task / tiles * piece);
         let features = tile..n_features.min(tile + TILE_FEATURES);
         let mut sums = Sums::new(features, rows);
-        sums.count(columns, scale, rows, from..n.min(from + piece))?;
+        sums.count(Data { columns, scale, rows }, from..n.min(from + piece))?;
         Ok(sums)
     })?;
     let mut present = count_classes(rows, threads).repeat(n_features);
@@ -142,19 +160,13 @@ impl Sums {
         }
     }
 
-    fn count(
-        &mut self,
-        columns: &Columns,
-        scale: &Scale,
-        rows: &Rows,
-        range: Range<usize>,
-    ) -> Result<(), Error> {
-        let block = if rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
+    fn count(&mut self, data: Data, range: Range<usize>) -> Result<(), Error> {
+        let block = if data.rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
         for start in range.clone().step_by(block) {
             let end = range.end.min(start + block);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
-                wide(AddTile { sums: self, columns, scale, rows, tile })?;
+                wide(AddTile(self, data, tile))?;
             }
             self.fold();
         }
@@ -164,7 +176,7 @@ impl Sums {
 
     /// Writes z of these rows into the tile.
     #[inline(always)]
-    fn fill(&mut self, columns: &Columns, scale: &Scale, rows: Range<usize>) {
+    fn fill(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
         let width = self.width;
         for (first, block, range) in columns.pieces(self.features.clone()) {
             let (at, scaled) = (first - self.features.start, first..first + range.len());
@@ -178,20 +190,13 @@ impl Sums {
 
     /// Adds the tile's row `at`, which is row `row` of the data.
     #[inline(always)]
-    fn add_row(
-        &mut self,
-        columns: &Columns,
-        scale: &Scale,
-        rows: &Rows,
-        row: usize,
-        at: usize,
-    ) -> Result<(), Error> {
-        let (width, class) = (self.width, rows.classes[row] as usize);
+    fn add_row(&mut self, data: Data, row: usize, at: usize) -> Result<(), Error> {
+        let (width, class) = (self.width, data.rows.classes[row] as usize);
         let z = &self.tile[at * width..(at + 1) * width];
         let all = all_near(z);
         let sums = class * width..(class + 1) * width;
         let near = PARTS * sums.start / LANES..PARTS * sums.end / LANES;
-        match rows.weights {
+        match data.rows.weights {
             Weights::Ones if all => add_near::<false>(z, 1.0, &mut self.near[near]),
             Weights::Ones if !some_far(z) => {
                 add_present(z, &mut self.near[near], &mut self.missing[sums])
@@ -203,7 +208,7 @@ impl Sums {
                 add_weighed(&z[..self.features.len()], weights[row][0], &mut self.sums[sums]);
                 return Ok(());
             }
-            _ => return self.add_each(columns, scale, rows, row, at),
+            _ => return self.add_each(data, row, at),
         }
         if !std::mem::replace(&mut self.is_touched[class], true) {
             self.touched.push(class);
@@ -213,15 +218,9 @@ impl Sums {
 
     /// Adds a row value by value, as whole numbers.
     #[inline(never)]
-    fn add_each(
-        &mut self,
-        columns: &Columns,
-        scale: &Scale,
-        rows: &Rows,
-        row: usize,
-        at: usize,
-    ) -> Result<(), Error> {
-        let (width, class, weight) = (self.width, rows.classes[row] as usize, rows.weight(row));
+    fn add_each(&mut self, data: Data, row: usize, at: usize) -> Result<(), Error> {
+        let (width, weight) = (self.width, data.rows.weight(row));
+        let class = data.rows.classes[row] as usize;
         for j in 0..self.features.len() {
             let (cell, mut z) = (class * width + j, self.tile[at * width + j]);
             if z.is_nan() {
@@ -229,7 +228,7 @@ impl Sums {
                 continue;
             }
             if z.abs() > FARTHEST {
-                z = reach(columns, scale, row, self.features.start + j)?;
+                z = data.reach(row, self.features.start + j)?;
             }
             if z.abs() <= NEAR && weight >> 64 == 0 {
                 add_weighed(&[z], weight as u64, &mut self.sums[cell..=cell]);
@@ -312,42 +311,22 @@ fn add_far([sum, square]: &mut [Far; 2], z: f64, weight: u128) {
 }
 
 /// Adds a tile of rows.
-struct AddTile<'a, 'b> {
-    sums: &'a mut Sums,
-    columns: &'a Columns<'b>,
-    scale: &'a Scale<'a>,
-    rows: &'a Rows<'a>,
-    tile: Range<usize>,
-}
+struct AddTile<'a, 'b>(&'a mut Sums, Data<'a, 'b>, Range<usize>);
 
 impl Loop for AddTile<'_, '_> {
     type Output = Result<(), Error>;
 
     #[inline(always)]
     fn run(self) -> Result<(), Error> {
-        self.sums.fill(self.columns, self.scale, self.tile.clone());
-        for (at, row) in self.tile.enumerate() {
-            if self.rows.classes[row] >= 0 {
-                self.sums.add_row(self.columns, self.scale, self.rows, row, at)?;
+        let AddTile(sums, data, tile) = self;
+        sums.fill(data, tile.clone());
+        for (at, row) in tile.enumerate() {
+            if data.rows.classes[row] >= 0 {
+                sums.add_row(data, row, at)?;
             }
         }
         Ok(())
     }
-}
-
-/// z of a value that looks out of reach, or why it cannot be summed.
-fn reach(columns: &Columns, scale: &Scale, row: usize, feature: usize) -> Result<f64, Error> {
-    let x = columns.value(row, feature).real();
-    if x.is_infinite() {
-        return Err(bad(Fault::Infinite, columns, row, feature));
-    }
-    let z = scale.careful(x, feature);
-    if z.abs() <= FARTHEST { Ok(z) } else { Err(bad(Fault::TooFar, columns, row, feature)) }
-}
-
-fn bad(fault: Fault, columns: &Columns, row: usize, feature: usize) -> Error {
-    let value: Number = columns.value(row, feature);
-    Error::BadValue { fault, feature, row, value }
 }
 
 /// z of a block's rows, into rows `width` long.
@@ -460,6 +439,7 @@ fn add_present(z: &[f64], near: &mut [[f64; LANES]], missing: &mut [i64]) {
 mod tests {
     use super::*;
     use crate::columns::Block;
+    use crate::error::Number;
     use ndarray::{Array2, array};
 
     fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<Measured, Error> {

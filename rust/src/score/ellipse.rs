@@ -1,10 +1,9 @@
 //! Bell curves of several columns together, and their heavy-tailed kin.
 
-use super::Sums;
-use super::normal::infinite;
-use crate::columns::{Columns, Value, each};
+use super::{Sums, read_row};
+use crate::columns::Columns;
 use crate::error::{Error, demand};
-use crate::scale::{FARTHEST, Scale};
+use crate::scale::Scale;
 use crate::simd::{Loop, wide};
 
 /// Per class: `constant - q / 2`, or with a power `constant - power * log1p(q)`, q being the squared length of
@@ -55,22 +54,9 @@ impl<'a> Ellipse<'a> {
         for at in 0..sums.rows.len() {
             let row = sums.rows.row(at);
             let (z, centred) = room.split_at_mut(d);
-            for (first, block, within) in self.columns.pieces(0..d) {
-                each!(block, view => {
-                    for (j, column) in within.enumerate() {
-                        let (x, feature) = (view[[row, column]].real(), first + j);
-                        if x.is_infinite() {
-                            return Err(infinite(&self.columns, row, feature));
-                        }
-                        z[feature] = self.scale.careful(x, feature);
-                    }
-                });
-            }
+            read_row(&self.columns, &self.scale, row, z)?;
             if z.iter().any(|z| z.is_nan()) {
                 continue;
-            }
-            for z in z.iter_mut() {
-                *z = z.clamp(-FARTHEST, FARTHEST);
             }
             let sums = sums.values[at..].iter_mut().step_by(sums.height);
             for (class, sum) in sums.enumerate() {

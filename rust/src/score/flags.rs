@@ -1,9 +1,9 @@
 //! Yes-or-no features.
 
-use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, each, pair};
-use crate::error::{Error, demand};
-use crate::flags::{Rule, Thresholds, not_a_flag};
+use crate::error::{Error, Fault, demand};
+use crate::flags::{Rule, Thresholds};
 use crate::simd::{Loop, wide};
 use ndarray::ArrayView1;
 use std::ops::Range;
@@ -50,8 +50,7 @@ impl<'a> Flags<'a> {
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        for first in features.clone().step_by(FEATURES) {
-            let tile = first..features.end.min(first + FEATURES);
+        for tile in tiles(features) {
             let (yes, present) = (room(&mut scratch.bits), room(&mut scratch.more_bits));
             if self.fill(tile.clone(), &sums.rows, yes)? {
                 self.fill_present(tile.clone(), &sums.rows, present);
@@ -66,39 +65,33 @@ impl<'a> Flags<'a> {
     /// Writes all ones where a value is yes, `[feature][row]`; answers whether some are missing.
     fn fill(&self, features: Range<usize>, rows: &Chosen, yes: &mut [u64]) -> Result<bool, Error> {
         let mut missing = false;
-        for (first, block, columns) in self.columns.pieces(features.clone()) {
-            for (feature, column) in (first..).zip(columns) {
-                let at = (feature - features.start) * STRIDE;
-                let yes = &mut yes[at..at + rows.len()];
-                each!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
-                    let rule = self.thresholds.rule(feature);
-                    let odd = wide(FillColumn { column, rule, out: yes });
-                    missing |= odd.missing;
-                    if odd.bad {
-                        let bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
-                        let row = rows.row(bad.unwrap_or(0));
-                        return Err(not_a_flag(&self.columns, row, feature));
-                    }
-                });
-            }
+        let columns = self.columns.each_of(features).zip(yes.chunks_exact_mut(STRIDE));
+        for ((feature, block, column), yes) in columns {
+            each!(block, view => {
+                let mut room = None;
+                let column = rows.of(view, column, &mut room);
+                let rule = self.thresholds.rule(feature);
+                let odd = wide(FillColumn { column, rule, out: &mut yes[..rows.len()] });
+                missing |= odd.missing;
+                if odd.bad {
+                    let bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
+                    let row = rows.row(bad.unwrap_or(0));
+                    return Err(self.columns.refused(Fault::NotZeroOrOne, row, feature));
+                }
+            });
         }
         Ok(missing)
     }
 
     /// Writes all ones where a value is present.
     fn fill_present(&self, features: Range<usize>, rows: &Chosen, present: &mut [u64]) {
-        for (first, block, columns) in self.columns.pieces(features.clone()) {
-            for (feature, column) in (first..).zip(columns) {
-                let at = (feature - features.start) * STRIDE;
-                let present = &mut present[at..at + rows.len()];
-                each!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
-                    pair(present, column, |bits, x| *bits = ones(!x.is_missing()));
-                });
-            }
+        let columns = self.columns.each_of(features).zip(present.chunks_exact_mut(STRIDE));
+        for ((_, block, column), present) in columns {
+            each!(block, view => {
+                let mut room = None;
+                let column = rows.of(view, column, &mut room);
+                pair(&mut present[..rows.len()], column, |bits, x| *bits = ones(!x.is_missing()));
+            });
         }
     }
 }

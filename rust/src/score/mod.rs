@@ -20,9 +20,10 @@ pub mod words;
 #[cfg(test)]
 mod tests;
 
-use crate::columns::{Chosen, Columns, MOST_LISTED};
-use crate::error::{Error, demand};
+use crate::columns::{Chosen, Columns, MOST_LISTED, Value, each};
+use crate::error::{Error, Fault, demand};
 use crate::exponential::exp;
+use crate::scale::{FARTHEST, Scale};
 use crate::simd::{Loop, wide};
 use crate::threads;
 use std::ops::Range;
@@ -80,6 +81,24 @@ pub(crate) fn room<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
         tile.resize(FEATURES * STRIDE, T::default());
     }
     tile
+}
+
+/// Runs of features that fill a tile each.
+pub(crate) fn tiles(features: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = features.end;
+    features.step_by(FEATURES).map(move |first| first..end.min(first + FEATURES))
+}
+
+/// z of a row, within reach; NaN where a value is missing.
+fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Result<(), Error> {
+    for (feature, block, column) in columns.each_of(0..columns.features()) {
+        let x = each!(block, view => view[[row, column]].real());
+        if x.is_infinite() {
+            return Err(columns.refused(Fault::Infinite, row, feature));
+        }
+        z[feature] = scale.careful(x, feature).clamp(-FARTHEST, FARTHEST);
+    }
+    Ok(())
 }
 
 impl<'a> Part<'a> {

@@ -1,6 +1,6 @@
 //! Bell curves and their heavy-tailed kin.
 
-use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
@@ -52,8 +52,7 @@ impl<'a> Normal<'a> {
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        for first in features.clone().step_by(FEATURES) {
-            let tile = first..features.end.min(first + FEATURES);
+        for tile in tiles(features) {
             let missing = self.fill(tile.clone(), &sums.rows, room(&mut scratch.reals))?;
             match (self.power, missing) {
                 (Some(power), _) => self.add_student(tile, power, sums, &scratch.reals),
@@ -67,19 +66,17 @@ impl<'a> Normal<'a> {
     /// Writes z, `[feature][row]`, within reach; answers whether some are missing.
     fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [f64]) -> Result<bool, Error> {
         let mut missing = false;
-        for (first, block, columns) in self.columns.pieces(features.clone()) {
-            for (feature, column) in (first..).zip(columns) {
-                let at = (feature - features.start) * STRIDE;
-                let out = &mut tile[at..at + rows.len()];
-                let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
-                let odd = each!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
-                    wide(FillColumn { column, origin, inverse, out })
-                });
-                if odd {
-                    missing |= self.mend(feature, rows, out)?;
-                }
+        let columns = self.columns.each_of(features).zip(tile.chunks_exact_mut(STRIDE));
+        for ((feature, block, column), tile) in columns {
+            let out = &mut tile[..rows.len()];
+            let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
+            let odd = each!(block, view => {
+                let mut room = None;
+                let column = rows.of(view, column, &mut room);
+                wide(FillColumn { column, origin, inverse, out })
+            });
+            if odd {
+                missing |= self.mend(feature, rows, out)?;
             }
         }
         Ok(missing)
@@ -95,7 +92,7 @@ impl<'a> Normal<'a> {
             } else if z.abs() > FARTHEST {
                 let value = self.columns.value(row, feature);
                 if value.real().is_infinite() {
-                    return Err(infinite(&self.columns, row, feature));
+                    return Err(self.columns.refused(Fault::Infinite, row, feature));
                 }
                 *z = self.scale.careful(value.real(), feature).clamp(-FARTHEST, FARTHEST);
             }
@@ -120,10 +117,6 @@ impl<'a> Normal<'a> {
             }
         }
     }
-}
-
-pub(super) fn infinite(columns: &Columns, row: usize, feature: usize) -> Error {
-    Error::BadValue { fault: Fault::Infinite, feature, row, value: columns.value(row, feature) }
 }
 
 /// Adds features whose z stand in the tile; some of them are missing or not.

@@ -395,43 +395,37 @@ impl Totals {
             match weights.pairs(place) {
                 None => {}
                 Some(row) if never || row.common == f64::NEG_INFINITY => {
-                    self.add_pairs_or_never(&row, times, default);
+                    self.add_pairs::<true>(&row, times, default);
                 }
-                Some(row) => self.add_pairs(&row, times, default),
+                Some(row) => self.add_pairs::<false>(&row, times, default),
             }
         }
         self.rest = rest;
     }
 
+    /// `NEVER`: the word or a class may be at -inf without a pair.
     #[inline(always)]
-    fn add_pairs(&mut self, row: &Pairs, times: f64, default: &[f64]) {
+    fn add_pairs<const NEVER: bool>(&mut self, row: &Pairs, times: f64, default: &[f64]) {
         let times = times * row.scale;
-        if times != 0.0 {
-            self.times += times;
-            self.pairs += times;
-            self.common += times * row.common;
-            for (class, value) in row.iter() {
-                self.values[class] += times * (value - (row.common + default[class]));
-            }
+        if times == 0.0 {
+            return;
         }
-    }
-
-    /// The same where the word or a class may be at -inf without a pair.
-    fn add_pairs_or_never(&mut self, row: &Pairs, times: f64, default: &[f64]) {
-        let times = times * row.scale;
-        if times != 0.0 {
-            let common = finite(row.common);
-            self.times += times;
-            self.pairs += times;
-            self.common += times * common;
+        let known = |x: f64| if NEVER { finite(x) } else { x };
+        let common = known(row.common);
+        self.times += times;
+        self.pairs += times;
+        self.common += times * common;
+        if NEVER {
             self.never.words += 1;
             self.never.barred += usize::from(row.common < common);
             self.never.saved.resize(default.len(), 0);
-            for (class, value) in row.iter() {
+        }
+        for (class, value) in row.iter() {
+            if NEVER {
                 let without = row.common + default[class];
                 self.never.saved[class] += usize::from(without == f64::NEG_INFINITY);
-                self.values[class] += times * (value - (common + finite(default[class])));
             }
+            self.values[class] += times * (value - (common + known(default[class])));
         }
     }
 }

@@ -8,6 +8,7 @@
 //!   by xor; and the second is zero.
 //! - Its *place* is `mix(first ^ SEED, second ^ STEP ^ length)`: the low bits are its slot, or its bucket.
 
+use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
 use crate::text::{Span, Tokens};
 use std::ops::Range;
@@ -19,15 +20,6 @@ pub const UNKNOWN: u32 = u32::MAX;
 
 /// Numbers of words must fit an int32.
 const MOST: usize = i32::MAX as usize;
-
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-const STEP: u64 = 0xd6e8_feb8_6659_fd93;
-
-#[inline(always)]
-fn mix(a: u64, b: u64) -> u64 {
-    let wide = u128::from(a) * u128::from(b);
-    wide as u64 ^ (wide >> 64) as u64
-}
 
 /// What stands for a word: up to 16 bytes, the word itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
