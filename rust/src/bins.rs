@@ -2,7 +2,7 @@
 
 use crate::columns::{Block, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView1, Axis, Slice};
 
@@ -25,7 +25,7 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
             let column = view.column(0);
             let rows = Slice::from(i * PIECE..i * PIECE + out.len());
             let column = column.slice_axis(Axis(0), rows);
-            if wide(Few { out: &mut *out, column, start, width }) {
+            if few(out, column, start, width) {
                 return Ok(());
             }
             for (at, (code, &x)) in out.iter_mut().zip(column).enumerate() {
@@ -43,21 +43,10 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
 }
 
 /// The bins of a piece, if all are below 2^51 or missing; it answers whether they are.
-struct Few<'a, T> {
-    out: &'a mut [i64],
-    column: ArrayView1<'a, T>,
-    start: f64,
-    width: f64,
-}
-
-impl<T: Value> Loop for Few<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        let (start, width) = (self.start, self.width);
+fn few<T: Value>(out: &mut [i64], column: ArrayView1<T>, start: f64, width: f64) -> bool {
+    wide!({
         let mut few = true;
-        pair(self.out, self.column, |code, x| {
+        pair(out, column, |code, x| {
             let x = x.real();
             let floor = ((x - start) / width).floor();
             few &= (floor.abs() <= WHOLE / 2.0) | x.is_nan();
@@ -67,7 +56,7 @@ impl<T: Value> Loop for Few<'_, T> {
             *code = if x.is_nan() { MISSING } else { whole };
         });
         few
-    }
+    })
 }
 
 #[inline(always)]

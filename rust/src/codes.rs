@@ -4,7 +4,7 @@ use crate::classes::{Rows, Weights, counted};
 use crate::columns::{Columns, Whole, along, each_whole};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView2, s};
 use std::iter::repeat;
@@ -239,7 +239,7 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
             let own = first..first + within.len();
             each_whole!(block, view => {
                 let view = view.slice(s![rows.clone(), ..]);
-                let inside = wide(Widen(view, &mut low[own.clone()], &mut high[own]));
+                let inside = widen(view, &mut low[own.clone()], &mut high[own]);
                 let wrong = || view.indexed_iter().find(|(_, x)| x.whole().is_none());
                 if let Some(((row, column), _)) = (!inside).then(wrong).flatten() {
                     return Err(columns.refused(Fault::TooFar, rows.start + row, first + column));
@@ -262,14 +262,8 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
 }
 
 /// Widens the spans of columns by a piece of them; answers whether an `i64` can hold every value.
-struct Widen<'a, T>(ArrayView2<'a, T>, &'a mut [i64], &'a mut [i64]);
-
-impl<T: Whole> Loop for Widen<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        let Widen(view, low, high) = self;
+fn widen<T: Whole>(view: ArrayView2<T>, low: &mut [i64], high: &mut [i64]) -> bool {
+    wide!({
         let mut inside = true;
         let mut widen = |x: T, low: &mut i64, high: &mut i64| {
             let whole = x.whole();
@@ -293,7 +287,7 @@ impl<T: Whole> Loop for Widen<'_, T> {
             }
         }
         inside
-    }
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::classes::{Rows, Weights, count_classes, counted};
 use crate::columns::{Columns, Value, along, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView1, ArrayView2, s};
 use std::ops::Range;
@@ -159,7 +159,7 @@ impl Counts {
                 continue;
             };
             let tally = &mut tallies[class * k..(class + 1) * k];
-            if wide(AddRow { row, rules, strict, tally: &mut *tally }) {
+            if add_row(row, rules, strict, tally) {
                 self.odd_row(row, rules, class, first).map_err(|column| (at, column))?;
             }
             filled[class] += 1;
@@ -229,15 +229,15 @@ impl Counts {
             for (j, column) in view.columns().into_iter().enumerate() {
                 let rule = thresholds.rule(first + j);
                 let (yes_out, missing_out) = (&mut yes[..n], &mut missing[..n]);
-                let odd = wide(Answer { column, rule, yes: yes_out, missing: missing_out });
+                let odd = answers(column, rule, yes_out, missing_out);
                 if odd && let Some(row) = first_bad(column, rule, classes) {
                     return Err((b * BLOCK + row, j));
                 }
                 let cells = (first + j) * self.n_classes;
                 for (cell, members) in (cells..).zip(&members) {
-                    self.yes[cell] += i128::from(wide(Overlap(&yes, members)));
+                    self.yes[cell] += i128::from(overlap(&yes, members));
                     if odd {
-                        self.missing[cell] += i128::from(wide(Overlap(&missing, members)));
+                        self.missing[cell] += i128::from(overlap(&missing, members));
                     }
                 }
             }
@@ -320,77 +320,56 @@ fn first_bad<T: Value>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) ->
 }
 
 /// Counts a row's yes; answers whether something in it is missing or not a flag.
-struct AddRow<'a, T: Value> {
-    row: &'a [T],
-    rules: &'a Rules<T>,
-    strict: bool,
-    tally: &'a mut [T::Tally],
-}
-
-impl<T: Value> Loop for AddRow<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
+#[inline(always)]
+fn add_row<T: Value>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
+    wide!({
         let mut odd = false;
-        let cells = self.row.iter().zip(&self.rules.limits).zip(self.tally);
-        for ((&x, &limit), tally) in cells {
+        for ((&x, &limit), tally) in row.iter().zip(&rules.limits).zip(tally) {
             *tally += x.exceeds(limit).into();
             odd |= x.is_missing();
         }
-        if self.strict {
-            for (&x, &strict) in self.row.iter().zip(&self.rules.strict) {
+        if strict {
+            for (&x, &strict) in row.iter().zip(&rules.strict) {
                 odd |= strict & !x.is_flag();
             }
         }
         odd
-    }
+    })
 }
 
 /// Writes a column's yes and what is missing, as 0 or 1; answers whether something is missing or not a flag.
-struct Answer<'a, T: Value> {
-    column: ArrayView1<'a, T>,
-    rule: Rule<T>,
-    yes: &'a mut [u8],
-    missing: &'a mut [u8],
-}
-
-impl<T: Value> Loop for Answer<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        let Rule { limit, possible, strict } = self.rule;
+#[inline(always)]
+fn answers<T: Value>(
+    column: ArrayView1<T>,
+    Rule { limit, possible, strict }: Rule<T>,
+    yes: &mut [u8],
+    missing: &mut [u8],
+) -> bool {
+    wide!({
         let mut odd = false;
-        pair(self.yes, self.column, |yes, x| {
+        pair(yes, column, |yes, x| {
             *yes = u8::from(x.exceeds(limit) & possible);
             odd |= x.is_missing() | (strict & !x.is_flag());
         });
         if odd {
-            pair(self.missing, self.column, |missing, x| {
-                *missing = u8::from(x.is_missing());
-            });
+            pair(missing, column, |missing, x| *missing = u8::from(x.is_missing()));
         }
         odd
-    }
+    })
 }
 
 /// How many places have a one in both.
-struct Overlap<'a>(&'a [u8; BLOCK], &'a [u8; BLOCK]);
-
-impl Loop for Overlap<'_> {
-    type Output = i64;
-
-    #[inline(always)]
-    fn run(self) -> i64 {
+#[inline(always)]
+fn overlap(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> i64 {
+    wide!({
         let mut lanes = [0_u8; 32];
-        for (a, b) in self.0.as_chunks::<32>().0.iter().zip(self.1.as_chunks::<32>().0) {
+        for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {
             for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
                 *lane += a & b;
             }
         }
         lanes.iter().map(|&lane| i64::from(lane)).sum()
-    }
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::columns::{Columns, Value, each};
 use crate::error::{Error, Fault};
 use crate::integers::{Int, Integers, Sum, product};
 use crate::scale::{FARTHEST, Scale};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView2, ArrayViewMut1, Zip, s};
 use std::collections::HashMap;
@@ -166,7 +166,7 @@ impl Sums {
             let end = range.end.min(start + block);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
-                wide(AddTile(self, data, tile))?;
+                self.add_tile(data, tile)?;
             }
             self.fold();
         }
@@ -186,6 +186,18 @@ impl Sums {
                 fill_tile(view, origin, inverse, &mut self.tile[at..], width)
             });
         }
+    }
+
+    fn add_tile(&mut self, data: Data, tile: Range<usize>) -> Result<(), Error> {
+        wide!({
+            self.fill(data, tile.clone());
+            for (at, row) in tile.enumerate() {
+                if data.rows.classes[row] >= 0 {
+                    self.add_row(data, row, at)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Adds the tile's row `at`, which is row `row` of the data.
@@ -308,25 +320,6 @@ fn add_far([sum, square]: &mut [Far; 2], z: f64, weight: u128) {
     sum.add_wide(product(u128::from(whole), weight), shift, negative);
     let squared = u128::from(whole) * u128::from(whole);
     square.add_wide(product(squared, weight), 2 * shift, false);
-}
-
-/// Adds a tile of rows.
-struct AddTile<'a, 'b>(&'a mut Sums, Data<'a, 'b>, Range<usize>);
-
-impl Loop for AddTile<'_, '_> {
-    type Output = Result<(), Error>;
-
-    #[inline(always)]
-    fn run(self) -> Result<(), Error> {
-        let AddTile(sums, data, tile) = self;
-        sums.fill(data, tile.clone());
-        for (at, row) in tile.enumerate() {
-            if data.rows.classes[row] >= 0 {
-                sums.add_row(data, row, at)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// z of a block's rows, into rows `width` long.

@@ -4,7 +4,7 @@ use super::{Sums, read_row};
 use crate::columns::Columns;
 use crate::error::{Error, demand};
 use crate::scale::Scale;
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 
 /// Per class: `constant - q / 2`, or with a power `constant - power * log1p(q)`, q being the squared length of
 /// `whiten * (z - mean)`. A row that lacks one of the values adds nothing.
@@ -65,7 +65,7 @@ impl<'a> Ellipse<'a> {
                     *out = z - mean;
                 }
                 let whiten = &self.whiten[class * d * d..(class + 1) * d * d];
-                let q = wide(Square(whiten, centred));
+                let q = square(whiten, centred);
                 *sum += match self.power {
                     None => self.constant[class] - 0.5 * q,
                     Some(power) => self.constant[class] - power[class] * q.ln_1p(),
@@ -77,14 +77,9 @@ impl<'a> Ellipse<'a> {
 }
 
 /// The squared length of a lower triangular matrix times a vector.
-struct Square<'a>(&'a [f64], &'a [f64]);
-
-impl Loop for Square<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let Square(matrix, x) = self;
+#[inline(always)]
+fn square(matrix: &[f64], x: &[f64]) -> f64 {
+    wide!({
         let mut total = 0.0;
         for (i, row) in matrix.chunks_exact(x.len().max(1)).enumerate() {
             let mut product = 0.0;
@@ -94,5 +89,5 @@ impl Loop for Square<'_> {
             total += product * product;
         }
         total
-    }
+    })
 }

@@ -24,7 +24,7 @@ use crate::columns::{Chosen, Columns, MOST_LISTED, Value, each};
 use crate::error::{Error, Fault, demand};
 use crate::exponential::exp;
 use crate::scale::{FARTHEST, Scale};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use std::ops::Range;
 
@@ -596,7 +596,11 @@ impl Sums<'_> {
         let n = self.rows.len();
         let mut totals = [0.0; ROWS];
         for sums in self.classes_mut() {
-            wide(Exponentials(&mut sums[..n], highest, &mut totals));
+            let rows = sums[..n].iter_mut().zip(highest).zip(&mut totals);
+            wide!(for ((x, highest), total) in rows {
+                *x = exp(*x - highest);
+                *total += *x;
+            });
         }
         for sums in self.classes_mut() {
             for (x, total) in sums[..n].iter_mut().zip(&totals) {
@@ -609,7 +613,10 @@ impl Sums<'_> {
         let n = self.rows.len();
         let mut totals = [0.0; ROWS];
         for sums in self.classes() {
-            wide(Totals(&sums[..n], highest, &mut totals));
+            let rows = sums[..n].iter().zip(highest).zip(&mut totals);
+            wide!(for ((x, highest), total) in rows {
+                *total += exp(x - highest);
+            });
         }
         for total in &mut totals[..n] {
             *total = total.ln();
@@ -619,35 +626,6 @@ impl Sums<'_> {
             for ((x, highest), total) in sums[..n].iter_mut().zip(highest).zip(&totals) {
                 *x = (*x - highest) - total;
             }
-        }
-    }
-}
-
-/// Puts the exponentials of sums above the highest in their place, and adds them to the totals.
-struct Exponentials<'a>(&'a mut [f64], &'a [f64], &'a mut [f64]);
-
-impl Loop for Exponentials<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for ((x, highest), total) in self.0.iter_mut().zip(self.1).zip(self.2) {
-            *x = exp(*x - highest);
-            *total += *x;
-        }
-    }
-}
-
-/// The same without changing the sums.
-struct Totals<'a>(&'a [f64], &'a [f64], &'a mut [f64]);
-
-impl Loop for Totals<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for ((x, highest), total) in self.0.iter().zip(self.1).zip(self.2) {
-            *total += exp(x - highest);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
@@ -56,8 +56,8 @@ impl<'a> Normal<'a> {
             let missing = self.fill(tile.clone(), &sums.rows, room(&mut scratch.reals))?;
             match (self.power, missing) {
                 (Some(power), _) => self.add_student(tile, power, sums, &scratch.reals),
-                (None, false) => wide(AddNormal::<false>(self, tile, sums, &scratch.reals)),
-                (None, true) => wide(AddNormal::<true>(self, tile, sums, &scratch.reals)),
+                (None, false) => self.add_normal::<false>(tile, sums, &scratch.reals),
+                (None, true) => self.add_normal::<true>(tile, sums, &scratch.reals),
             }
         }
         Ok(())
@@ -73,7 +73,7 @@ impl<'a> Normal<'a> {
             let odd = each!(block, view => {
                 let mut room = None;
                 let column = rows.of(view, column, &mut room);
-                wide(FillColumn { column, origin, inverse, out })
+                fill_column(column, origin, inverse, out)
             });
             if odd {
                 missing |= self.mend(feature, rows, out)?;
@@ -100,6 +100,37 @@ impl<'a> Normal<'a> {
         Ok(missing)
     }
 
+    /// Adds features whose z stand in the tile; some of them are missing or not.
+    fn add_normal<const MISSING: bool>(
+        &self,
+        features: Range<usize>,
+        sums: &mut Sums,
+        tile: &[f64],
+    ) {
+        wide!({
+            let n_features = self.columns.features().max(1);
+            // The minimum spares checks in the loop below.
+            let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
+            let curves = self.curves.chunks_exact(n_features);
+            for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
+                let curves = &curves[features.clone()];
+                for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
+                    let mut totals = *sums;
+                    for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
+                        let [mean, precision, constant] = *curve;
+                        let z = z.as_chunks::<LANES>().0[at];
+                        for (total, z) in totals.iter_mut().zip(z) {
+                            let away = z - mean;
+                            let log = constant - precision * (away * away);
+                            *total += if MISSING && z.is_nan() { 0.0 } else { log };
+                        }
+                    }
+                    *sums = totals;
+                }
+            }
+        });
+    }
+
     fn add_student(&self, features: Range<usize>, power: &[f64], sums: &mut Sums, tile: &[f64]) {
         let (n, n_features) = (sums.rows.len(), self.columns.features().max(1));
         let curves = self.curves.chunks_exact(n_features);
@@ -119,61 +150,20 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// Adds features whose z stand in the tile; some of them are missing or not.
-struct AddNormal<'a, 'b, 'c, const MISSING: bool>(
-    &'a Normal<'b>,
-    Range<usize>,
-    &'a mut Sums<'c>,
-    &'a [f64],
-);
-
-impl<const MISSING: bool> Loop for AddNormal<'_, '_, '_, MISSING> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let AddNormal(part, features, sums, tile) = self;
-        let n_features = part.columns.features().max(1);
-        // The minimum spares checks in the loop below.
-        let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
-        let curves = part.curves.chunks_exact(n_features);
-        for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
-            let curves = &curves[features.clone()];
-            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
-                let mut totals = *sums;
-                for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
-                    let [mean, precision, constant] = *curve;
-                    let z = z.as_chunks::<LANES>().0[at];
-                    for (total, z) in totals.iter_mut().zip(z) {
-                        let away = z - mean;
-                        let log = constant - precision * (away * away);
-                        *total += if MISSING && z.is_nan() { 0.0 } else { log };
-                    }
-                }
-                *sums = totals;
-            }
-        }
-    }
-}
-
 /// Writes z of a column; answers whether any is missing or out of reach.
-struct FillColumn<'a, T> {
-    column: ArrayView1<'a, T>,
+#[inline(always)]
+fn fill_column<T: Value>(
+    column: ArrayView1<T>,
     origin: f64,
     inverse: f64,
-    out: &'a mut [f64],
-}
-
-impl<T: Value> Loop for FillColumn<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
+    out: &mut [f64],
+) -> bool {
+    wide!({
         let mut within = true;
-        pair(self.out, self.column, |z, x| {
-            *z = (x.real() - self.origin) * self.inverse;
+        pair(out, column, |z, x| {
+            *z = (x.real() - origin) * inverse;
             within &= z.abs() <= FARTHEST;
         });
         !within
-    }
+    })
 }

@@ -6,7 +6,7 @@ use crate::columns::Columns;
 use crate::error::{Error, demand};
 use crate::exponential::exp;
 use crate::scale::Scale;
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use std::ops::Range;
 
@@ -96,10 +96,16 @@ impl Bumps {
             return heights.sum::<f64>().ln();
         }
         for &j in there {
-            let centres = &self.centres[j][near.clone()];
-            wide(Squares(&mut room.logs, centres, place[j]));
+            let (logs, x) = (room.logs.iter_mut().zip(&self.centres[j][near.clone()]), place[j]);
+            wide!(for (log, centre) in logs {
+                let u = x - centre;
+                *log -= 0.5 * u * u;
+            });
         }
-        wide(Weighed(&mut room.logs, &self.logs[near.clone()]));
+        let logs = room.logs.iter_mut().zip(&self.logs[near.clone()]);
+        wide!(for (log, weight) in logs {
+            *log += weight;
+        });
         if let Some(own) = without.filter(|own| near.contains(own)) {
             room.logs[own - near.start] = weight(own).ln();
         }
@@ -107,7 +113,7 @@ impl Bumps {
         if highest == f64::NEG_INFINITY {
             return highest;
         }
-        highest + wide(Exponentials(&room.logs, highest)).ln()
+        highest + sum_of_exponentials(&room.logs, highest).ln()
     }
 
     /// The cells that may matter beside one that is near in the first column; all where that column is missing.
@@ -146,45 +152,9 @@ impl Bumps {
     }
 }
 
-/// Takes half the squared distances in one column from the logs.
-struct Squares<'a>(&'a mut [f64], &'a [f64], f64);
-
-impl Loop for Squares<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Squares(logs, centres, x) = self;
-        for (log, centre) in logs.iter_mut().zip(centres) {
-            let u = x - centre;
-            *log -= 0.5 * u * u;
-        }
-    }
-}
-
-struct Weighed<'a>(&'a mut [f64], &'a [f64]);
-
-impl Loop for Weighed<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Weighed(logs, weights) = self;
-        for (log, weight) in logs.iter_mut().zip(weights) {
-            *log += weight;
-        }
-    }
-}
-
 /// Σ exp(log - highest), in lanes.
-struct Exponentials<'a>(&'a [f64], f64);
-
-impl Loop for Exponentials<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let Exponentials(logs, highest) = self;
+fn sum_of_exponentials(logs: &[f64], highest: f64) -> f64 {
+    wide!({
         let mut lanes = [0.0; LANES];
         let chunks = logs.chunks_exact(LANES);
         let rest = chunks.remainder();
@@ -197,7 +167,7 @@ impl Loop for Exponentials<'_> {
             *lane += exp(log - highest);
         }
         lanes.iter().sum()
-    }
+    })
 }
 
 /// Adds each class's log density of z, by the columns that a row has; a class without weights adds nothing.
