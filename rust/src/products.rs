@@ -180,39 +180,3 @@ fn add_near(
         rest = others;
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::columns::Block;
-    use ndarray::{Array2, s};
-
-    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Measured {
-        let classes: Vec<i32> = (0..x.nrows() as i32).map(|i| i % 3 - 1).collect();
-        let columns = Columns::new(vec![Block::F64(x.view())]).unwrap();
-        let (origin, unit) = (vec![0.25; x.ncols()], vec![2.0; x.ncols()]);
-        let scale = Scale::new(&origin, &unit, x.ncols()).unwrap();
-        let rows = Rows::new(&classes, 2, weights).unwrap();
-        count_products(&columns, &scale, &rows, threads).unwrap()
-    }
-
-    #[test]
-    fn weights_threads_and_pieces_do_not_matter() {
-        let x = Array2::from_shape_fn((30_000, 3), |(i, j)| match i * (j + 1) % 100 {
-            0 => 1e12 + i as f64,
-            1 => f64::NAN,
-            k => (k as f64).sin() * 0.1 - 0.2,
-        });
-        let ones = count(&x, Weights::Ones, 1);
-        assert_eq!(ones.sums, count(&x, Weights::Ones, 4).sums);
-        let weights = |weight| vec![[weight, 0]; x.nrows()];
-        let parts = count(&x, Weights::Parts(&weights(crate::integers::PARTS)), 2);
-        assert_eq!((&ones.rows, &ones.sums), (&parts.rows, &parts.sums));
-        let seven = count(&x, Weights::Whole(&vec![7; x.nrows()]), 2);
-        assert_eq!(seven.sums, ones.sums.times(7_000_000_000_000_000_000).unwrap().0);
-        let (first, rest) = (x.slice(s![..9000, ..]), x.slice(s![9000.., ..]));
-        let both = [first, rest].map(|part| count(&part.to_owned(), Weights::Ones, 1));
-        assert_eq!(both[0].sums.plus(&both[1].sums).unwrap(), ones.sums);
-        assert_eq!(both[0].rows.plus(&both[1].rows).unwrap(), ones.rows);
-    }
-}

@@ -17,9 +17,6 @@ pub mod table;
 mod urn;
 pub mod words;
 
-#[cfg(test)]
-mod tests;
-
 use crate::columns::{Chosen, Columns, MOST_LISTED, Value, each};
 use crate::error::{Error, Fault, demand};
 use crate::exponential::exp;
