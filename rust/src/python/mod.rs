@@ -2,6 +2,9 @@
 //!
 //! `src/banbury/_core.pyi` says what each function means.
 
+// They are as many as Python gives.
+#![allow(clippy::too_many_arguments)]
+
 mod arrays;
 mod count;
 mod encode;

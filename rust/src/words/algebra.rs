@@ -9,15 +9,13 @@ use crate::integers::{Int, PARTS, parts};
 
 /// The difference, or how much is missing.
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
-    let less = |mut a: Count, b: &Count| {
-        a.take(b);
-        a
+    let less = |a: &Count, b: &Count| {
+        let mut left = *a;
+        left.take(b);
+        left
     };
-    let left = less(*a, b);
-    if left.is_negative() {
-        return Err(less(*b, a));
-    }
-    Ok(left)
+    let left = less(a, b);
+    if left.is_negative() { Err(less(b, a)) } else { Ok(left) }
 }
 
 impl Cell {
@@ -407,18 +405,9 @@ impl Words {
         placed.vocabulary = self.vocabulary.clone();
         placed.cells = Cells::with_room(self.cells.words(), self.cells.len(), self.cells.form());
         let ascends = index.is_sorted();
-        let mut moved: Vec<Cell> = vec![];
-        for id in 0..self.cells.words() {
-            moved.clear();
-            moved.extend(
-                self.cells
-                    .of(id)
-                    .map(|cell| Cell { class: index[cell.class as usize] as u32, ..cell }),
-            );
-            if !ascends {
-                moved.sort_by_key(|cell| cell.class);
-            }
-            moved.dedup_by(|cell, first| first.absorbs(cell));
+        let mut moved = vec![];
+        for id in 0..self.cells.words() as u32 {
+            self.move_cells(id, index, ascends, &mut moved);
             placed.cells.push(moved.iter().copied());
         }
         Ok(placed)
