@@ -26,7 +26,6 @@ from banbury.calibration import Calibration, calibrate
 from banbury.cli import main
 from banbury.dependence import diagnose
 from banbury.selection.learning import learning_curve
-from banbury.selection.streaming import cross_validate_stream
 
 XY = {"x": [1.0, 2.0, 4.0], "y": ["a", "b", "a"]}
 WORDS = {"x": ["u", "v", "u"], "y": ["a", "b", "a"]}
@@ -678,12 +677,6 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         lambda _: bb.plots.NomogramDisplay.from_model(bb.estimate(bb.count({"x": [1.0, 2.0, 3.0]}, list("abc"))), "a"),
         errors.BadSetting,
         ["of 3 classes 'a' cannot be weighed against all others", "against= ('b', 'c')", "'a' and the rest"],
-    ),
-    (
-        "read_twice",
-        lambda _: cross_validate_stream(iter([XY]), "y"),
-        errors.BanburyError,
-        ["reads them twice", "Give a file or a list"],
     ),
     (
         "only_a_tally",

@@ -610,12 +610,6 @@ def too_light(n_rows: int) -> BanburyWarning:
     )
 
 
-def read_twice() -> BanburyError:
-    return BanburyError(
-        "cross-validation that does not hold the rows reads them twice, and these can be read once. Give a file or a list."
-    )
-
-
 def changed_data(source: str | None = None) -> BanburyError:
     return BanburyError(
         f"the rows{where(source)} were not the same when they were read a second time. "

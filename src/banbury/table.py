@@ -111,7 +111,7 @@ class Table:
 
     def again(self) -> Table:
         """The same rows, to be read as often as one likes: those that come only once are kept."""
-        return self if self.source.again else replace(self, source=spooled(self.source))
+        return self if self.source.again else replace(self, source=Spooled(self.source))
 
     def parts(self) -> Iterator[Table]:
         """The rows in parts, each a table that can be pickled and counted elsewhere: ``bb.count(part, schema=schema)``.
@@ -196,19 +196,23 @@ class Held(Source):
         return iter(self.kept)
 
 
-def spooled(source: Source) -> Source:
+class Spooled(Source):
     """The batches of a source that can be read once, kept to be read again: in memory, or if many in a temporary file."""
-    file, starts = SpooledTemporaryFile(max_size=IN_MEMORY), list[int]()  # noqa: SIM115 (closed with the last reference)
-    for batch in batches(source, "reading"):
-        starts.append(file.tell())
-        pickle.dump(batch, file, protocol=pickle.HIGHEST_PROTOCOL)
 
-    def each() -> Iterator[Batch]:
-        for start in starts:
-            file.seek(start)
-            yield pickle.load(file)
+    def __init__(self, source: Source) -> None:
+        super().__init__(self._each, source.name, target=source.target)
+        self._file, self._starts = SpooledTemporaryFile(max_size=IN_MEMORY), list[int]()  # noqa: SIM115 (see __del__)
+        for batch in batches(source, "reading"):
+            self._starts.append(self._file.tell())
+            pickle.dump(batch, self._file, protocol=pickle.HIGHEST_PROTOCOL)
 
-    return Source(each, source.name, target=source.target)
+    def _each(self) -> Iterator[Batch]:
+        for start in self._starts:
+            self._file.seek(start)
+            yield pickle.load(self._file)
+
+    def __del__(self) -> None:
+        self._file.close()
 
 
 def aligned(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Batch:
