@@ -201,7 +201,7 @@ def test_large_input_is_read_twice_instead_of_held(here, capsys):
     assert bb.load("held.banbury").tally == bb.load("streamed.banbury").tally
     assert streamed["majority"] == held["majority"] and 2 <= streamed["folds"] <= 10
     shown, _ = shell.on_a_terminal("banbury cross-validate weather.csv --target play --hold 0", here)
-    assert "in two passes" in shown
+    assert "in three passes" in shown
 
 
 @pytest.mark.parametrize("fold_option", [[], ["--hold", "0"]])

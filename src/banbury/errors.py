@@ -230,7 +230,7 @@ def column_in_block(name: str, columns: Sequence[str]) -> UnknownColumn:
 
 def _header_hint(source: str | None) -> str:
     delimited = source is not None and source.lower().endswith(DELIMITED)
-    return "\n  The first line was taken for the header; if the file has none, give names=[...]." if delimited else ""
+    return "\n  The first line was taken for the header; if the file has none, give columns=[...]." if delimited else ""
 
 
 def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:
@@ -615,12 +615,6 @@ def too_light(n_rows: int) -> BanburyWarning:
     )
 
 
-def read_twice() -> BanburyError:
-    return BanburyError(
-        "cross-validation that does not hold the rows reads them twice, and these can be read once. Give a file or a list."
-    )
-
-
 def changed_data(source: str | None = None) -> BanburyError:
     return BanburyError(
         f"the rows{where(source)} were not the same when they were read a second time. "
@@ -753,7 +747,7 @@ def ragged_rows(row: int, length: int, expected: int) -> LengthMismatch:
 
 def wrong_number_of_names(given: int, n_columns: int) -> LengthMismatch:
     return LengthMismatch(
-        f"names has {given:,} {'entry' if given == 1 else 'entries'}, and the data have {_many(n_columns, 'column')}. "
+        f"columns has {given:,} {'entry' if given == 1 else 'entries'}, and the data have {_many(n_columns, 'column')}. "
         "Name each column once."
     )
 
@@ -762,7 +756,7 @@ def names_unlike_line(path: Any, line: int, n_names: int, fields: Sequence[str],
     """The first line of a file has not as many fields as names are given."""
     what = f"{_many(len(fields), 'field')} divided by {delimiter!r}" if len(fields) > 1 else "1 field"
     return LengthMismatch(
-        f"{path}, line {line:,}: {what}, and names has {n_names:,}: {shortened(delimiter.join(fields), 80)!r}. "
+        f"{path}, line {line:,}: {what}, and columns has {n_names:,}: {shortened(delimiter.join(fields), 80)!r}. "
         "Name each field once; give the delimiter with delimiter= if it is another; take the line out if it is no row.",
         path=str(path),
         line=line,
@@ -831,7 +825,7 @@ def not_one_row(n_rows: int) -> BanburyError:
 def header_of_numbers(path: Any) -> BanburyWarning:
     return BanburyWarning(
         f"the first line of {path} is read as the header, and most of it is numbers. "
-        "Name the columns with names= if the file has no header."
+        "Name the columns with columns= if the file has no header."
     )
 
 

@@ -24,8 +24,9 @@ from banbury.selection import (
     Streamed,
     Tuning,
     counted_and_validated,
-    cross_validate_stream,
     held,
+    scored_and_validated,
+    streamed,
     tune,
 )
 from banbury.tally import Tally, many
@@ -52,6 +53,7 @@ class Fitted:
         if self.validation is not None:
             each = self.validation
             found |= {
+                "held": not isinstance(each, Streamed),
                 "folds": len(each.fold_accuracies),
                 "accuracy": each.accuracy.value,
                 "standard_error": each.accuracy.error,
@@ -81,19 +83,18 @@ def _fitted(given: Namespace, data: Any) -> Fitted:
     counting, estimating = settings.counting(given, data), settings.estimating(given, data)
     tuned = settings.tunes({**counting, **estimating})
     if tuned or given.calibrate is not None:
-        return _fitted_in_memory(given, data, counting, estimating)
+        return _validated(given, data, counting, estimating)
     if not given.cross_validate:
         tally = counted(data, given.target, **counting)
         return Fitted(models.estimate(tally, **estimating), None)
-    if inputs.size(given) <= given.hold:
-        return _fitted_in_memory(given, data, counting, estimating)
-    found = cross_validate_stream(data, given.target, folds=given.folds, **counting, **estimating)
-    return Fitted(models.estimate(found.tally, **estimating), found)
+    return _validated(given, data, counting, estimating, hold=inputs.size(given) <= given.hold)
 
 
-def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any]) -> Fitted:
-    rows = held(data, given.target, **counting)
-    n_rows = int(np.count_nonzero(rows.labels >= 0))
+def _validated(
+    given: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], hold: bool = True
+) -> Fitted:
+    rows = (held if hold else streamed)(data, given.target, **counting)
+    n_rows = rows.n_rows - rows.n_unlabelled
     if n_rows < 2:
         tally = counted(data, given.target, **counting)
         return Fitted(models.estimate(tally, **estimating), None, (ONE_ROW,))
@@ -103,12 +104,13 @@ def _fitted_in_memory(given: Namespace, data: Any, counting: dict[str, Any], est
         tuning = tune(rows, features=_choose(counting), folds=folds, **estimating)
         rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
         notes += _chosen(tuning)
-    tally, scores, found = counted_and_validated(rows, folds, estimating)
-    model = models.estimate(tally, **estimating)
-    if given.calibrate is not None:
-        calibration = calibrate(given.calibrate, scores, found.truth, found.weights)
-        model = model.calibrated(calibration)
-        notes.append(_gained(found, replace(found, posteriors=calibration.apply(scores))))
+    if given.calibrate is None:
+        tally, validation = counted_and_validated(rows, folds, estimating)
+        return Fitted(models.estimate(tally, **estimating), validation if given.cross_validate else None, tuple(notes))
+    tally, scores, found = scored_and_validated(rows, folds, estimating)
+    calibration = calibrate(given.calibrate, scores, found.truth, found.weights)
+    notes.append(_gained(found, replace(found, posteriors=calibration.apply(scores))))
+    model = models.estimate(tally, **estimating).calibrated(calibration)
     return Fitted(model, found if given.cross_validate else None, tuple(notes))
 
 
@@ -188,11 +190,11 @@ def _fit_text(given: Namespace, found: Fitted) -> str:
 
 
 def _accuracy(found: CrossValidation | Streamed, exactly: str) -> list[str]:
-    passes = "in two passes over the file, " if isinstance(found, Streamed) else ""
+    held_or_not = "in three passes over the file" if isinstance(found, Streamed) else "in memory"
     n = len(found.fold_accuracies)
     gain = found.accuracy.value - found.majority
     lines = [
-        f"  accuracy  {found.accuracy}  {passes}by {exactly}{n}-fold cross-validation",
+        f"  accuracy  {found.accuracy}  by {exactly}{n}-fold cross-validation, {held_or_not}",
         f"  majority  {found.majority:.4f}           answering with the most frequent class",
     ]
     if len(found.classes) == 1:

@@ -287,7 +287,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             labels,
             features="auto" if choose else self.features,
             weights=weights,
-            missing=self.missing,  # type: ignore[arg-type]
+            missing=self.missing,
             threads=self.threads,
         )
         n_rows = int(np.count_nonzero(rows.labels >= 0))

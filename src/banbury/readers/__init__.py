@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.readers.encoding import column, encode
 from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
 from banbury.readers.tables import from_texts
+from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
 __all__ = [
@@ -43,14 +44,15 @@ __all__ = [
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-READING = ("names", "delimiter", "missing_values", "batch_rows", "format", "headers")
+READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers")
 STREAMED = 4096  # texts of a stream that are looked at together
 
 
+@takes_old(names="columns")
 def read(
     data: Any,
     *,
-    names: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
     delimiter: str | None = None,
     missing_values: Sequence[str] = MISSING_VALUES,
     kinds: Mapping[str, Literal["number", "string", "text"]] | None = None,
@@ -63,7 +65,7 @@ def read(
 
     ``data`` is a file's path (CSV, Parquet, newline-delimited JSON), a pandas or Polars frame, anything that speaks
     Arrow, a mapping of columns, a 2-D array, a list of rows or of records, or an iterable of any of these. Files are
-    read block by block and never held whole; arrays are not copied. ``names`` names columns that have no names: a
+    read block by block and never held whole; arrays are not copied. ``columns`` names columns that have no names: a
     CSV file then has no header. ``kinds`` fixes columns of text files instead of inferring them.
 
     Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,
@@ -83,16 +85,16 @@ def read(
     for name in unknown:
         raise errors.unknown_keyword(name, READING)
     if type(data) is np.ndarray and data.ndim == 2:
-        return tables.from_numpy(data, names, batch_rows)
+        return tables.from_numpy(data, columns, batch_rows)
     if type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text") and batch_rows is None:
-        return from_texts(data, names, None)
+        return from_texts(data, columns, None)
     if isinstance(data, Batch):
         return Source(lambda: iter((data,)))
     if isinstance(missing_values, str):
         missing_values = (missing_values,)
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    return _read(data, Options(names, delimiter, missing_values, kinds, batch_rows, format, headers).checked())
+    return _read(data, Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers).checked())
 
 
 def _read(data: Any, options: Options) -> Source:
@@ -262,6 +264,8 @@ def _read_stream(data: Any, options: Options) -> Source:
         data, first = _peeked(data)
         if _is_prose(first):
             return _streamed(data, options)
+        if isinstance(first, (str, os.PathLike)):
+            data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
     raise errors.unreadable_data(data)
@@ -271,6 +275,22 @@ def _peeked(data: Iterator[Any]) -> tuple[Iterator[Any], Any]:
     """An iterator of the same, and its first entry; None if it has none."""
     first = next(data, None)
     return (data, None) if first is None else (chain([first], data), first)
+
+
+class _Kept:
+    """What an iterator gives, kept so that it can be gone through again: names of files, which may have to be read twice."""
+
+    def __init__(self, entries: Iterator[Any]) -> None:
+        self._entries = entries
+        self._kept: list[Any] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        for place in count():
+            if place == len(self._kept):
+                if (entry := next(self._entries, None)) is None:
+                    return
+                self._kept.append(entry)
+            yield self._kept[place]
 
 
 def _streamed(texts: Iterator[Any], options: Options) -> Source:
@@ -361,7 +381,7 @@ def _row_of_series(row: Any, names: tuple[str, ...], named: bool) -> Batch:
 
 def _row_of_table(table: Any, names: tuple[str, ...], named: bool) -> Batch:
     unnamed = isinstance(table, (list, tuple, np.ndarray)) and not isinstance(table[0], Mapping)
-    batches = list(read(table, names=names if unnamed else None))
+    batches = list(read(table, columns=names if unnamed else None))
     if len(batches) != 1 or batches[0].n_rows != 1:
         raise errors.not_one_row(sum(batch.n_rows for batch in batches))
     batch = batches[0]

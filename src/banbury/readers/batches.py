@@ -84,6 +84,11 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = {name: self.column(name) for name in self.names}
+        made = self.names, self.n_rows, columns, self.named, self.source
+        return _unpickled, (Batch, made, self.names, self.first_row, self.row_names)
+
     def column(self, name: str) -> Column:
         try:
             return self._columns[name]
@@ -193,6 +198,12 @@ class Batch:
             raise errors.unusable_column(name, problem, self.source) from None
 
 
+def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
+    batch = kind(*made)
+    batch.names, batch.first_row, batch.row_names = names, first_row, row_names
+    return batch
+
+
 class Remembering(Batch):
     """A batch that keeps what it was asked for, since it is asked again for every model."""
 
@@ -236,6 +247,15 @@ class Matrix(Batch):
         self._raw = array
         self._columns = LazyColumns(lambda name: Numbers(self._raw[:, self._place[name]]))
         self._own_names = names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (
+            Matrix,
+            (self._raw, self._own_names, self.named, self.source),
+            self.names,
+            self.first_row,
+            None,
+        )
 
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
         fits = self._array.dtype.kind in "iu" and self._array.dtype != np.uint64
@@ -312,6 +332,15 @@ class Sparse(Batch):
         self.matrix = matrix
         self._own_names = names
         self._columns = LazyColumns(lambda name: Numbers(self._dense([name])[:, 0]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (
+            Sparse,
+            (self.matrix, self._own_names, self.named, self.source),
+            self.names,
+            self.first_row,
+            None,
+        )
 
     @cached_property
     def _place(self) -> dict[str, int]:

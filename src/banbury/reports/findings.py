@@ -14,10 +14,10 @@ from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Source
 from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
-from banbury.selection.cross_validation import answers, fitting_prior
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.learning import spread
+from banbury.selection.scoring import answers, fitting_prior
 from banbury.tally import Label, many
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared

@@ -3,15 +3,8 @@
 from banbury.distributions.family import named
 from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
-from banbury.tally.counting import (
-    Labels,
-    aligned,
-    count,
-    count_rows,
-    numbered,
-    parts,
-    refuse_continuous,
-)
+from banbury.table import Labels, aligned, numbered, refuse_continuous
+from banbury.tally.counting import count, count_rows, counted, parts
 from banbury.tally.growing import Growing, Part, Touched
 from banbury.tally.tally import Label, Tally
 
@@ -25,6 +18,7 @@ __all__ = [
     "aligned",
     "count",
     "count_rows",
+    "counted",
     "dense_numbers",
     "many",
     "named",
