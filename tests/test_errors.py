@@ -1145,10 +1145,12 @@ def test_every_function_of_errors_is_met_by_a_public_call() -> None:
         for name, function in inspect.getmembers(errors, inspect.isfunction)
         if "->" in str(inspect.signature(function))
         and function.__module__ == errors.__name__
-        and name not in ("listed", "did_you_mean", "shortened", "where", "warn", "led_from_here")
+        and name not in ("listed", "did_you_mean", "shortened", "many", "where", "warn", "led_from_here")
         and not name.startswith("_")
     }
-    assert makers == {entry[0] for entry in EVERY} | {entry[0] for entry in WARNED}
+    assert makers <= {entry[0] for entry in EVERY} | {
+        entry[0] for entry in WARNED
+    }  # others stand where they are raised
 
 
 def test_one_base_class_catches_all_and_is_a_value_error() -> None:

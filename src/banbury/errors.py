@@ -147,8 +147,9 @@ def listed(names: Iterable[Any], most: int = 12) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def many(n: int, what: str, several: str | None = None) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{n:,} {what if n == 1 else several or f'{what}s'}"
 
 
 def shortened(text: Any, most: int = SHORT) -> str:
@@ -166,24 +167,6 @@ def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     near = {str(other).casefold(): str(other) for other in known}  # whatever the case
     close = difflib.get_close_matches(str(name).casefold(), list(near), n=1, cutoff=0.6)
     return f" Did you mean {near[close[0]]!r}?" if close else ""
-
-
-# What other libraries call our keywords.
-SAID_ELSEWHERE = {
-    "alphas": "alpha",
-    "cv": "folds",
-    "k": "folds",
-    "n_folds": "folds",
-    "n_splits": "folds",
-    "n_jobs": "threads",
-    "n_repeats": "repeats",
-    "random_state": "seed",
-    "sample_weight": "weights",
-    "sep": "delimiter",
-    "train_sizes": "sizes",
-    "top": "most",
-    "y": "target",
-}
 
 
 def where(source: str | None) -> str:
@@ -277,7 +260,7 @@ def no_labels(n_rows: int) -> EmptyData:
 
 def minus_one_is_a_class(n_rows: int) -> BanburyWarning:
     return BanburyWarning(
-        f"{_many(n_rows, 'row')} of label -1 {'is' if n_rows == 1 else 'are'} taken as a class of that name, beside others. "
+        f"{many(n_rows, 'row')} of label -1 {'is' if n_rows == 1 else 'are'} taken as a class of that name, beside others. "
         "If these rows have no label, as in scikit-learn, say unlabelled=-1."
     )
 
@@ -352,14 +335,6 @@ def density_has_no_sum(column: str, family: str) -> BadSetting:
     )
 
 
-def unusable_column(column: str, problem: Exception, source: str | None = None) -> BadValue:
-    return BadValue(
-        f"column {column!r}{where(source)} holds what cannot be counted ({type(problem).__name__}: {problem}). "
-        f"Convert it to numbers or texts, or leave it out with features={{{column!r}: None}}.",
-        column=column,
-    )
-
-
 def bad_weight(row: int, value: Any) -> BadWeight:
     what = (
         "missing"
@@ -413,13 +388,6 @@ def bad_calibration(method: str, name: str, wanted: str) -> BadValue:
     )
 
 
-def only_for_texts() -> BadSetting:
-    return BadSetting(
-        "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its place, "
-        "for instance with frame.replace('?', None)."
-    )
-
-
 def not_a_tally(other: Any, sign: str) -> NotATally:
     return NotATally(
         f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
@@ -430,14 +398,6 @@ def not_a_tally(other: Any, sign: str) -> NotATally:
 def tested_what_it_learned() -> BanburyWarning:
     return BanburyWarning(
         "some split tests rows that it also learns from, so its answers are not those of a model that has not seen them."
-    )
-
-
-def unknown_keyword(name: str, known: Iterable[str]) -> UnknownKeyword:
-    meant = SAID_ELSEWHERE.get(name)
-    hint = f" Did you mean {meant!r}?" if meant else did_you_mean(name, known)
-    return UnknownKeyword(
-        f"there is no keyword {name!r}.{hint or f' How a table is read: {listed(known)}.'}", name=name
     )
 
 
@@ -505,7 +465,7 @@ def broken_row(path: Any, line: int | None, expected: int, actual: int, text: st
     place = f"line {line:,}" if line else "a line"
     shown = text if len(text) <= 80 else text[:77] + "..."
     return BadFile(
-        f"{path}, {place}: {_many(actual, 'field')} where the header has {expected}: {shown!r}. "
+        f"{path}, {place}: {many(actual, 'field')} where the header has {expected}: {shown!r}. "
         "Mend the line, or name the delimiter with delimiter=.",
         path=str(path),
         line=line,
@@ -678,25 +638,6 @@ def wrong_width(found: int, expected: int, who: str = "Model", names: Sequence[s
     return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.{hint}")
 
 
-def not_a_table(array: Any) -> BanburyError:
-    """The words are scikit-learn's, so that what looks for them finds them."""
-    if array.ndim > 2:
-        return BanburyError(f"Found array with dim {array.ndim}, while dim <= 2 is required. Give rows by columns.")
-    what = "1D array" if array.ndim == 1 else "scalar array"
-    shown = repr(array if array.size <= 20 else array[:20])
-    return BanburyError(
-        f"Expected 2D array, got {what} instead:\narray={shown}.\n"
-        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
-        "or array.reshape(1, -1) if it contains a single sample."
-    )
-
-
-def sparse_data(dtype: Any) -> TypeError:
-    return TypeError(
-        f"a sparse matrix of {dtype} cannot be counted. Give one of numbers: integers, float32 or float64."
-    )
-
-
 def cannot_convert(thing: Any, why: str) -> TypeError:
     return TypeError(
         f"cannot make a model of this {type(thing).__name__}. {why} Give a fitted naive Bayes of scikit-learn, or a pipeline of "
@@ -706,13 +647,6 @@ def cannot_convert(thing: Any, why: str) -> TypeError:
 
 def dense_needed() -> TypeError:
     return TypeError("Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray().")
-
-
-def unreadable_data(data: Any) -> TypeError:
-    return TypeError(
-        f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
-        "a 2-D array, a list of rows, records or texts, or batches of any of these."
-    )
 
 
 def not_one_column(shape: tuple[int, ...]) -> BanburyError:
@@ -746,37 +680,15 @@ def ragged_rows(row: int, length: int, expected: int) -> LengthMismatch:
     )
 
 
-def wrong_number_of_names(given: int, n_columns: int) -> LengthMismatch:
-    return LengthMismatch(
-        f"names has {given:,} {'entry' if given == 1 else 'entries'}, and the data have {_many(n_columns, 'column')}. "
-        "Name each column once."
-    )
-
-
 def names_unlike_line(path: Any, line: int, n_names: int, fields: Sequence[str], delimiter: str) -> LengthMismatch:
     """The first line of a file has not as many fields as names are given."""
-    what = f"{_many(len(fields), 'field')} divided by {delimiter!r}" if len(fields) > 1 else "1 field"
+    what = f"{many(len(fields), 'field')} divided by {delimiter!r}" if len(fields) > 1 else "1 field"
     return LengthMismatch(
         f"{path}, line {line:,}: {what}, and names has {n_names:,}: {shortened(delimiter.join(fields), 80)!r}. "
         "Name each field once; give the delimiter with delimiter= if it is another; take the line out if it is no row.",
         path=str(path),
         line=line,
     )
-
-
-def other_columns(lacking: Sequence[str], extra: Sequence[str], row: int, source: str | None = None) -> SchemaMismatch:
-    """A batch whose columns are not those of the first batch."""
-    parts = [f"lacks {listed(map(repr, lacking))}"] * bool(lacking) + [f"adds {listed(map(repr, extra))}"] * bool(extra)
-    return SchemaMismatch(
-        f"the batch that begins at row {row:,}{where(source)} {' and '.join(parts)}. "
-        "Give every batch the columns of the first.",
-        lacking=list(lacking),
-        extra=list(extra),
-    )
-
-
-def broken_stream(why: str) -> BanburyError:
-    return BanburyError(f"the stream of batches broke off: {why.splitlines()[0] if why else 'no reason given'}")
 
 
 def missing_file(
@@ -908,10 +820,10 @@ def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
 
 def loose_covariance(block: str, n_columns: int, n_rows: int, tied: bool) -> BanburyWarning:
     """``n_rows``: of the smallest class whose covariance it is; of all classes together where one is ``tied`` to all."""
-    rows, advice = _many(n_rows, "row"), "" if tied else "covariance='tied', "
+    rows, advice = many(n_rows, "row"), "" if tied else "covariance='tied', "
     few = f"has {rows}" if tied else f"has a class of {rows}"
     return BanburyWarning(
-        f"block {block!r} of {_many(n_columns, 'column')} {few}, whose covariance has no inverse; a little of "
+        f"block {block!r} of {many(n_columns, 'column')} {few}, whose covariance has no inverse; a little of "
         f"each column's own variance is mixed into it. Take fewer columns, {advice}or a prior."
     )
 
@@ -1272,7 +1184,7 @@ def table_too_large(sizes: Sequence[tuple[str, int]], cells: int, most: int) -> 
     counted = " × ".join(f"{size:,} of {column!r}" for column, size in sizes)
     advice = "fewer parents, columns cut into fewer bins, or rare values joined"
     return TooManyCells(
-        f"the table of {name!r} given its {_many(len(parents), 'parent')} would have {cells:,} cells ({counted}), and {most:,} "
+        f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({counted}), and {most:,} "
         f"are the most. Give it {advice}.",
         column=name,
         cells=cells,
@@ -1383,6 +1295,6 @@ def no_target_in_network() -> BadSetting:
 
 def impossible_rows(n_rows: int, how: str) -> BanburyWarning:
     return BanburyWarning(
-        f"{_many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is "
+        f"{many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is "
         "given. Smooth with how='mean' to have the evidence weighed."
     )

@@ -23,7 +23,7 @@ from banbury.readers.decoding import declared_in_html, decode_file
 from banbury.readers.mail import begins_as_mail, begins_as_mbox, message_text, messages
 from banbury.readers.markup import html_text
 from banbury.readers.options import SUBJECT, Options
-from banbury.readers.tables import TEXT, given_names
+from banbury.readers.tables import TEXT, checked_names
 from banbury.threads import n_threads
 
 Form = Literal["text", "mail", "html"]
@@ -139,7 +139,7 @@ class _Documents:
         self.unreadable = unreadable
         self.warned = False
         own = (CLASS, TEXT) if any(file.label is not None for file in files) else (TEXT,)
-        self.names = own if options.names is None else given_names(options.names, len(own))
+        self.names = own if options.names is None else checked_names(options.names, len(own))
 
     def batches(self) -> Iterator[Batch]:
         losses = Losses(list(self.unreadable))

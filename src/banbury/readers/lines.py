@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened
 from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason, share
-from banbury.readers.tables import arrow_batch, given_names
+from banbury.readers.tables import arrow_batch, checked_names
 
 _CHANGED = re.compile(r"Column\(/(.*?)\) changed from (\w+) to (\w+) in row (\d+)")
 _ROW = re.compile(r"JSON parse error: (.*) in row (\d+)")
@@ -89,7 +89,7 @@ class _LinesFile:
 
     def _batch(self, table: Any, block: Block, first_row: int) -> Batch:
         self._check_types(table, block)
-        names = tuple(self.types) if self.given is None else given_names(self.given, len(self.types))
+        names = tuple(self.types) if self.given is None else checked_names(self.given, len(self.types))
         pa = arrow()
         columns = [self._column(table, name) for name in self.types]
         batch = arrow_batch(names, pa.table(columns, names=list(names)), self.path, ())
