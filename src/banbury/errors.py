@@ -461,17 +461,6 @@ def unwritable_folder(path: Any, why: str) -> BadFile:
     return BadFile(f"cannot write into the folder {path}: {why}. Name one that may be written to.", path=str(path))
 
 
-def broken_row(path: Any, line: int | None, expected: int, actual: int, text: str) -> BadFile:
-    place = f"line {line:,}" if line else "a line"
-    shown = text if len(text) <= 80 else text[:77] + "..."
-    return BadFile(
-        f"{path}, {place}: {many(actual, 'field')} where the header has {expected}: {shown!r}. "
-        "Mend the line, or name the delimiter with delimiter=.",
-        path=str(path),
-        line=line,
-    )
-
-
 def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
     return BadSetting(f"{name} must be {wanted}. Got {value!r} instead.", setting=name, value=value)
 
@@ -680,17 +669,6 @@ def ragged_rows(row: int, length: int, expected: int) -> LengthMismatch:
     )
 
 
-def names_unlike_line(path: Any, line: int, n_names: int, fields: Sequence[str], delimiter: str) -> LengthMismatch:
-    """The first line of a file has not as many fields as names are given."""
-    what = f"{many(len(fields), 'field')} divided by {delimiter!r}" if len(fields) > 1 else "1 field"
-    return LengthMismatch(
-        f"{path}, line {line:,}: {what}, and names has {n_names:,}: {shortened(delimiter.join(fields), 80)!r}. "
-        "Name each field once; give the delimiter with delimiter= if it is another; take the line out if it is no row.",
-        path=str(path),
-        line=line,
-    )
-
-
 def missing_file(
     path: Any,
     near: Sequence[str],
@@ -733,19 +711,6 @@ def bad_line(path: Any, line: int | None, why: str) -> BadFile:
 
 def not_one_row(n_rows: int) -> BanburyError:
     return BanburyError(f"one row is needed, and this table has {n_rows:,}. Give one of them.")
-
-
-def header_of_numbers(path: Any) -> BanburyWarning:
-    return BanburyWarning(
-        f"the first line of {path} is read as the header, and most of it is numbers. "
-        "Name the columns with names= if the file has no header."
-    )
-
-
-def not_utf8(path: Any) -> BanburyWarning:
-    return BanburyWarning(
-        f"{path} is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
-    )
 
 
 def unreadable_files(source: str | None, files: Sequence[tuple[str, str]], n_files: int) -> BanburyWarning:
