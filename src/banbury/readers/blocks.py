@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -143,27 +143,19 @@ def first_refused(n: int, works: Callable[[slice], bool]) -> int:
     return first
 
 
-class BlockFile:
-    """A file that is read in blocks: the first is inferred from, the others are parsed on several threads."""
+class BlockFile(Protocol):
+    """A file that is read in blocks: the first is inferred from, the others are parsed on several threads.
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    ``infer`` parses the first block, whose types become those of the file; ``parse`` another, on a thread of its own.
+    ``finished`` makes a batch of what was parsed, and ``explained`` says in our words what Arrow could not parse.
+    """
 
-    def infer(self, block: Block) -> Any:
-        """The first block parsed, whose types become those of the file."""
-        raise NotImplementedError
+    path: str
 
-    def parse(self, block: Block) -> Any:
-        """A block parsed, on a thread of its own."""
-        raise NotImplementedError
-
-    def finished(self, table: Any, block: Block) -> Batch:
-        """A parsed block as a batch."""
-        raise NotImplementedError
-
-    def explained(self, error: Exception, block: Block) -> Exception:
-        """What Arrow could not parse, in our words."""
-        raise NotImplementedError
+    def infer(self, block: Block) -> Any: ...
+    def parse(self, block: Block) -> Any: ...
+    def finished(self, table: Any, block: Block) -> Batch: ...
+    def explained(self, error: Exception, block: Block) -> Exception: ...
 
     def read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
         return numbered(self._read(first, blocks))

@@ -50,7 +50,7 @@ class _DelimitedFile(BlockFile):
         missing_values: Sequence[str],
         kinds: Mapping[str, str],
     ) -> None:
-        super().__init__(path)
+        self.path = path
         self.missing_values = frozenset(missing_values)
         self.kinds = kinds
         self.types: dict[str, Any] = {}

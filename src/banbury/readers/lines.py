@@ -35,7 +35,7 @@ class _LinesFile(BlockFile):
     """What is known of one file: the types of its columns, in the order in which they turned up."""
 
     def __init__(self, path: str, names: Sequence[str] | None, kinds: Mapping[str, str]) -> None:
-        super().__init__(path)
+        self.path = path
         self.names = names
         self.numbers = frozenset(name for name, kind in kinds.items() if kind == "number")
         self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")
