@@ -323,7 +323,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ("length_mismatch", lambda _: counted([XY, XY], target=["a"] * 7), errors.LengthMismatch, ["6 rows but 7 labels"]),
     (
         "duplicate_column",
-        lambda _: bb.count(np.zeros((2, 2)), ["a", "b"], names=["p", "p"]),
+        lambda _: bb.count(np.zeros((2, 2)), ["a", "b"], columns=["p", "p"]),
         errors.DuplicateColumn,
         ["two columns are named 'p'", "Rename one"],
     ),
@@ -404,7 +404,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "cannot_restart",
-        lambda d: counted(iter([widening(d)])),
+        lambda d: counted(iter([{"x": [1], "y": ["a"]}, widening(d)])),
         errors.BadValue,
         ["column 'x'", "read twice", "Give a list"],
     ),
@@ -611,21 +611,21 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     (
         "wrong_number_of_names",
-        lambda _: bb.count(np.zeros((2, 2)), ["a", "b"], names=["p"]),
+        lambda _: bb.count(np.zeros((2, 2)), ["a", "b"], columns=["p"]),
         errors.LengthMismatch,
-        ["names has 1 entry, and the data have 2 columns"],
+        ["columns has 1 entry, and the data have 2 columns"],
     ),
     (
         "names_unlike_line",
-        lambda d: counted(file(d, "|1x3 a note\n1,2,a\n3,4,b\n"), names=["x", "z", "y"]),
+        lambda d: counted(file(d, "|1x3 a note\n1,2,a\n3,4,b\n"), columns=["x", "z", "y"]),
         errors.LengthMismatch,
-        ["rows.csv, line 1: 2 fields divided by '|'", "names has 3", "'|1x3 a note'", "delimiter=", "no row"],
+        ["rows.csv, line 1: 2 fields divided by '|'", "columns has 3", "'|1x3 a note'", "delimiter=", "no row"],
     ),
     (
         "names_unlike_line",
-        lambda d: counted(file(d, "\na note\n1,2,a\n"), names=["x", "z", "y"], delimiter=","),
+        lambda d: counted(file(d, "\na note\n1,2,a\n"), columns=["x", "z", "y"], delimiter=","),
         errors.LengthMismatch,
-        ["rows.csv, line 2: 1 field, and names has 3: 'a note'"],
+        ["rows.csv, line 2: 1 field, and columns has 3: 'a note'"],
     ),
     (
         "other_columns",
@@ -1057,7 +1057,7 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["1 row of probability zero", "how='mle'", "without evidence", "how='mean'"],
     ),
     ("other_columns_than_counted", lambda _: bb.estimate(counted(TWO_WORDS)).predict({"x": ["u"]}), ["'z'", "skipped"]),
-    ("header_of_numbers", lambda d: counted(file(d, "1,2,a\n3,4,b\n5,7,a\n"), "a"), ["rows.csv", "names="]),
+    ("header_of_numbers", lambda d: counted(file(d, "1,2,a\n3,4,b\n5,7,a\n"), "a"), ["rows.csv", "columns="]),
     ("not_utf8", lambda d: counted(file(d, "x,y\nGr\xfcn,a\nrot,b\n".encode("latin-1"))), ["rows.csv", "UTF-8"]),
     (
         "unreadable_files",

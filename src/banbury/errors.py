@@ -208,7 +208,7 @@ def column_in_block(name: str, columns: Sequence[str]) -> UnknownColumn:
 
 def _header_hint(source: str | None) -> str:
     delimited = source is not None and source.lower().endswith(DELIMITED)
-    return "\n  The first line was taken for the header; if the file has none, give names=[...]." if delimited else ""
+    return "\n  The first line was taken for the header; if the file has none, give columns=[...]." if delimited else ""
 
 
 def unknown_class(name: Any, known: Sequence[Any]) -> UnknownClass:

@@ -29,6 +29,7 @@ from banbury.distributions import (
 from banbury.distributions.family import Feature, Kind
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
 from banbury.readers.columns import Numbers
+from banbury.renamed import takes_old
 
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
 Missing = Literal["skip", "category"]
@@ -69,6 +70,7 @@ class Schema:
     target_kind: Kind | None = None  # of a target that is a column
 
     @classmethod
+    @takes_old(names="columns")
     def infer(
         cls,
         data: Any,
@@ -76,7 +78,7 @@ class Schema:
         *,
         features: Features = "auto",
         missing: Missing = "skip",
-        names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
         delimiter: str | None = None,
         missing_values: Sequence[str] = MISSING_VALUES,
         format: Format = "auto",
@@ -88,7 +90,7 @@ class Schema:
         ``features`` overrides that for all columns or by name (None leaves a column out). Dates, columns without a value, with
         one value only, or of identifiers are left out, and ``left_out`` says why.
         """
-        reading = {"names": names, "delimiter": delimiter, "missing_values": missing_values}
+        reading = {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
         source = read(data, **reading, format=format, headers=headers)  # type: ignore[arg-type]
         target = source.target if target is None else target
         for batch in source:

@@ -22,7 +22,7 @@ def reading(given: Namespace) -> dict[str, Any]:
     """How the input is read."""
     found: dict[str, Any] = {}
     if given.names is not None:
-        found["names"] = given.names.split(",")
+        found["columns"] = given.names.split(",")
     if given.delimiter is not None:
         found["delimiter"] = "\t" if given.delimiter in TABS else given.delimiter
     if given.missing_values is not None:

@@ -13,6 +13,8 @@ OPTIONS = (
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.
 PHRASES = {
+    "give columns=[...]": "give --names",
+    "the columns with columns=": "the columns with --names",
     "bb.count(..., features=...)": "banbury count and --features",
     "bb.Text(min_count=..., max_words=...)": "--text min_count=... or --text max_words=...",
     "of bb.Text": "of --text",
@@ -46,7 +48,7 @@ def printable(text: str) -> str:
 def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     """The message of the library, with its keywords as options, and with no name of a temporary file.
 
-    >>> for_the_shell("Name the columns with names= if the file has no header.")
+    >>> for_the_shell("Name the columns with columns= if the file has no header.")
     'Name the columns with --names if the file has no header.'
     >>> for_the_shell("Smooth with how='mean' to have the evidence weighed.")
     'Smooth with --how mean to have the evidence weighed.'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from banbury.readers.encoding import column, encode, library
 from banbury.readers.files import are_paths, from_path, from_paths
 from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
 from banbury.readers.tables import from_texts
+from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
 __all__ = [
@@ -45,7 +46,7 @@ __all__ = [
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
-READING = ("names", "delimiter", "missing_values", "batch_rows", "format", "headers")
+READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers")
 STREAMED = 4096  # texts of a stream that are looked at together
 
 # What other libraries call our keywords.
@@ -66,10 +67,11 @@ SAID_ELSEWHERE = {
 }
 
 
+@takes_old(names="columns")
 def read(
     data: Any,
     *,
-    names: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
     delimiter: str | None = None,
     missing_values: Sequence[str] = MISSING_VALUES,
     kinds: Mapping[str, Literal["number", "string", "text"]] | None = None,
@@ -82,7 +84,7 @@ def read(
 
     ``data`` is a file's path (CSV, Parquet, newline-delimited JSON), a pandas or Polars frame, anything that speaks
     Arrow, a mapping of columns, a 2-D array, a list of rows or of records, or an iterable of any of these. Files are
-    read block by block and never held whole; arrays are not copied. ``names`` names columns that have no names: a
+    read block by block and never held whole; arrays are not copied. ``columns`` names columns that have no names: a
     CSV file then has no header. ``kinds`` fixes columns of text files instead of inferring them.
 
     Texts are a list or 1-D array of strings, which is a table of one column, "text"; a folder with a sub-folder per class,
@@ -105,16 +107,16 @@ def read(
         known = f" How a table is read: {errors.listed(READING)}."
         raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
     if type(data) is np.ndarray and data.ndim == 2:
-        return tables.from_numpy(data, names, batch_rows)
+        return tables.from_numpy(data, columns, batch_rows)
     if type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text") and batch_rows is None:
-        return from_texts(data, names, None)
+        return from_texts(data, columns, None)
     if isinstance(data, Batch):
         return Source(lambda: iter((data,)))
     if isinstance(missing_values, str):
         missing_values = (missing_values,)
     if isinstance(data, bytes):
         data = os.fsdecode(data)
-    return _read(data, Options(names, delimiter, missing_values, kinds, batch_rows, format, headers).checked())
+    return _read(data, Options(columns, delimiter, missing_values, kinds, batch_rows, format, headers).checked())
 
 
 def _read(data: Any, options: Options) -> Source:
@@ -124,7 +126,7 @@ def _read(data: Any, options: Options) -> Source:
         source = from_path(data, options)
         return source if isinstance(source, Source) else _chained(source, options)
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        return tables.from_sparse(data, options.names, options.batch_rows)
+        return tables.from_sparse(data, options.columns, options.batch_rows)
     if library(data) == "pandas" and not hasattr(data, "columns") and _is_row(data):
         data = data.to_dict()
     if options.missing_values is not MISSING_VALUES and _is_table(data):
@@ -135,7 +137,7 @@ def _read(data: Any, options: Options) -> Source:
     if isinstance(data, Mapping):
         if data and all(map(_is_cell, data.values())):
             data = {name: [value] for name, value in data.items()}
-        return tables.from_mapping(data, options.names, options.batch_rows)
+        return tables.from_mapping(data, options.columns, options.batch_rows)
     if isinstance(data, (list, tuple)):
         return _read_list(data, options)
     return _read_frame(data, options) or _read_stream(data, options)
@@ -145,7 +147,7 @@ def _read_frame(data: Any, options: Options) -> Source | None:
     """Frames and arrays, by what they can do; None for anything else."""
     if library(data) == "polars" and hasattr(data, "collect"):
         data = data.collect()
-    names, batch_rows, is_frame = options.names, options.batch_rows, hasattr(data, "columns")
+    names, batch_rows, is_frame = options.columns, options.batch_rows, hasattr(data, "columns")
     if library(data) == "pandas" and is_frame:
         return tables.from_frame(data, names, batch_rows)
     if library(data) == "pyarrow" and (source := _read_arrow(data, options)):
@@ -169,7 +171,7 @@ def _read_array(data: Any, options: Options) -> Source:
             return _read_texts(array, options)
         if kind_of(values := array.tolist()) == "string":
             return _read_texts(values, options)
-    return tables.from_numpy(array, options.names, options.batch_rows)
+    return tables.from_numpy(array, options.columns, options.batch_rows)
 
 
 def _read_series(data: Any, options: Options) -> Source | None:
@@ -189,9 +191,9 @@ def _read_texts(values: Any, options: Options) -> Source:
     if options.format in ("mail", "html"):
         values = as_texts(np.asarray(values, dtype=object).tolist(), options)
     if library(values) == "pyarrow":
-        name = tables.checked_names(options.names or (tables.TEXT,), 1)
-        return tables.from_arrow_table(arrow().table([values], name), options.names, options.batch_rows, text=True)
-    return from_texts(values, options.names, options.batch_rows)
+        name = tables.checked_names(options.columns or (tables.TEXT,), 1)
+        return tables.from_arrow_table(arrow().table([values], name), options.columns, options.batch_rows, text=True)
+    return from_texts(values, options.columns, options.batch_rows)
 
 
 def _read_arrow(data: Any, options: Options) -> Source | None:
@@ -199,10 +201,10 @@ def _read_arrow(data: Any, options: Options) -> Source | None:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        return tables.from_arrow_table(data, options.names, options.batch_rows)
+        return tables.from_arrow_table(data, options.columns, options.batch_rows)
     if hasattr(data, "to_batches"):
         schema = getattr(data, "projected_schema", None) or data.schema
-        return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), options.names)
+        return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), options.columns)
     return None
 
 
@@ -216,10 +218,10 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
     if isinstance(first, Mapping) and not any(map(_is_column, first.values())):
-        return tables.from_records(data, options.names, options.batch_rows)
+        return tables.from_records(data, options.columns, options.batch_rows)
     if _is_batch(first):
         return _chained(data, options)
-    return tables.from_rows(data, options.names, options.batch_rows)
+    return tables.from_rows(data, options.columns, options.batch_rows)
 
 
 def is_texts(data: Any) -> bool:
@@ -269,11 +271,14 @@ def _is_batch(value: Any) -> bool:
 
 def _read_stream(data: Any, options: Options) -> Source:
     if isinstance(data, Iterator):
-        entries = data
-        first = list(islice(entries, 1))
-        data = chain(first, entries) if first else entries
-        if first and _is_prose(first[0]):
+        entries, first = data, next(data, None)
+        data = entries if first is None else chain([first], entries)
+        if _is_prose(first):
             return _streamed(data, options)
+        if isinstance(first, (str, os.PathLike)):
+            data = _Kept(data)
+        if isinstance(first, (str, os.PathLike)):
+            data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
     raise TypeError(
@@ -282,12 +287,23 @@ def _read_stream(data: Any, options: Options) -> Source:
     )
 
 
+class _Kept:
+    """What an iterator gives, kept so that it can be gone through again: names of files, which may have to be read twice."""
+
+    def __init__(self, entries: Iterator[Any]) -> None:
+        self._entries = entries
+
+    def __iter__(self) -> Iterator[Any]:
+        self._entries, entries = tee(self._entries)
+        return entries
+
+
 def _streamed(texts: Iterator[Any], options: Options) -> Source:
     """Texts that come one by one."""
 
     def batches() -> Iterator[Batch]:
         while some := list(islice(texts, options.batch_rows or STREAMED)):
-            yield from from_texts(some, options.names)
+            yield from from_texts(some, options.columns)
 
     return Source(lambda: numbered(batches()), None, again=False)
 
@@ -363,7 +379,7 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
 
 def _row_of_table(table: Any, names: tuple[str, ...], named: bool) -> Batch:
     unnamed = isinstance(table, (list, tuple, np.ndarray)) and not isinstance(table[0], Mapping)
-    batches = list(read(table, names=names if unnamed else None))
+    batches = list(read(table, columns=names if unnamed else None))
     if len(batches) != 1 or batches[0].n_rows != 1:
         raise errors.not_one_row(sum(batch.n_rows for batch in batches))
     batch = batches[0]

@@ -84,6 +84,11 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = {name: self.column(name) for name in self.names}
+        made = self.names, self.n_rows, columns, self.named, self.source
+        return _unpickled, (Batch, made, self.names, self.first_row, self.row_names)
+
     def column(self, name: str) -> Column:
         try:
             return self._columns[name]
@@ -196,6 +201,12 @@ class Batch:
             ) from None
 
 
+def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
+    batch = kind(*made)
+    batch.names, batch.first_row, batch.row_names = names, first_row, row_names
+    return batch
+
+
 class Remembering(Batch):
     """A batch that keeps what it was asked for, since it is asked again for every model."""
 
@@ -237,6 +248,10 @@ class NumberBatch(Batch):
         super().__init__(names, held.shape[0], LazyColumns(lambda name: Numbers(self._column(name))), named, source)
         self._held = held
         self._own_names = names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = self._held, self._own_names, self.named, self.source
+        return _unpickled, (type(self), made, self.names, self.first_row, None)
 
     def _column(self, name: str) -> NDArray[Any]:
         raise NotImplementedError

@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
 from banbury.readers.blocks import Block, BlockFile, cut, first_refused, head_of, lines_before, reason
+from banbury.readers.options import Options
 from banbury.readers.tables import no_rows
 
 DELIMITERS = ",;\t|"
@@ -23,46 +24,33 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
-def from_delimited(
-    path: str,
-    names: Sequence[str] | None,
-    delimiter: str | None,
-    missing_values: Sequence[str],
-    kinds: Mapping[str, str] | None,
-) -> Source:
-    """A delimited text file, which need not fit in memory. With ``names`` it has no header."""
+def from_delimited(path: str, options: Options) -> Source:
+    """A delimited text file, which need not fit in memory. Where its columns are named, it has no header."""
+    delimiter = options.delimiter
     if delimiter is not None and (
         not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '\0\n\r"'
     ):
         raise errors.bad_setting("delimiter", delimiter, "one ASCII character, or None to have it found out")
-    file = _DelimitedFile(path, names, delimiter, missing_values, kinds or {})
-    return Source(file.batches, path)
+    return Source(_DelimitedFile(path, options).batches, path)
 
 
 class _DelimitedFile(BlockFile):
     """What is known of one file: its delimiter, its columns, and the types that they are read as."""
 
-    def __init__(
-        self,
-        path: str,
-        names: Sequence[str] | None,
-        delimiter: str | None,
-        missing_values: Sequence[str],
-        kinds: Mapping[str, str],
-    ) -> None:
+    def __init__(self, path: str, options: Options) -> None:
         self.path = path
-        self.missing_values = frozenset(missing_values)
-        self.kinds = kinds
+        self.missing_values = frozenset(options.missing_values)
+        self.kinds = options.kinds or {}
         self.types: dict[str, Any] = {}
         self.warned = False
         head = head_of(path)
         self.newline = b"\n" if b"\n" in head or b"\r" not in head else b"\r"
         self.start, header = self._header(head)
-        self.delimiter = delimiter or sniffed(self._text(head[self.start - len(header) :]))
+        self.delimiter = options.delimiter or sniffed(self._text(head[self.start - len(header) :]))
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
-        self.quoted = self.delimiter != "\t" or (names is None and b'"' in header)
-        self.names = self._named(header, names)
-        self.start -= len(header) if names is not None else 0
+        self.quoted = self.delimiter != "\t" or (options.columns is None and b'"' in header)
+        self.names = self._named(header, options.columns)
+        self.start -= len(header) if options.columns is not None else 0
 
     def _header(self, head: bytes) -> tuple[int, bytes]:
         """Where the first record ends, and its bytes; a byte order mark and blank lines before it are passed over."""
@@ -89,7 +77,7 @@ class _DelimitedFile(BlockFile):
                 f"{errors.many(len(fields), 'field')} divided by {self.delimiter!r}" if len(fields) > 1 else "1 field"
             )
             raise errors.LengthMismatch(
-                f"{self.path}, line {line:,}: {what}, and names has {len(names):,}: "
+                f"{self.path}, line {line:,}: {what}, and columns has {len(names):,}: "
                 f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter with "
                 "delimiter= if it is another; take the line out if it is no row.",
                 path=self.path,
@@ -100,7 +88,7 @@ class _DelimitedFile(BlockFile):
         fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
         if 2 * sum(map(is_number, fields)) > len(fields):
             warning = f"the first line of {self.path} is read as the header, and most of it is numbers. "
-            errors.warn(errors.BanburyWarning(f"{warning}Name the columns with names= if the file has no header."))
+            errors.warn(errors.BanburyWarning(f"{warning}Name the columns with columns= if the file has no header."))
         return distinct(fields, self.path)
 
     def _text(self, data: bytes) -> str:

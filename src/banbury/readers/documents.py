@@ -139,7 +139,7 @@ class _Documents:
         self.unreadable = unreadable
         self.warned = False
         own = (CLASS, TEXT) if any(file.label is not None for file in files) else (TEXT,)
-        self.names = own if options.names is None else checked_names(options.names, len(own))
+        self.names = own if options.columns is None else checked_names(options.columns, len(own))
 
     def batches(self) -> Iterator[Batch]:
         losses = Losses(list(self.unreadable))

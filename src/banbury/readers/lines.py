@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -14,6 +14,7 @@ from banbury import errors
 from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened
 from banbury.readers.blocks import Block, BlockFile, cut, head_of, lines_before, reason
+from banbury.readers.options import Options
 from banbury.readers.tables import arrow_batch, names_for
 
 _SAID = re.compile(r"JSON parse error: (.*) in row \d+")
@@ -22,21 +23,22 @@ DEEPEST = 64
 WORDS = {dict: "a mapping", list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean"}
 
 
-def from_lines(path: str, names: Sequence[str] | None, kinds: Mapping[str, str] | None) -> Source:
+def from_lines(path: str, options: Options) -> Source:
     """A file with one JSON object per line, which need not fit in memory."""
     begin = head_of(path).lstrip()[:1]
     if begin != b"{":
         hint = " It holds one JSON list; `jq -c '.[]'` writes its entries line by line." if begin == b"[" else ""
         raise errors.bad_file(path, f"it is not newline-delimited JSON: one {{...}} object per line.{hint}")
-    return Source(_LinesFile(path, names, kinds or {}).batches, path)
+    return Source(_LinesFile(path, options).batches, path)
 
 
 class _LinesFile(BlockFile):
     """What is known of one file: the types of its columns, in the order in which they turned up."""
 
-    def __init__(self, path: str, names: Sequence[str] | None, kinds: Mapping[str, str]) -> None:
+    def __init__(self, path: str, options: Options) -> None:
         self.path = path
-        self.names = names
+        self.names = options.columns
+        kinds = options.kinds or {}
         self.numbers = frozenset(name for name, kind in kinds.items() if kind == "number")
         self.texts = frozenset(name for name, kind in kinds.items() if kind == "text")
         self.types: dict[str, Any] = {}

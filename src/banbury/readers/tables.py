@@ -36,7 +36,7 @@ def checked_names(names: Names, n_columns: int) -> tuple[str, ...]:
         return positions(n_columns)
     if len(names) != n_columns:
         raise errors.LengthMismatch(
-            f"names has {errors.many(len(names), 'entry', 'entries')}, and the data have {errors.many(n_columns, 'column')}. "
+            f"columns has {errors.many(len(names), 'entry', 'entries')}, and the data have {errors.many(n_columns, 'column')}. "
             "Name each column once."
         )
     return distinct(names)

@@ -1,16 +1,7 @@
 """Tally: the sums of a data set; and counting, which makes one of a table."""
 
-from banbury.tally.counting import (
-    Labels,
-    aligned,
-    count,
-    count_rows,
-    dense_numbers,
-    named,
-    numbered,
-    parts,
-    refuse_continuous,
-)
+from banbury.table import Labels, aligned, dense_numbers, numbered, refuse_continuous
+from banbury.tally.counting import count, count_rows, counted, named, parts
 from banbury.tally.growing import Growing, Part, Touched
 from banbury.tally.tally import Label, Tally, many
 
@@ -24,6 +15,7 @@ __all__ = [
     "aligned",
     "count",
     "count_rows",
+    "counted",
     "dense_numbers",
     "many",
     "named",

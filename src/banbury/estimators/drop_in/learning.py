@@ -246,7 +246,7 @@ class DropIn(Guarded):
             if checked.dtype == object or checked.dtype.kind not in "fiub":
                 checked = checked.astype(np.float64)
             return Matrix(checked, given, names is not None)
-        [batch] = read(checked, names=None if names is None else given)
+        [batch] = read(checked, columns=None if names is None else given)
         return batch
 
     def _ready(self, X: Any) -> tuple[State, Model, Batch]:
