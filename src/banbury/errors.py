@@ -236,14 +236,6 @@ def empty_table(n_rows: int, n_columns: int) -> EmptyData:
     return EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def no_docstrings(modules: Sequence[str]) -> EmptyData:
-    return EmptyData(
-        f"no docstrings in {listed(modules)}: this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. "
-        "Run it without.",
-        modules=list(modules),
-    )
-
-
 def no_target(n_rows: int, target: Any) -> EmptyData:
     name = f" {target!r}" if isinstance(target, str) else ""
     return EmptyData(
@@ -455,10 +447,6 @@ def header_too_long(path: Any, length: int, most: int) -> BadFile:
         "Count columns of so many different values as text, or leave them out with features={...: None}.",
         path=str(path),
     )
-
-
-def unwritable_folder(path: Any, why: str) -> BadFile:
-    return BadFile(f"cannot write into the folder {path}: {why}. Name one that may be written to.", path=str(path))
 
 
 def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
@@ -680,18 +668,6 @@ def missing_file(
     return bad_file(shown, f"{why}.{hint}")
 
 
-def nothing_readable(source: str | None, files: Sequence[tuple[str, str]]) -> BadFile:
-    """``files``: each with why it could not be read."""
-    path, why = files[0]
-    if len(files) == 1:
-        return bad_file(path, f"{why}.")
-    return bad_file(source or path, f"not one of {len(files):,} files can be read.\n  {_with_reasons(files)}")
-
-
-def _with_reasons(files: Sequence[tuple[str, str]]) -> str:
-    return listed((f"{path} ({why})" for path, why in files), 5)
-
-
 def wrong_type_in_line(value: Any, column: str, wanted: str, line: int | None, path: Any) -> BadValue:
     place = f"line {line:,}" if line else "a line"
     return BadValue(
@@ -711,33 +687,6 @@ def bad_line(path: Any, line: int | None, why: str) -> BadFile:
 
 def not_one_row(n_rows: int) -> BanburyError:
     return BanburyError(f"one row is needed, and this table has {n_rows:,}. Give one of them.")
-
-
-def unreadable_files(source: str | None, files: Sequence[tuple[str, str]], n_files: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{len(files):,} of {n_files:,} files{where(source)} cannot be read, and are skipped: {_with_reasons(files)}. "
-        "Mend them or take them away, and count again if they matter."
-    )
-
-
-def broken_messages(source: str | None, names: Sequence[str], n_messages: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{len(names):,} of {n_messages:,} messages{where(source)} are broken (damaged, cut off, or in an unknown "
-        f"encoding), and only what can be read of them is: {listed(names, 3)}"
-    )
-
-
-def headers_without_mail(source: str | None) -> BanburyWarning:
-    return BanburyWarning(
-        f"no file{where(source)} was read as mail, so headers= had no effect. If they are messages, say so with format='mail'."
-    )
-
-
-def files_beside_folders(folder: Any, n_files: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{folder} has a sub-folder per class, so the {n_files:,} files beside them are ignored. "
-        "Move them into the folder of their class to have them read."
-    )
 
 
 def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> BanburyWarning:
