@@ -90,13 +90,13 @@ def docstrings() -> dict[str, list[Any]]:
     has (None where Python cannot tell), how many lines the text has, and whether the name is private. A text that occurs
     twice is there once. How many there are depends on the version of Python.
 
-    >>> found = docstrings()
-    >>> list(found)
+    >>> docs = docstrings()
+    >>> list(docs)
     ['name', 'text', 'kind', 'parameters', 'lines', 'private', 'module']
-    >>> sorted(set(found["module"]))[:4], len(found["text"]) > 1_500
+    >>> sorted(set(docs["module"]))[:4], len(docs["text"]) > 1_500
     (['asyncio', 'collections', 'decimal', 'email'], True)
-    >>> i = found["name"].index("tarfile.is_tarfile")
-    >>> found["kind"][i], found["parameters"][i], found["private"][i], found["module"][i]
+    >>> i = docs["name"].index("tarfile.is_tarfile")
+    >>> docs["kind"][i], docs["parameters"][i], docs["private"][i], docs["module"][i]
     ('function', 1, False, 'tarfile')
     """
     return _table(list(_described(MODULES)))

@@ -58,7 +58,7 @@ class LazyColumns(dict[str, Column]):
 class Batch:
     """Some rows of a table. ``first_row`` counts the rows of the source before it.
 
-    ``named`` is false for arrays without given names, whose columns are "x0", "x1" and so on, and for plain texts, whose
+    ``named`` is false for arrays without names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
     much of the source is read with this batch, where that is known.
     """
@@ -175,9 +175,10 @@ class Batch:
         """The same rows, with these columns as codes of their distinct values."""
         return self.with_columns({name: Coded(self.codes(name), self.categorical(name)) for name in names})
 
-    def with_columns(self, given: Mapping[str, Any]) -> Batch:
+    def with_columns(self, columns: Mapping[str, Any]) -> Batch:
         """The same rows, with these columns in the place of those of their names."""
-        return self._with(self.names, LazyColumns(lambda name: given[name] if name in given else self._columns[name]))
+        own = self._columns
+        return self._with(self.names, LazyColumns(lambda name: columns[name] if name in columns else own[name]))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""
@@ -237,8 +238,8 @@ class Remembering(Batch):
     def _once(self, asked: Any, make: Callable[[], T]) -> T:
         if asked not in self._kept:
             self._kept[asked] = make()
-        found: T = self._kept[asked]
-        return found
+        kept: T = self._kept[asked]
+        return kept
 
 
 class NumberBatch(Batch):

@@ -122,10 +122,10 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
 
 def _matches(pattern: str) -> list[str]:
     """The files that match, in order; folders only if nothing else does."""
-    found = sorted(glob.glob(pattern, recursive=True))
-    if not found:
+    paths = sorted(glob.glob(pattern, recursive=True))
+    if not paths:
         raise errors.missing_file(pattern, [], "no file matches it")
-    return [path for path in found if not os.path.isdir(path)] or found
+    return [path for path in paths if not os.path.isdir(path)] or paths
 
 
 def _check_readable(path: str, form: Format) -> None:
@@ -201,5 +201,5 @@ def from_parquet(path: str, options: Options) -> Source:
 
 def _renamed_texts(own: Sequence[str], options: Options) -> set[str]:
     """The columns to be read as texts, by the names that they have in the file."""
-    given = own if options.columns is None or len(options.columns) != len(own) else options.columns
-    return {name for name, known in zip(own, given, strict=True) if (options.kinds or {}).get(known) == "text"}
+    names = own if options.columns is None or len(options.columns) != len(own) else options.columns
+    return {mine for mine, name in zip(own, names, strict=True) if (options.kinds or {}).get(name) == "text"}

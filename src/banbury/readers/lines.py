@@ -96,13 +96,13 @@ class _LinesFile(BlockFile):
         column = table[name] if name in table.column_names else pa.nulls(len(table))
         return column.cast(pa.float64()) if self.types[name] == pa.float64() else column
 
-    def _fixed(self, name: str, found: Any, table: Any, block: Block) -> Any:
+    def _fixed(self, name: str, data_type: Any, table: Any, block: Block) -> Any:
         """The type a column is read as: floats where numbers are demanded, and no dates where texts are."""
-        if name in self.texts and kind_of_type(found) == "date":
+        if name in self.texts and kind_of_type(data_type) == "date":
             return arrow().string()
         if name not in self.numbers:
-            return found
-        if kind_of_type(found) in ("integer", "float", "empty"):
+            return data_type
+        if kind_of_type(data_type) in ("integer", "float", "empty"):
             return arrow().float64()
         row, value = next((row, value) for row, value in enumerate(table[name].to_pylist()) if value is not None)
         raise errors.wrong_type_in_line(value, name, "a number", self._line(block, row), self.path)
@@ -110,14 +110,14 @@ class _LinesFile(BlockFile):
     def _check_types(self, table: Any, block: Block) -> None:
         """Notes what the first block did not show, and raises Widened so that reading begins again."""
         pa = arrow()
-        for name, found in zip(table.schema.names, table.schema.types, strict=True):
+        for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
             known = self.types.get(name)
-            if found == known or found == pa.null():
+            if data_type in (known, pa.null()):
                 continue
-            both = _wider(known, self._fixed(name, found, table, block))
+            both = _wider(known, self._fixed(name, data_type, table, block))
             line = lines_before(self.path, block.offset) + 1
             if both is None:
-                raise errors.bad_line(self.path, line, _two_types(name, kind_of_type(found), kind_of_type(known)))
+                raise errors.bad_line(self.path, line, _two_types(name, kind_of_type(data_type), kind_of_type(known)))
             if both != known:
                 self.types[name] = both
                 raise Widened(name, kind_of_type(both), line)
@@ -190,14 +190,14 @@ def _two_types(name: str, after: str, before: str) -> str:
     return f"column {name!r} holds {after}, and {before} before. Give it one type."
 
 
-def _wider(known: Any, found: Any) -> Any | None:
+def _wider(known: Any, data_type: Any) -> Any | None:
     """The type that holds both; the known one for what is not counted anyway; None if there is none."""
     pa = arrow()
     if known is None or known == pa.null():
-        return found
-    if {known, found} == {pa.int64(), pa.float64()}:
+        return data_type
+    if {known, data_type} == {pa.int64(), pa.float64()}:
         return pa.float64()
-    kinds = {kind_of_type(known), kind_of_type(found)}
+    kinds = {kind_of_type(known), kind_of_type(data_type)}
     if kinds == {"date", "string"}:
         return pa.string()
     return known if len(kinds) == 1 else None
