@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shlex
 import sys
 import threading
 import warnings
@@ -198,7 +197,7 @@ DELIMITED = tuple(
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
     return UnknownColumn(
         f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n"
-        f"  Columns: {listed(map(shortened, known))}{_header_hint(source)}",
+        f"  Columns: {listed(map(shortened, known))}{header_hint(source)}",
         column=name,
         known=list(known),
     )
@@ -223,7 +222,7 @@ def column_in_block(name: str, columns: Sequence[str]) -> UnknownColumn:
     )
 
 
-def _header_hint(source: str | None) -> str:
+def header_hint(source: str | None) -> str:
     delimited = source is not None and source.lower().endswith(DELIMITED)
     return "\n  The first line was taken for the header; if the file has none, give names=[...]." if delimited else ""
 
@@ -991,96 +990,6 @@ def too_many_folds(column: str, n_groups: int, n_classes: int) -> BadSetting:
         f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for each of "
         "them. Give fewer folds.",
         column=column,
-    )
-
-
-def only_a_tally(path: Any) -> BadFile:
-    return BadFile(
-        f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury",
-        path=str(path),
-    )
-
-
-def only_a_network(path: Any, verb: str) -> BadFile:
-    return BadFile(
-        f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the network "
-        "predict, explain, evaluate and show.",
-        path=str(path),
-    )
-
-
-def tally_beside_network(path: Any, kind: str, first: Any, first_kind: str) -> SchemaMismatch:
-    return SchemaMismatch(
-        f"{path} holds a {kind} and {first} a {first_kind}, which do not add up. "
-        f"Count all parts as the first was counted: banbury count rows.csv --like {first} -o part.banbury"
-    )
-
-
-def network_without_target(path: Any, nodes: Sequence[str]) -> BadFile:
-    return BadFile(
-        f"{path} holds a belief network that was made without a target, so there is no class to predict. "
-        f"Ask for a node: banbury predict {path} rows.csv --of {shlex.quote(nodes[-1])}\n  Nodes: {listed(nodes)}",
-        path=str(path),
-    )
-
-
-def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting:
-    """No column was named as the target."""
-    example = names[-1] if names and len(names[-1]) <= SHORT else "COLUMN"
-    return BadSetting(
-        f"which column{where(source)} is to be learned? Name it: --target {shlex.quote(example)}\n"
-        f"  Columns: {listed(map(shortened, names), 20)}{_header_hint(source)}",
-        setting="target",
-        value=None,
-    )
-
-
-def texts_without_classes(source: str | None) -> BadSetting:
-    return BadSetting(
-        f"the texts{where(source)} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
-        "the classes.",
-        setting="target",
-        value=None,
-    )
-
-
-def counted_unlike(path: Any, problem: SchemaMismatch) -> SchemaMismatch:
-    """Files that do not combine; ``path`` is the first of them."""
-    return SchemaMismatch(
-        f"{str(problem).splitlines()[0]}\n"
-        f"  Count all parts as the first was counted: banbury count rows.csv --like {path} -o part.banbury"
-    )
-
-
-def refused_by_the_system(problem: OSError) -> BanburyError:
-    """No space left, no permission, a disk that fails."""
-    return BanburyError(f"the system says: {problem.strerror or problem}{where(problem.filename)}.")
-
-
-def unexpected(problem: BaseException) -> BanburyError:
-    said = (str(problem).splitlines() or ["no reason given"])[0]
-    return BanburyError(
-        f"something unexpected happened ({type(problem).__name__}: {said}). Run it again with --debug to see where."
-    )
-
-
-def no_such_row(number: int, n_rows: int) -> BadSetting:
-    return BadSetting(
-        f"there is no row {number:,}: the first is 1 and the last {n_rows:,}.", setting="row", value=number
-    )
-
-
-def nothing_to_explain() -> BadSetting:
-    return BadSetting(
-        "what is to be explained? Give a text with --text, or an input and --row.", setting="input", value=None
-    )
-
-
-def not_one_text(columns: Sequence[str]) -> BadSetting:
-    return BadSetting(
-        f"--text is for models of one column of text, and this one has learned {listed(columns)}. Give a file and --row.",
-        setting="text",
-        value=None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
@@ -113,6 +113,14 @@ class Family:
     def counted(self) -> tuple[Any, ...]:
         """What two families must share for their sums to add."""
         return self.shape, *(getattr(self, setting) for setting in self.counting)
+
+    def reads_text(self) -> bool:
+        """Whether a value is a text, so that a line of a file can be one, and ``strings`` has them."""
+        return False
+
+    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
+        """A column's texts one by one; those that are missing are no strings."""
+        return ()
 
     def declared(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
