@@ -278,19 +278,19 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["row 1 is negative (-1.0)"],
     ),
     (
-        "bad_score",
+        "bad score",
         lambda _: calibrate("platt", [[0.0, -1.0], [0.0, np.nan]], [0, 1]),
         errors.BadValue,
         ["log_posteriors holds nan in row 1 for class number 1", "a number or −inf", "Leave such rows out"],
     ),
     (
-        "unknown_class_number",
+        "unknown class number",
         lambda _: calibrate("platt", [[0.0, -1.0]], [2]),
         errors.UnknownClass,
         ["row 0 has the number 2", "2 classes, numbered from 0", "Number the classes"],
     ),
     (
-        "bad_calibration",
+        "bad calibration",
         lambda _: Calibration.from_state("platt", {"n_classes": np.array([2])}),
         errors.BadValue,
         ["'slopes' of this platt calibration must be an array", "state() returned"],

@@ -384,34 +384,6 @@ def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
     )
 
 
-def bad_score(what: str, value: float, row: int, number: int, wanted: str) -> BadValue:
-    return BadValue(
-        f"{what} holds {value} in row {row:,} for class number {number:,}, and {wanted} is needed there. "
-        "Leave such rows out, or look where the scores were made.",
-        value=value,
-        row=row,
-        number=number,
-    )
-
-
-def unknown_class_number(number: int, row: int, n_classes: int) -> UnknownClass:
-    return UnknownClass(
-        f"the true class of row {row:,} has the number {number:,}, and the scores have {n_classes:,} classes, numbered from 0. "
-        "Number the classes as the columns of the scores stand.",
-        number=number,
-        row=row,
-    )
-
-
-def bad_calibration(method: str, name: str, wanted: str) -> BadValue:
-    return BadValue(
-        f"{name!r} of this {method} calibration must be {wanted}, and is not. "
-        "Give from_state what state() returned, or calibrate again.",
-        method=method,
-        name=name,
-    )
-
-
 def only_for_texts() -> BadSetting:
     return BadSetting(
         "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its place, "
