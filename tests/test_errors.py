@@ -747,7 +747,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["no row 3", "the last 2"],
     ),
     (
-        "one_class_to_report",
+        "one class to report",
         lambda _: bb.report(model(), {"x": [1.0, 2.0], "y": ["a", "a"]}),
         errors.BadSetting,
         ["the data must have two classes at least", "'a'", "check the target"],

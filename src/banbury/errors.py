@@ -965,14 +965,6 @@ def too_many_folds(column: str, n_groups: int, n_classes: int) -> BadSetting:
     )
 
 
-def one_class_to_report(what: str, label: Any) -> BadSetting:
-    return BadSetting(
-        f"{what} must have two classes at least to be reported on, and there is one only, {label!r}. Give rows of another class "
-        "too, or check the target.",
-        label=label,
-    )
-
-
 class BadPrior(BanburyError):
     """Prior probabilities of hypotheses that do not sum to one."""
 

@@ -67,6 +67,9 @@ class Bernoulli(Family):
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
 
+    def in_words(self) -> str:
+        return "Bernoulli"
+
     def declared(self) -> frozenset[Key]:
         return frozenset(KEYS)
 

@@ -114,6 +114,10 @@ class Family:
         """What two families must share for their sums to add."""
         return self.shape, *(getattr(self, setting) for setting in self.counting)
 
+    def in_words(self) -> str:
+        """Its name in a sentence."""
+        return self.name.replace("_", " ")
+
     def reads_text(self) -> bool:
         """Whether a value is a text, so that a line of a file can be one, and ``strings`` has them."""
         return False

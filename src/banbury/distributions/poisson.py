@@ -47,6 +47,9 @@ class Poisson(Family):
     def counted(self) -> tuple[Any, ...]:
         return "moments", "whole numbers"
 
+    def in_words(self) -> str:
+        return "Poisson"
+
     def estimate(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
     ) -> PoissonParameters:
