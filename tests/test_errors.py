@@ -197,13 +197,13 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["every one of the 1 rows", "'y'", "check the column's name"],
     ),
     (
-        "no_labels",
+        "no labels",
         lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0]], [None, None]),
         errors.EmptyData,
         ["none of the 2 rows", "Label a few rows", "bb.Mixture"],
     ),
     (
-        "nothing_to_score",
+        "nothing to score",
         lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0]], ["a", "b"]).score([[3.0]], [None]),
         errors.EmptyData,
         ["none of the 1 rows", "Score rows whose class is known"],
@@ -427,7 +427,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'x' has too many values", "300 folds", "Give fewer folds"],
     ),
     (
-        "cannot_choose",
+        "cannot choose",
         lambda _: bb.NaiveBayesClassifier(alpha="auto").partial_fit([[1.0], [2.0]], [0, 1]),
         errors.BadSetting,
         ["alpha='auto'", "partial_fit sees some", "Choose with fit"],
@@ -975,7 +975,7 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["1 row weighs less than 5e-19", "Multiply all weights"],
     ),
     (
-        "narrowed_to_a_value",
+        "narrowed to a value",
         lambda _: bb.Mixture(2).fit({"hours": [*range(30), *[40.0] * 30]}),
         ["component", "hours = 40", "'histogram'", "NormalInverseGamma", "fewer components"],
     ),
@@ -985,14 +985,14 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["column 'fee' is asked for 'Y'", "no row that was counted", "Did you mean 'y'?"],
     ),
     (
-        "emptied",
+        "components emptied",
         lambda _: bb.Mixture(4, bb.Gaussian(prior=bb.NormalInverseGamma(nu=3)), starts=1).fit(
             [[0], [1], [3], [4], [90]]
         ),
         ["ended without rows", "of 4", "n_components=", "starts=", "seed="],
     ),
     (
-        "minus_one_is_a_class",
+        "minus one is a class",
         lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0], [4.0]], [0, 1, -1]),
         ["1 row of label -1 is taken as a class", "say unlabelled=-1"],
     ),

@@ -268,26 +268,6 @@ def no_target(n_rows: int, target: Any) -> EmptyData:
     )
 
 
-def no_labels(n_rows: int) -> EmptyData:
-    return EmptyData(
-        f"none of the {n_rows:,} rows has a label. Label a few rows of each class, or find classes without labels by bb.Mixture."
-    )
-
-
-def minus_one_is_a_class(n_rows: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{_many(n_rows, 'row')} of label -1 {'is' if n_rows == 1 else 'are'} taken as a class of that name, beside others. "
-        "If these rows have no label, as in scikit-learn, say unlabelled=-1."
-    )
-
-
-def nothing_to_score(n_rows: int) -> EmptyData:
-    return EmptyData(
-        f"none of the {n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose class is known; "
-        "in cross-validation take fewer folds, or folds that have labelled rows in each."
-    )
-
-
 def empty_class(name: Any) -> EmptyData:
     return EmptyData(
         f"class {name!r} has no row to start from: all weights of its rows are zero. "
@@ -902,26 +882,6 @@ def combinations_of_one_row(block: str) -> BanburyWarning:
     )
 
 
-def narrowed_to_a_value(found: Sequence[tuple[Any, str, float]]) -> BanburyWarning:
-    """``found``: components, columns and values."""
-    shown = listed((f"component {number} at {column} = {value:.6g}" for number, column, value in found), 4)
-    column = found[0][1]
-    return BanburyWarning(
-        f"a bell curve has narrowed to a single value, where its density is as high as variances may be small: {shown}. "
-        f"Take a histogram (features={{{column!r}: 'histogram'}}), a prior (bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or "
-        "fewer components."
-    )
-
-
-def emptied(numbers: Sequence[int], n_components: int) -> BanburyWarning:
-    """Components that no row speaks for any more."""
-    what = "component" if len(numbers) == 1 else "components"
-    return BanburyWarning(
-        f"{what} {listed(numbers)} of {n_components:,} ended without rows: less than half of one is left. "
-        f"Take fewer (n_components={max(n_components - len(numbers), 1)}), or try more starts= or another seed=."
-    )
-
-
 def too_many_combinations(block: str, n_columns: int) -> BanburyError:
     return BanburyError(
         f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62). "
@@ -940,14 +900,6 @@ def too_many_to_leave_out(n_rows: int, most: int) -> BadSetting:
     return BadSetting(
         f"folds='loo' has no formula for these settings, and there are {n_rows:,} rows; row by row it can be done for two to "
         f"{most:,} of them. Give a number of folds, or how='mean'."
-    )
-
-
-def cannot_choose(name: str, value: str) -> BadSetting:
-    return BadSetting(
-        f"{name}={value!r} is chosen among all rows at once, and partial_fit sees some of them at a time. Choose with fit or "
-        f"bb.tune, and give partial_fit what was chosen.",
-        name=name,
     )
 
 

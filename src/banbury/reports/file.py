@@ -11,7 +11,7 @@ from typing import Any
 from banbury import errors
 from banbury.distributions.family import check_whole
 from banbury.files.arrays import replacing
-from banbury.naive_bayes import Model, check_seed, estimate
+from banbury.naive_bayes import Model, estimate
 from banbury.reports.findings import Findings, measure
 from banbury.reports.page import page
 from banbury.tally import Tally
@@ -95,22 +95,13 @@ def report(
         raise errors.bad_setting("model", type(model).__name__, "a Model or a Tally (of an estimator: its model_)")
     if not isinstance(title, str):
         raise errors.bad_setting("title", title, "a text")
-    for name, number, least in (("folds", folds, 2), ("mistakes", mistakes, 0), ("telling", telling, 1)):
+    numbers = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
+    for (name, number), least in zip(numbers.items(), (2, 0, 1, 0), strict=True):
         check_whole(name, number, least)
-    check_seed(seed)
+        numbers[name] = int(number)
     file = None if path is None else _writable(path)
-    findings = measure(
-        estimate(model) if isinstance(model, Tally) else model,
-        data,
-        target,
-        folds=int(folds),
-        mistakes=int(mistakes),
-        telling=int(telling),
-        weights=weights,
-        seed=int(seed),
-        threads=threads,
-        reading=reading,
-    )
+    model = estimate(model) if isinstance(model, Tally) else model
+    findings = measure(model, data, target, **numbers, weights=weights, threads=threads, reading=reading)
     html = page(findings, title)
     if file is not None:
         with replacing(file) as place:

@@ -252,12 +252,9 @@ def _explained(rows: Dataset, validated: CrossValidation, models: _FoldModels, p
     row, fold = int(validated.rows[place]), int(validated.folds[place])
     truth, best = int(validated.truth[place]), int(validated.best[place])
     of_truth, of_best = validated.posteriors[place, [truth, best]].tolist()
-    number = int(np.searchsorted(rows.starts, row, side="right")) - 1
-    files = rows.batches[number].row_names
-    name = None if files is None else files[row - int(rows.starts[number])]
     (batch,) = rows.only(np.array([row])).batches
     weighed = _weighed(models[fold], batch, rows.classes[truth])
-    return Mistake(row, name, rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
+    return Mistake(row, _name(rows, row), rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
 
 
 def _weighed(model: Model, row: Batch, truth: Label) -> Explanation | None:
@@ -268,3 +265,10 @@ def _weighed(model: Model, row: Batch, truth: Label) -> Explanation | None:
     if truth in (explanation.winner, explanation.against) or truth not in model.classes:
         return explanation
     return model.explain(row, against=truth)
+
+
+def _name(rows: Dataset, row: int) -> str | None:
+    """The file that a row came from."""
+    number = int(np.searchsorted(rows.starts, row, side="right")) - 1
+    names = rows.batches[number].row_names
+    return None if names is None else names[row - int(rows.starts[number])]

@@ -201,14 +201,10 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
         yield "calibration", safe(model.calibration)
 
 
-def _prior(given: Any) -> str:
-    if given is None:
-        return "the classes’ frequencies"
-    if isinstance(given, str):
-        return "uniform: every class alike"
-    if isinstance(given, (int, float)):
-        return f"the classes’ frequencies, with α = {given:g} added to each"
-    return "given"
+def _prior(prior: Any) -> str:
+    if prior is None or isinstance(prior, (int, float)):
+        return "the classes’ frequencies" + ("" if prior is None else f", with α = {prior:g} added to each")
+    return "uniform: every class alike" if isinstance(prior, str) else "given"
 
 
 def _classes(findings: Findings) -> str:
