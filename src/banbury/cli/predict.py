@@ -141,10 +141,11 @@ def _write_table(args: Namespace, model: Answering, answered: Answered) -> None:
 
 def _beginnings(batch: Batch, records: list[Record], model: Answering) -> Iterator[str]:
     """How each row is recognised: its file, or the beginning of its text."""
-    texts = [f for f in model.schema.features if f.family.reads_text()] if isinstance(model, Model) else []
+    few = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
+    texts = [feature for feature in few if feature.family.reads_text()]
     if batch.row_names:
         yield from (printable(record["file"]) for record in records)
-    elif len(texts) == 1 and len(batch.names) <= 2:
+    elif len(texts) == 1:
         name = texts[0].name if batch.named else batch.names[0]
         for text in texts[0].family.strings(batch, name):
             yield printable(" ".join(str(text)[:200].split()))
