@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shlex
 import sys
 import threading
 import warnings
@@ -140,11 +139,6 @@ SHORT = 40  # characters of a name, of the data's, that is shown
 LONG_CYCLE = 12  # nodes of a cycle that are shown
 
 
-def many(n: float, what: str) -> str:
-    """So many of something, in words."""
-    return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
-
-
 def listed(names: Iterable[Any], most: int = 12) -> str:
     """The first few of ``names``, and how many more there are."""
     names = [str(name) for name in names]
@@ -152,9 +146,10 @@ def listed(names: Iterable[Any], most: int = 12) -> str:
     return ", ".join(names[:most]) + more
 
 
-def many(n: int, what: str, several: str | None = None) -> str:
-    """``1 row``, ``2 rows``."""
-    return f"{n:,} {what if n == 1 else several or f'{what}s'}"
+def many(n: float, what: str, several: str | None = None) -> str:
+    """So many of something, in words: ``1 row``, ``2 rows``, ``3 classes``."""
+    plural = several or what + ("es" if what.endswith("s") else "s")
+    return f"{n:,} {what if n == 1 else plural}"
 
 
 def shortened(text: Any, most: int = SHORT) -> str:
@@ -186,7 +181,7 @@ DELIMITED = tuple(
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
     return UnknownColumn(
         f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n"
-        f"  Columns: {listed(map(shortened, known))}{_header_hint(source)}",
+        f"  Columns: {listed(map(shortened, known))}{header_hint(source)}",
         column=name,
         known=list(known),
     )
@@ -211,7 +206,7 @@ def column_in_block(name: str, columns: Sequence[str]) -> UnknownColumn:
     )
 
 
-def _header_hint(source: str | None) -> str:
+def header_hint(source: str | None) -> str:
     delimited = source is not None and source.lower().endswith(DELIMITED)
     return "\n  The first line was taken for the header; if the file has none, give columns=[...]." if delimited else ""
 
@@ -246,26 +241,6 @@ def no_target(n_rows: int, target: Any) -> EmptyData:
     return EmptyData(
         f"every one of the {n_rows:,} rows has a missing target{name}. Rows without a target teach nothing; "
         "check the column's name and the spelling of missing values."
-    )
-
-
-def no_labels(n_rows: int) -> EmptyData:
-    return EmptyData(
-        f"none of the {n_rows:,} rows has a label. Label a few rows of each class, or find classes without labels by bb.Mixture."
-    )
-
-
-def minus_one_is_a_class(n_rows: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{many(n_rows, 'row')} of label -1 {'is' if n_rows == 1 else 'are'} taken as a class of that name, beside others. "
-        "If these rows have no label, as in scikit-learn, say unlabelled=-1."
-    )
-
-
-def nothing_to_score(n_rows: int) -> EmptyData:
-    return EmptyData(
-        f"none of the {n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose class is known; "
-        "in cross-validation take fewer folds, or folds that have labelled rows in each."
     )
 
 
@@ -354,34 +329,6 @@ def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
     return LengthMismatch(
         f"Found input variables with inconsistent numbers of samples: {n_rows:,} rows but {length:,} {what}. "
         f"Give one of the {what} per row."
-    )
-
-
-def bad_score(what: str, value: float, row: int, number: int, wanted: str) -> BadValue:
-    return BadValue(
-        f"{what} holds {value} in row {row:,} for class number {number:,}, and {wanted} is needed there. "
-        "Leave such rows out, or look where the scores were made.",
-        value=value,
-        row=row,
-        number=number,
-    )
-
-
-def unknown_class_number(number: int, row: int, n_classes: int) -> UnknownClass:
-    return UnknownClass(
-        f"the true class of row {row:,} has the number {number:,}, and the scores have {n_classes:,} classes, numbered from 0. "
-        "Number the classes as the columns of the scores stand.",
-        number=number,
-        row=row,
-    )
-
-
-def bad_calibration(method: str, name: str, wanted: str) -> BadValue:
-    return BadValue(
-        f"{name!r} of this {method} calibration must be {wanted}, and is not. "
-        "Give from_state what state() returned, or calibrate again.",
-        method=method,
-        name=name,
     )
 
 
@@ -756,26 +703,6 @@ def combinations_of_one_row(block: str) -> BanburyWarning:
     )
 
 
-def narrowed_to_a_value(found: Sequence[tuple[Any, str, float]]) -> BanburyWarning:
-    """``found``: components, columns and values."""
-    shown = listed((f"component {number} at {column} = {value:.6g}" for number, column, value in found), 4)
-    column = found[0][1]
-    return BanburyWarning(
-        f"a bell curve has narrowed to a single value, where its density is as high as variances may be small: {shown}. "
-        f"Take a histogram (features={{{column!r}: 'histogram'}}), a prior (bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or "
-        "fewer components."
-    )
-
-
-def emptied(numbers: Sequence[int], n_components: int) -> BanburyWarning:
-    """Components that no row speaks for any more."""
-    what = "component" if len(numbers) == 1 else "components"
-    return BanburyWarning(
-        f"{what} {listed(numbers)} of {n_components:,} ended without rows: less than half of one is left. "
-        f"Take fewer (n_components={max(n_components - len(numbers), 1)}), or try more starts= or another seed=."
-    )
-
-
 def too_many_combinations(block: str, n_columns: int) -> BanburyError:
     return BanburyError(
         f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62). "
@@ -797,14 +724,6 @@ def too_many_to_leave_out(n_rows: int, most: int) -> BadSetting:
     )
 
 
-def cannot_choose(name: str, value: str) -> BadSetting:
-    return BadSetting(
-        f"{name}={value!r} is chosen among all rows at once, and partial_fit sees some of them at a time. Choose with fit or "
-        f"bb.tune, and give partial_fit what was chosen.",
-        name=name,
-    )
-
-
 def not_calibrated(what: str) -> BanburyWarning:
     return BanburyWarning(
         f"after {what} probabilities are not calibrated: a calibration is learned with fit, from all rows. Fit again to have one."
@@ -816,104 +735,6 @@ def too_many_folds(column: str, n_groups: int, n_classes: int) -> BadSetting:
         f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for each of "
         "them. Give fewer folds.",
         column=column,
-    )
-
-
-def only_a_tally(path: Any) -> BadFile:
-    return BadFile(
-        f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury",
-        path=str(path),
-    )
-
-
-def only_a_network(path: Any, verb: str) -> BadFile:
-    return BadFile(
-        f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the network "
-        "predict, explain, evaluate and show.",
-        path=str(path),
-    )
-
-
-def tally_beside_network(path: Any, kind: str, first: Any, first_kind: str) -> SchemaMismatch:
-    return SchemaMismatch(
-        f"{path} holds a {kind} and {first} a {first_kind}, which do not add up. "
-        f"Count all parts as the first was counted: banbury count rows.csv --like {first} -o part.banbury"
-    )
-
-
-def network_without_target(path: Any, nodes: Sequence[str]) -> BadFile:
-    return BadFile(
-        f"{path} holds a belief network that was made without a target, so there is no class to predict. "
-        f"Ask for a node: banbury predict {path} rows.csv --of {shlex.quote(nodes[-1])}\n  Nodes: {listed(nodes)}",
-        path=str(path),
-    )
-
-
-def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting:
-    """No column was named as the target."""
-    example = names[-1] if names and len(names[-1]) <= SHORT else "COLUMN"
-    return BadSetting(
-        f"which column{where(source)} is to be learned? Name it: --target {shlex.quote(example)}\n"
-        f"  Columns: {listed(map(shortened, names), 20)}{_header_hint(source)}",
-        setting="target",
-        value=None,
-    )
-
-
-def texts_without_classes(source: str | None) -> BadSetting:
-    return BadSetting(
-        f"the texts{where(source)} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
-        "the classes.",
-        setting="target",
-        value=None,
-    )
-
-
-def counted_unlike(path: Any, problem: SchemaMismatch) -> SchemaMismatch:
-    """Files that do not combine; ``path`` is the first of them."""
-    return SchemaMismatch(
-        f"{str(problem).splitlines()[0]}\n"
-        f"  Count all parts as the first was counted: banbury count rows.csv --like {path} -o part.banbury"
-    )
-
-
-def refused_by_the_system(problem: OSError) -> BanburyError:
-    """No space left, no permission, a disk that fails."""
-    return BanburyError(f"the system says: {problem.strerror or problem}{where(problem.filename)}.")
-
-
-def unexpected(problem: BaseException) -> BanburyError:
-    said = (str(problem).splitlines() or ["no reason given"])[0]
-    return BanburyError(
-        f"something unexpected happened ({type(problem).__name__}: {said}). Run it again with --debug to see where."
-    )
-
-
-def no_such_row(number: int, n_rows: int) -> BadSetting:
-    return BadSetting(
-        f"there is no row {number:,}: the first is 1 and the last {n_rows:,}.", setting="row", value=number
-    )
-
-
-def nothing_to_explain() -> BadSetting:
-    return BadSetting(
-        "what is to be explained? Give a text with --text, or an input and --row.", setting="input", value=None
-    )
-
-
-def not_one_text(columns: Sequence[str]) -> BadSetting:
-    return BadSetting(
-        f"--text is for models of one column of text, and this one has learned {listed(columns)}. Give a file and --row.",
-        setting="text",
-        value=None,
-    )
-
-
-def one_class_to_report(what: str, label: Any) -> BadSetting:
-    return BadSetting(
-        f"{what} must have two classes at least to be reported on, and there is one only, {label!r}. Give rows of another class "
-        "too, or check the target.",
-        label=label,
     )
 
 

@@ -73,6 +73,9 @@ class Bernoulli(Family):
     def counter(self, feature: Feature) -> FlagCounter:
         return FLAGS
 
+    def in_words(self) -> str:
+        return "Bernoulli"
+
     def declared(self) -> frozenset[Key]:
         return frozenset(KEYS)
 

@@ -7,7 +7,7 @@ one. The rest (``Family``, ``Parameters``) turns sums into probabilities. All of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -300,6 +300,18 @@ class Family:
     def check_columns(self, feature: Feature) -> None:
         """Raises where settings do not fit the feature's columns."""
 
+    def in_words(self) -> str:
+        """Its name in a sentence."""
+        return self.name.replace("_", " ")
+
+    def reads_text(self) -> bool:
+        """Whether a value is a text, so that a line of a file can be one, and ``strings`` has them."""
+        return False
+
+    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
+        """A column's texts one by one; those that are missing are no strings."""
+        return ()
+
     def declared(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
         return None
@@ -374,6 +386,14 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
         wanted = "a finite number from 0 up" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
+
+
+def check_whole(setting: str, value: Any, low: int, high: int | None = None) -> None:
+    """Raises unless ``value`` is a whole number from ``low`` up, and to ``high`` if there is an end."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):
+        end = "up" if high is None else f"to {high:,}"
+        raise errors.bad_setting(setting, value, f"a whole number from {low:,} {end}")
 
 
 def check_finite(setting: str, value: Any) -> None:

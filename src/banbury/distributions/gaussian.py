@@ -101,6 +101,9 @@ class Gaussian(Family):
         if self.smoothing is not None:
             check_positive("smoothing", self.smoothing, zero=True)
 
+    def in_words(self) -> str:
+        return "Gaussian"
+
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
     ) -> GaussianParameters | GaussianBlockParameters:

@@ -46,6 +46,9 @@ class Poisson(Family):
     def counter(self, feature: Feature) -> Counter:
         return WHOLE_NUMBERS
 
+    def in_words(self) -> str:
+        return "Poisson"
+
     def estimate(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
     ) -> PoissonParameters:

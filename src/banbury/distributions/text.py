@@ -187,8 +187,10 @@ class Text(WordFamily):
         )  # their words were looked up before
         return given if ready else self.found(_strings(given))
 
+    def reads_text(self) -> bool:
+        return True
+
     def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
-        """A column's texts one by one; those that are missing are no strings."""
         return _strings(rows.texts(name))
 
     def found(self, texts: Iterable[Any]) -> Given:

@@ -64,6 +64,11 @@ class Growing:
         return () if self._rest is None else self._rest.classes
 
     @property
+    def grows_in_place(self) -> bool:
+        """Whether what was seen goes on growing, so that it is to be frozen before it is kept."""
+        return bool(self._growing)
+
+    @property
     def seen(self) -> Tally:
         """The tally as it stands, for looking only: its words go on growing."""
         return self._with({g: growing.seen() for g, growing in self._growing.items()})
