@@ -27,9 +27,9 @@ TINY = np.finfo(float).tiny
 CERTAIN = 2.0**400  # the row of a word that every text of a class has; no logarithm comes near it
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class WordScores:
-    """What the kernel adds up. ``polya`` stands for base where words are drawn from an urn.
+    """What the kernel adds up, which may change in place. ``polya`` stands for base where words are drawn from an urn.
 
     ``certain`` is how many words every text of a class has, under a Bernoulli model without smoothing; their rows are
     CERTAIN, and they are not in the constant. None: there is no such word.

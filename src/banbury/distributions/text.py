@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
-from banbury.distributions.bag import LazyRows, TextParameters
+from banbury.distributions.bag import TextParameters
 from banbury.distributions.event_models import WeighedWords, WordScores
 from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Shape, check_positive
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
@@ -265,7 +265,7 @@ class Text(Family):
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        waiting = LazyRows(sums.table.n_words) if live is not None and sums.waits else None
+        waiting = float(sums.table.n_words) if live is not None and sums.waits else None
         return TextParameters(features, choice, table, kept, words.n_words, scores, live, waiting)
 
     def _live_count(self, choice: Choice) -> float | None:
@@ -317,6 +317,16 @@ class Text(Family):
     def counts_tokens(self) -> bool:
         """Whether scores are those of so many tokens, each of which counts one."""
         return not self.idf and (self.model == "presence" or not (self.damping or self.length))
+
+    def no_line(self, feature: Feature) -> errors.BadSetting:
+        return errors.BadSetting(
+            f"column {feature.name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
+            f"with bb.plots.EvidenceDisplay, or count without the column: features={{{feature.name!r}: None}}.",
+            column=feature.name,
+        )
+
+    def check_line(self, feature: Feature) -> None:
+        raise self.no_line(feature)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_words = self.words(sums.table).n_words

@@ -16,7 +16,7 @@ from banbury.arrays import Real
 from banbury.naive_bayes import log_sum
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
-from banbury.plots.features import check_whole, numeric
+from banbury.plots.features import check_whole, column_of, numeric, parts_of
 from banbury.readers import read
 
 if TYPE_CHECKING:
@@ -140,10 +140,8 @@ class DensityDisplay(Display):
 
 def _stepped(model: Model, columns: tuple[str, str]) -> bool:
     """Whether one of the columns, or its block, is a histogram."""
-    return any(
-        feature.family.name == "histogram" and not set(columns).isdisjoint(feature.inputs)
-        for feature in model.schema.features
-    )
+    parts = [(column, parts_of(model, column_of(model, column).name)) for column in columns]
+    return any(each.group.select([each.at]).cuts(column) is not None for column, each in parts)
 
 
 def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:

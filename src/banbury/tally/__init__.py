@@ -11,7 +11,7 @@ from banbury.tally.counting import (
     parts,
     refuse_continuous,
 )
-from banbury.tally.growing import Growing, Part, Touched
+from banbury.tally.growing import Growing, Part, Touched, together
 from banbury.tally.tally import Label, Tally, many
 
 __all__ = [
@@ -30,4 +30,5 @@ __all__ = [
     "numbered",
     "parts",
     "refuse_continuous",
+    "together",
 ]

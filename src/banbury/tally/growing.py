@@ -17,7 +17,14 @@ from banbury.schema import Schema
 from banbury.sums import Words
 from banbury.tally.tally import Label, Tally, bad_occurrence, not_there
 
-Touched = list[NDArray[np.uint32]]  # for each column of text the ids of its words
+Touched = dict[str, NDArray[np.uint32]]  # of each column of text the ids of words
+
+
+def together(changes: Sequence[Touched]) -> Touched:
+    """The words that any of these changes touched."""
+    if len(changes) == 1:
+        return changes[0]
+    return {name: np.unique(np.concatenate([each[name] for each in changes])) for name in changes[0]}
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,7 @@ class Growing:
         rest = self._plus(part.tally)
         if not self.schema.texts:
             self._rest = rest
-            return []
+            return {}
         touched = self._each_text(rest, part.rows, _core.Words.count, _core.Words.forget)
         self._rest = rest
         return touched
@@ -117,7 +124,7 @@ class Growing:
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
         if not self.schema.texts:
             self._rest = rest
-            return []
+            return {}
         touched = self._each_text(self._rest, part.rows, _core.Words.forget, _core.Words.count)
         self._check_texts(part.rows, rest)
         if rest.classes != self._rest.classes:
@@ -132,10 +139,10 @@ class Growing:
         words = self._with_classes(tally.classes)
         numbers = _numbers(rows, tally.classes)
         settings = numbers, rows.weights, rows.threads
-        touched: Touched = []
+        touched: Touched = {}
         for feature, table, column in zip(self.schema.texts, words, texts, strict=True):
             try:
-                touched.append(change(table, feature.family.tokeniser, column, *settings))  # type: ignore[attr-defined]
+                touched[feature.name] = change(table, feature.family.tokeniser, column, *settings)  # type: ignore[attr-defined]
             except BaseException as problem:
                 done = zip(self.schema.texts[: len(touched)], words, texts, strict=False)
                 for other, counted, its_texts in done:
