@@ -372,10 +372,10 @@ class Model:
         [8.0]
         """
         block = next((f.name for f in self.schema.features if feature in f.columns), feature)
-        group = self._group(block)
-        cuts = group.cuts(feature)
+        cuts = self._group(block).cuts(feature)
         if cuts is None:
-            raise errors.bad_setting("feature", group.features[0].name, "a column that is a histogram, to have cuts")
+            name = self._group(feature).features[0].name
+            raise errors.bad_setting("feature", name, "a column that is a histogram, to have cuts")
         return cuts
 
     def bandwidths(self, feature: str | None = None) -> dict[Label, Any]:
