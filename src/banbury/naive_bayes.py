@@ -199,8 +199,8 @@ class Model:
 
     def log_posterior(self, rows: Any, **reading: Any) -> Real:
         """log P(class | row)."""
-        found = self._scored(rows, "log_posterior", reading)
-        return found if self.calibration is None else self.calibration.log_apply(found)
+        scores = self._scored(rows, "log_posterior", reading)
+        return scores if self.calibration is None else self.calibration.log_apply(scores)
 
     def log_joint(self, rows: Any, **reading: Any) -> Real:
         """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
@@ -215,19 +215,22 @@ class Model:
         >>> [(batch.n_rows, posterior.shape) for batch, posterior in model.stream(weather)]
         [(14, (14, 2))]
         """
+        want = "posterior" if self.calibration is None else "log_posterior"
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        n_done, told = 0, set[str]()
+        for batch, answer, impossible in self._batches(source, want):
+            self._warn_impossible(impossible, want)
+            yield batch, answer if self.calibration is None else self.calibration.apply(answer)
+
+    def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
+        """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
+        n_done, warned = 0, set[str]()
         while True:
             try:
                 for batch in watched(source, "scoring", source.name):
                     if batch.first_row < n_done:  # it was read before a column widened
                         continue
                     batch.threads = self.threads
-                    fitting, parameters = self._fitting(batch, told)
-                    want = "posterior" if self.calibration is None else "log_posterior"
-                    found, impossible = self._kernel(fitting, parameters, want)
-                    self._warn_impossible(impossible, want)
-                    yield batch, found if self.calibration is None else self.calibration.apply(found)
+                    yield batch, *self._kernel(*self._fitting(batch, warned), want)
                     n_done = batch.first_row + batch.n_rows
                 return
             except Widened as wider:  # of a column that is not a feature
@@ -460,11 +463,11 @@ class Model:
         """What has to be scored to find the most probable class."""
         return "class" if self.calibration is None or self.calibration.keeps_order else "log_posterior"
 
-    def _best(self, found: NDArray[Any]) -> NDArray[Any]:
+    def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The number of each row's most probable class, from what was scored."""
         if self.calibration is None or self._wanted == "class":
-            return found
-        return np.asarray(self.calibration.apply(found).argmax(axis=1))
+            return scores
+        return np.asarray(self.calibration.apply(scores).argmax(axis=1))
 
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
         if self._alone is not None and type(rows) is list and rows and type(rows[0]) is str and not reading:
@@ -476,23 +479,9 @@ class Model:
             if answer is not None:
                 self._warn_impossible(impossible, want)
                 return answer
-        source = self._read(rows, reading)
-        while True:
-            found: list[NDArray[Any]] = []
-            impossible, told = 0, set[str]()
-            try:
-                for batch in watched(source, "scoring", source.name):
-                    batch.threads = self.threads
-                    batch, parameters = self._fitting(batch, told)
-                    answer, none_left = self._kernel(batch, parameters, want)
-                    found.append(answer)
-                    impossible += none_left
-                break
-            except Widened as wider:  # of a column that is not a feature
-                if not source.again:
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
-        self._warn_impossible(impossible, want)
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        each = [(answer, none_left) for _, answer, none_left in self._batches(self._read(rows, reading), want)]
+        self._warn_impossible(sum(none_left for _, none_left in each), want)
+        return each[0][0] if len(each) == 1 else np.concatenate([answer for answer, _ in each])
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """The rows' batches. To a model of texts a list of strings holds texts: none of them is taken for a file's name."""
@@ -523,8 +512,8 @@ class Model:
         except _core.BadValue as bad:
             raise _named(bad, parameters, batch) from None
 
-    def _fitting(self, batch: Batch, told: set[str]) -> tuple[Batch, Sequence[Parameters]]:
-        """The batch under the schema's names, and the parameters of the features it has; ``told`` keeps what was said."""
+    def _fitting(self, batch: Batch, warned: set[str]) -> tuple[Batch, Sequence[Parameters]]:
+        """The batch under the schema's names, and the parameters of the features it has; ``warned`` keeps what was said."""
         schema = self.schema
         if not (batch.named and schema.named):
             if batch.named and schema.target in batch.names:
@@ -545,7 +534,7 @@ class Model:
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
-        tell_other_columns([*gaps, *absent], sorted(extra), told)
+        tell_other_columns([*gaps, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
@@ -641,8 +630,8 @@ def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) 
     for first, feature in enumerate(features):
         if feature.columns and first <= at < first + len(feature.columns):
             column = feature.columns[at - first]
-            found = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
-            if found == value or (found != found and value != value):
+            number = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
+            if number == value or (number != number and value != value):
                 return named(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
     return named(bad, [f.name for f in features], batch)
 

@@ -16,7 +16,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, WordScores
-from banbury.distributions.evidence import Drawn, LogLikelihood, NamedValues, TellingValues, Term
+from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
 from banbury.distributions.family import Choice, ColumnReader, Feature, How, Parameters, by_class
 from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.sums import Words
@@ -155,8 +155,7 @@ class TextParameters(Parameters):
             self.scores.weights.skip(pairs.ids[pairs.sizes == 0])
             pairs = pairs.only(pairs.sizes > 0)
         counts = pairs.documents if family.once else pairs.occurrences
-        change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
-        self.scores = change(self.scores, pairs, counts, counted, table.n_words, a)
+        event_models.change(self.scores, pairs, counts, counted, table.n_words, a, family.model == "complement")
         self.table, self.n_words = table, table.n_words
         return True
 
@@ -245,9 +244,7 @@ class TextParameters(Parameters):
         times = [1 if self.family.once else len(tokens) for _, tokens in self._words_of(text)[0]]
         return math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
 
-    def telling(
-        self, rest: Real, chosen: Sequence[int], log_likelihood: LogLikelihood
-    ) -> Iterator[TellingValues] | None:
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         return (TellingValues(share, had, partial(self._word, ids), kind="word") for ids, share, had in self.values())
 
     def _word(self, ids: Ids, i: int) -> tuple[str, str]:

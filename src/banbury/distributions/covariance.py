@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.evidence import LogLikelihood, TellingValues, stretches
+from banbury.distributions.evidence import Comparison, TellingValues, stretches
 from banbury.distributions.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of
 from banbury.distributions.gamma import log_rising
 from banbury.sums import Products
@@ -240,11 +240,9 @@ class GaussianBlockParameters(Parameters):
         assert list(index) == [0]
         return self
 
-    def telling(
-        self, rest: Real, chosen: Sequence[int], log_likelihood: LogLikelihood
-    ) -> Iterator[TellingValues] | None:
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """The stretches of each column, as it is distributed whatever the others are."""
-        return stretches(MarginalParameters(self), rest, chosen)
+        return stretches(MarginalParameters(self), compared)
 
     def axes(self, f: int) -> tuple[str, ...]:
         return self.names

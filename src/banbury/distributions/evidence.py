@@ -35,6 +35,14 @@ class Term:
     positions: tuple[tuple[int, int], ...] = ()  # where a word stands in its text
 
 
+class Comparison(NamedTuple):
+    """Which classes are told from the rest. Column c of ``rest`` is how all classes but c are mixed."""
+
+    rest: Real  # (classes, classes)
+    chosen: Sequence[int]
+    log_likelihood: LogLikelihood  # by some parameters, of columns of values
+
+
 class NamedValues(NamedTuple):
     """The values of a feature that a picture has a bar for."""
 
@@ -85,12 +93,13 @@ class Spreading(Protocol):
     def ends(self, f: int, wanted: Real, step: Real) -> Real: ...
 
 
-def stretches(group: Spreading, rest: Real, chosen: Sequence[int]) -> Iterator[TellingValues]:
+def stretches(group: Spreading, compared: Comparison) -> Iterator[TellingValues]:
     """Of each number and class the stretch of values that tells most: below a cut, from one up, or between two."""
+    rest = compared.rest
     n_classes, n_together = len(rest), max(1, CELLS // (len(rest) * STEPS**2))
     for f, feature in enumerate(group.features):
         centre, deviation = group.spread(f)
-        usable = [c for c in chosen if 0 < deviation[c] < np.inf and abs(centre[c]) < np.inf]
+        usable = [c for c in compared.chosen if 0 < deviation[c] < np.inf and abs(centre[c]) < np.inf]
         for some in (usable[start : start + n_together] for start in range(0, len(usable), n_together)):
             wanted = centre[some, None] + deviation[some, None] * np.linspace(-FARTHEST, FARTHEST, STEPS)
             cuts = group.ends(f, wanted, _round_steps(deviation[some] / 2.0)[:, None])
@@ -136,11 +145,12 @@ def stretch(low: float, high: float) -> str:
 class DrawnNumbers:
     """A column of numbers whose family scores and draws, and no more: its distribution on a grid over what it draws."""
 
-    def __init__(self, feature: Any, drawn: Real, log_likelihood: Callable[[Mapping[str, Any]], Real]) -> None:
-        low, high = np.quantile(drawn[np.isfinite(drawn)], [0.001, 0.999]) if np.isfinite(drawn).any() else (0.0, 0.0)
-        self.features = (feature,)
-        self.values = feature.family.grid(float(low), float(high), POINTS)
-        share = np.exp(log_likelihood({feature.name: self.values}))
+    def __init__(self, alone: Any, drawn: Real, log_likelihood: LogLikelihood) -> None:
+        self.features = (feature,) = alone.features
+        finite = drawn[np.isfinite(drawn)]
+        low, high = np.quantile(finite, [0.001, 0.999]).tolist() if len(finite) else (0.0, 0.0)
+        self.values = feature.family.grid(low, high, POINTS)
+        share = np.exp(log_likelihood(alone, {feature.name: self.values}))
         total = share.sum(axis=0)
         self.share = share / np.where(total > 0, total, 1.0)
 
@@ -157,17 +167,11 @@ class DrawnNumbers:
         return np.asarray(np.round(wanted / step) * step)
 
 
-def drawn_telling(
-    feature: Any,
-    drawn: NDArray[Any],
-    rest: Real,
-    chosen: Sequence[int],
-    log_likelihood: Callable[[Mapping[str, Any]], Real],
-) -> Iterator[TellingValues]:
-    """The stretches of a column, or its values where they are no numbers, by what was drawn of it."""
+def drawn_telling(alone: Any, drawn: NDArray[Any], compared: Comparison) -> Iterator[TellingValues]:
+    """The stretches of the one column of some parameters, or its values where they are no numbers, by what was drawn of it."""
     if drawn.dtype.kind in "iuf":
-        yield from stretches(DrawnNumbers(feature, drawn.astype(np.float64), log_likelihood), rest, chosen)
+        yield from stretches(DrawnNumbers(alone, drawn.astype(np.float64), compared.log_likelihood), compared)
         return
-    values = sorted(set(drawn.tolist()), key=str)
-    share = np.exp(log_likelihood({feature.name: values}))
-    yield TellingValues(share, share, [(feature.name, value) for value in values].__getitem__)
+    name, values = alone.features[0].name, sorted(set(drawn.tolist()), key=str)
+    share = np.exp(compared.log_likelihood(alone, {name: values}))
+    yield TellingValues(share, share, [(name, value) for value in values].__getitem__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -15,8 +14,8 @@ from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.evidence import (
     DRAWN,
+    Comparison,
     Drawn,
-    LogLikelihood,
     NamedValues,
     TellingValues,
     Term,
@@ -147,22 +146,13 @@ class Parameters:
         """The words of the first row's texts that the parameters say nothing of."""
         return []
 
-    def telling(
-        self, rest: Real, chosen: Sequence[int], log_likelihood: LogLikelihood
-    ) -> Iterator[TellingValues] | None:
-        """Values that may tell the chosen classes from the rest, some at a time; None: columns speak together, and have none.
-
-        Column c of ``rest`` is how the other classes are mixed. ``log_likelihood`` scores columns of values by some parameters.
-        """
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
         if any(feature.columns for feature in self.features):
             return None
-        drawn = self.sample(np.repeat(np.arange(len(rest)), DRAWN), np.random.default_rng(0))
-        columns = zip(self.features, drawn, map(self.select, ([f] for f in range(len(drawn)))), strict=True)
-        return (
-            each
-            for feature, values, alone in columns
-            for each in drawn_telling(feature, values, rest, chosen, partial(log_likelihood, alone))
-        )
+        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), DRAWN), np.random.default_rng(0))
+        columns = ((self.select([f]), values) for f, values in enumerate(drawn))
+        return (each for column in columns for each in drawn_telling(*column, compared))
 
     def cuts(self, column: str | None) -> list[float] | None:
         """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
@@ -205,10 +195,8 @@ class NumericParameters(Parameters):
         """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
         return np.asarray(np.round(wanted / step) * step)
 
-    def telling(
-        self, rest: Real, chosen: Sequence[int], log_likelihood: LogLikelihood
-    ) -> Iterator[TellingValues] | None:
-        return stretches(self, rest, chosen)
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        return stretches(self, compared)
 
     def axes(self, f: int) -> tuple[str, ...]:
         return self.features[f].inputs
@@ -221,9 +209,7 @@ class KeyedParameters(Parameters):
         """P(value | class) of all values, (values, classes), and the feature's number and value of each."""
         raise NotImplementedError
 
-    def telling(
-        self, rest: Real, chosen: Sequence[int], log_likelihood: LogLikelihood
-    ) -> Iterator[TellingValues] | None:
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         share, names = self.values()
         return iter([TellingValues(share, share, lambda i: (self.features[names[i][0]].name, names[i][1]))])
 

@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions import event_models
 from banbury.distributions.event_models import CERTAIN, WeighedWords, WordScores
-from banbury.distributions.evidence import Drawn, LogLikelihood, NamedValues, TellingValues, Term
+from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
 from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
@@ -194,24 +194,13 @@ class Occurrences(Family):
         return a if np.all(np.asarray(a) > 0) else None
 
     def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
-        how, weighed = choice.how, WeighedWords(words, False, False)
-        if self.model == "bernoulli":
-            self._check_shares(words)
-            if how == "gibbs":
-                return event_models.drawn_bernoulli(words, alpha, rng, once=False)
-            return event_models.bernoulli(words, how, alpha, once=False)
-        if self.model == "complement":
-            if how == "gibbs":
-                return event_models.drawn_complement(weighed, alpha, self.norm, rng)
-            formula = event_models.normalised_complement if self.norm else event_models.complement
-            return formula(weighed, how, alpha)
-        if how == "gibbs":
-            return event_models.drawn_multinomial(weighed, alpha, rng)
-        return event_models.multinomial(weighed, how, alpha, urn=False)
+        self._check_shares(words)
+        weighed = WeighedWords(words, False, False)
+        return event_models.estimated(self.model, weighed, choice.how, alpha, self.norm, False, rng)
 
     def _check_shares(self, words: Vocabulary) -> None:
-        """Raises where a column occurs more often than there are rows: then some number was above 1."""
-        if self.threshold is None:
+        """Raises where a column occurs more often than there are rows, under Bernoulli: then some number was above 1."""
+        if self.model == "bernoulli" and self.threshold is None:
             for pairs in words:
                 if (pairs.occurrences > words.texts[pairs.classes] * (1.0 + 1e-9)).any():
                     raise errors.bad_setting(
@@ -310,8 +299,8 @@ class OccurrencesParameters(Parameters):
         if a is None or table.n_classes != len(self.scores.base):
             return False
         pairs, complement = pairs_of(table, touched[self.features[0].name]), self.family.model == "complement"
-        change = event_models.change_complement if complement else event_models.change_multinomial
-        self.scores = change(self.scores, pairs, pairs.occurrences, table.occurrences().value, len(self.ids), a)
+        counted = table.occurrences().value
+        event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, complement)
         self.table = table
         for kept in ("weights", "_finite"):
             self.__dict__.pop(kept, None)
@@ -351,7 +340,7 @@ class OccurrencesParameters(Parameters):
         ]
         return [*terms, Term(self.features[0].name, OTHERS, rest)] if rest.any() else terms
 
-    def telling(self, rest: Real, chosen: Sequence[int], log_likelihood: LogLikelihood) -> Iterator[TellingValues]:
+    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
         names = self.features[0].inputs
         for at, share, had in self.values():
             occurring = [(names[place], "occurs") for place in at.tolist()]

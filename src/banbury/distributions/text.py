@@ -279,20 +279,8 @@ class Text(Family):
         return a if a >= 0 else None
 
     def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
-        alpha, how = self.prior(choice), choice.how
-        weighed = WeighedWords(words, self.once, bool(self.idf))
-        if self.model == "bernoulli":
-            if how == "gibbs":
-                return event_models.drawn_bernoulli(words, alpha, rng)
-            return event_models.bernoulli(words, how, alpha)
-        if self.model == "complement":
-            if how == "gibbs":
-                return event_models.drawn_complement(weighed, alpha, self.norm, rng)
-            formula = event_models.normalised_complement if self.norm else event_models.complement
-            return formula(weighed, how, alpha)
-        if how == "gibbs":
-            return event_models.drawn_multinomial(weighed, alpha, rng)
-        return event_models.multinomial(weighed, how, alpha, urn=how == "predictive" and self.counts_tokens)
+        weighed, urn = WeighedWords(words, self.once, bool(self.idf)), choice.how == "predictive" and self.counts_tokens
+        return event_models.estimated(self.model, weighed, choice.how, self.prior(choice), self.norm, urn, rng)
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
         """Of complement, which is no likelihood, and of words weighted by idf: nothing."""

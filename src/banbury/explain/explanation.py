@@ -84,15 +84,15 @@ class Explanation:
     @property
     def notes(self) -> list[str]:
         """What else is to be said, a sentence each."""
-        found = []
+        notes = []
         if self.impossible:
-            found.append("impossible in both classes, so the prior answers")
+            notes.append("impossible in both classes, so the prior answers")
         if self.unknown:
             words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
-            found.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
+            notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
         if self.calibrated is not None:
-            found.append(f"calibrated, {self.winner!r} has {self.calibrated:.1%}; the evidence above is uncalibrated")
-        return found
+            notes.append(f"calibrated, {self.winner!r} has {self.calibrated:.1%}; the evidence above is uncalibrated")
+        return notes
 
     def __str__(self) -> str:
         sides = f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"

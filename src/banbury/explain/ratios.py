@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.evidence import LogLikelihood, TellingValues, telling
+from banbury.distributions.evidence import Comparison, LogLikelihood, TellingValues, telling
 from banbury.distributions.family import Parameters
 from banbury.explain import page
 from banbury.explain.explanation import strict
@@ -114,12 +114,12 @@ def informative(
         raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
     rest = _rest(np.exp(log_prior))
     best: list[list[tuple[float, LikelihoodRatio]]] = [[] for _ in labels]
-    words, left_aside = set[str](), []
+    words, left_aside, compared = set[str](), list[str](), Comparison(rest, chosen, log_likelihood)
     for group in parameters:
-        found = group.telling(rest, chosen, log_likelihood)
-        if found is None:
+        every = group.telling(compared)
+        if every is None:
             left_aside += [feature.name for feature in group.features]
-        for values in found or ():
+        for values in every or ():
             _take(values, rest, chosen, labels, int(n), best)
             words.update(feature.name for feature in group.features if values.kind == "word")
     alone = len(words) == sum(len(group.features) for group in parameters) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from banbury.plots.features import check_model, grid, log_likelihood, number_of,
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
 
 
+@dataclass(eq=False, repr=False)
 class BandwidthDisplay(Display):
     """Left, how likely each row is under the kernels of the others, over bandwidths; right, three of the densities.
 
@@ -30,19 +32,13 @@ class BandwidthDisplay(Display):
     ((1000, 3), True)
     """
 
-    def __init__(
-        self,
-        feature: str,
-        label: Any,
-        bandwidths: Real,
-        likelihoods: Real,
-        shown: tuple[float, float, float],
-        values: Real,
-        density: Real,
-    ) -> None:
-        self.feature, self.label = feature, label
-        self.bandwidths, self.log_likelihood = bandwidths, likelihoods
-        self.shown, self.values, self.density = shown, values, density
+    feature: str
+    label: Any
+    bandwidths: Real
+    log_likelihood: Real
+    shown: tuple[float, float, float]
+    values: Real
+    density: Real
 
     @property
     def best(self) -> float:

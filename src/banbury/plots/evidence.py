@@ -7,11 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
 from banbury.explain import Evidence, Explanation
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, name, percent, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, percent, signed
 from banbury.plots.features import answering, check_whole
 from banbury.renamed import takes_old
 
@@ -33,10 +32,7 @@ class EvidenceDisplay(Display):
 
     @takes_old(most="n")
     def __init__(self, explanation: Explanation, *, n: int = 15) -> None:
-        if not isinstance(explanation, Explanation):
-            raise errors.bad_setting(
-                "the explanation", type(explanation).__name__, "an Explanation, as model.explain makes it"
-            )
+        check_type("the explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
         check_whole("n", n, 1)
         self.explanation = explanation
         shown, rest = explanation.evidence[:n], explanation.evidence[n:]

@@ -34,27 +34,27 @@ def check_model(model: Any, classes: int = 1) -> None:
     _check_classes(model.classes, classes)
 
 
-def _check_classes(found: Sequence[Any], least: int) -> None:
-    if len(found) < least:
+def _check_classes(classes: Sequence[Any], least: int) -> None:
+    if len(classes) < least:
         raise errors.bad_setting(
-            "the model", f"one class, {found[0]!r}", "one of two classes at least for this picture"
+            "the model", f"one class, {classes[0]!r}", "one of two classes at least for this picture"
         )
 
 
 def answering(model: Any) -> Model | BeliefNetwork:
     """What predicts and explains: a model, a network with a target, or that of a TANClassifier."""
-    found = getattr(model, "network_", model)
-    if not isinstance(found, BeliefNetwork):
-        check_model(found, classes=2)
-        return found  # type: ignore[no-any-return]
-    if found.target is None:
+    answers = getattr(model, "network_", model)
+    if not isinstance(answers, BeliefNetwork):
+        check_model(answers, classes=2)
+        return answers  # type: ignore[no-any-return]
+    if answers.target is None:
         raise errors.bad_setting(
             "the network",
             "one that was made without a target",
             "one with a target, or network.explain(row, of=...) drawn",
         )
-    _check_classes(found.classes, 2)
-    return found
+    _check_classes(answers.classes, 2)
+    return answers
 
 
 def check_whole(setting: str, value: Any, low: int, high: int = 10**6) -> None:
@@ -156,6 +156,14 @@ def grid(model: Model, feature: Feature, column: str, values: Real | None = None
     return feature.family.grid(*span(model, column, values), steps)
 
 
+def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
+    """The rows that are usable, for they have values of both columns; evenly picked where there are many."""
+    used = np.flatnonzero(usable)
+    if not len(used):
+        raise errors.empty_data(None, f"no row has values of both {columns[0]!r} and {columns[1]!r}")
+    return used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
+
+
 class ClassedRows:
     """Labelled rows beside a model: the number of each one's class, and columns of numbers. One class needs no labels."""
 
@@ -179,8 +187,5 @@ class ClassedRows:
     def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
         """The rows that have both values and a class, evenly picked where there are many: the values, and the classes."""
         x, y = (self.numbers(column) for column in columns)
-        used = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0))
-        if not len(used):
-            raise errors.empty_data(None, f"no row has values of both {columns[0]!r} and {columns[1]!r}")
-        used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
+        used = some_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
         return x[used], y[used], self.classes[used]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ class RowsPerBin(NamedTuple):
     density: Real
 
 
+@dataclass(eq=False, repr=False)
 class LikelihoodDisplay(Display):
     """P(value | class) of one feature: densities of a numeric column, over a histogram if rows are given; else bars.
 
@@ -58,24 +60,17 @@ class LikelihoodDisplay(Display):
     [[0.571, 0.364], [0.429, 0.636]]
     """
 
-    def __init__(
-        self,
-        feature: Feature,
-        classes: tuple[Any, ...],
-        values: Any,
-        likelihood: Real,
-        *,
-        value_names: Sequence[str] = (),
-        prior: bool = False,
-        histogram: RowsPerBin | None = None,
-        hidden: int = 0,
-        plane: contours.Plane | None = None,
-        what: str = "value",
-        chosen: str = "frequent",
-    ) -> None:
-        self.feature, self.classes, self.what, self.chosen = feature, classes, what, chosen
-        self.values, self.likelihood, self.value_names = values, likelihood, list(value_names)
-        self.prior, self.histogram, self.hidden, self.plane = prior, histogram, hidden, plane
+    feature: Feature
+    classes: tuple[Any, ...]
+    values: Any
+    likelihood: Real
+    value_names: Sequence[str] = field(default=(), kw_only=True)
+    prior: bool = field(default=False, kw_only=True)
+    histogram: RowsPerBin | None = field(default=None, kw_only=True)
+    hidden: int = field(default=0, kw_only=True)
+    plane: contours.Plane | None = field(default=None, kw_only=True)
+    what: str = field(default="value", kw_only=True)
+    chosen: str = field(default="frequent", kw_only=True)
 
     @classmethod
     @takes_old(most="n")
@@ -151,9 +146,9 @@ class LikelihoodDisplay(Display):
             total = int(np.count_nonzero(rows.classes >= 0))
             histogram = _histogram(feature, seen, own, at, bins, total if prior else None)
         values = grid(model, feature, column, seen)
-        found = model.log_likelihood(table(model, {column: values}), feature.name)
+        logs = model.log_likelihood(table(model, {column: values}), feature.name)
         alone = feature if len(feature.inputs) == 1 else feature._replace(name=column, columns=())
-        likelihood = cls._scaled(model, found, prior)[:, at]
+        likelihood = cls._scaled(model, logs, prior)[:, at]
         return cls(alone, classes, values, likelihood, prior=prior, histogram=histogram)
 
     @classmethod
@@ -176,14 +171,14 @@ class LikelihoodDisplay(Display):
         seen: Any = (None, None) if points is None else points[:2]
         across, up = (np.linspace(*_wider(*span(model, columns[i], seen[i])), STEPS) for i in (0, 1))
         xs, ys = np.meshgrid(across, up)
-        found = model.log_likelihood(table(model, {columns[0]: xs.ravel(), columns[1]: ys.ravel()}), feature.name)
-        likelihood = cls._scaled(model, found, prior)[:, at].reshape(STEPS, STEPS, len(at))
+        logs = model.log_likelihood(table(model, {columns[0]: xs.ravel(), columns[1]: ys.ravel()}), feature.name)
+        likelihood = cls._scaled(model, logs, prior)[:, at].reshape(STEPS, STEPS, len(at))
         plane = contours.Plane(columns, across, up, points)
         return cls(feature, classes, (across, up), likelihood, prior=prior, plane=plane)
 
     @staticmethod
-    def _scaled(model: Model, found: Real, prior: bool) -> Real:
-        return np.exp(found + model.log_prior if prior else found)
+    def _scaled(model: Model, logs: Real, prior: bool) -> Real:
+        return np.exp(logs + model.log_prior if prior else logs)
 
     def _draw(self, ax: Any) -> None:
         if self.plane is not None:

@@ -9,8 +9,9 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature
+from banbury.distributions.family import Feature, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
+from banbury.explain.page import printable
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, name, names, percent, signed
 from banbury.plots.features import (
@@ -24,7 +25,7 @@ from banbury.plots.features import (
     parts_of,
 )
 from banbury.plots.sheet import LANE, WIDTH, Scale, Sheet
-from banbury.readers import Batch, read
+from banbury.readers import Batch
 from banbury.renamed import takes_old
 
 STEPS = 200  # points of a numeric feature's curve
@@ -150,17 +151,7 @@ class NomogramDisplay(Display):
 
     def _read(self, row: Any) -> Batch:
         """One row, under the model's names."""
-        if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
-            row = [list(row)]
-        batches = list(read(row))
-        if sum(batch.n_rows for batch in batches) != 1:
-            raise errors.not_one_row(sum(batch.n_rows for batch in batches))
-        schema = self.model.schema
-        if batches[0].named and schema.named:
-            return batches[0]
-        if len(batches[0].names) != len(schema.columns):
-            raise errors.wrong_width(len(batches[0].names), len(schema.columns))
-        return batches[0].renamed(schema.columns)
+        return self.model._fitting(self.model._one_row(row), {"absent", "extra"})[0]
 
     def probability(self, decibans: Any) -> Any:
         """What a sum of decibans means: P(label | row), or among more than two classes P(label | row, and one of the two)."""
@@ -254,7 +245,8 @@ class NomogramDisplay(Display):
 
 def _value(batch: Batch, feature: Feature) -> Any:
     """A row's value of a feature; None where it is missing. Of a block the values of its columns."""
-    each = [next(iter(batch.head(name, 1)), None) if name in batch.names else None for name in feature.inputs]
-    if len(each) == 1 or all(value is None for value in each):
-        return each[0]
-    return ", ".join("missing" if value is None else str(value) for value in each)
+    if not set(feature.inputs).issubset(batch.names):
+        return None
+    value = first_value(batch, feature)
+    several = isinstance(value, tuple) and any(each is not None for each in value) and len(value) > 1
+    return ", ".join(map(printable, value)) if several else value[0] if isinstance(value, tuple) else value
