@@ -149,7 +149,7 @@ class DrawnNumbers:
         self.features = (feature,) = alone.features
         finite = drawn[np.isfinite(drawn)]
         low, high = np.quantile(finite, [0.001, 0.999]).tolist() if len(finite) else (0.0, 0.0)
-        self.values = feature.family.grid(low, high, POINTS)
+        self.values = feature.family.points(low, high, POINTS)
         share = np.exp(log_likelihood(alone, {feature.name: self.values}))
         total = share.sum(axis=0)
         self.share = share / np.where(total > 0, total, 1.0)

@@ -302,7 +302,7 @@ class Family:
         """What a number has, given the class: a density, or a probability."""
         return "density"
 
-    def grid(self, low: float, high: float, n: int) -> Real:
+    def points(self, low: float, high: float, n: int) -> Real:
         """Numbers to draw a column at, n at most."""
         return np.linspace(low, high, n)
 

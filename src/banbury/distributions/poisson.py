@@ -91,7 +91,7 @@ class Poisson(Family):
     def measure(self) -> str:
         return "probability"
 
-    def grid(self, low: float, high: float, n: int) -> Real:
+    def points(self, low: float, high: float, n: int) -> Real:
         low, high = max(np.floor(low), 0.0), np.ceil(high)
         return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, n))))
 

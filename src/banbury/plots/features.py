@@ -153,7 +153,7 @@ def span(model: Model, feature: str, values: Real | None = None) -> tuple[float,
 
 def grid(model: Model, feature: Feature, column: str, values: Real | None = None, steps: int = STEPS) -> Real:
     """Values to draw a column of numbers at."""
-    return feature.family.grid(*span(model, column, values), steps)
+    return feature.family.points(*span(model, column, values), steps)
 
 
 def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
