@@ -18,11 +18,13 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
+    HeldOutRows,
     Parameters,
     Shape,
     check_finite,
     check_positive,
 )
+from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import Counts, Key, Keys, Moments
 
 KEYS: Keys = (False, True)
@@ -105,6 +107,14 @@ class Bernoulli(Family):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        numbers = np.arange(1.0, 2.0 * len(features) + 1.0).reshape(-1, 2)
+        numbered = BernoulliParameters(features, numbers[:, :1].copy(), numbers[:, 1:].copy())
+        cells, alpha, stays = sums.cells.value, self.pseudo_counts(choice.alpha), np.ones(2, dtype=np.bool_)
+        return by_cells(
+            numbered, held_out, lambda f: Shares(cells[2 * f : 2 * f + 2], alpha, choice.how, stays, start=2 * f)
+        )
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,14 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
+    HeldOutRows,
     Parameters,
     Shape,
     by_class,
     check_positive,
     side_by_side,
 )
+from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import Counts, Key, Keys, Moments, in_order
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
@@ -102,6 +104,24 @@ class Categorical(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return self.codes is None and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        numbers = np.concatenate([np.arange(1.0, sums.cells.shape[0] + 1.0), np.zeros(len(features))])
+        numbered = CategoricalParameters(features, sums.keys, sums.offsets, numbers[:, None])
+        cells, declared = sums.cells.value, self.declared() or frozenset()
+
+        def shares(f: int) -> Shares | None:
+            (start, stop), keys = sums.offsets[f : f + 2], sums.keys[f]
+            if not keys:
+                return None
+            stays = np.array([key in declared for key in keys], dtype=np.bool_)
+            alpha, spread = self.pseudo_counts(keys, choice.alpha), self.m is not None and self.p is None
+            return Shares(cells[start:stop], alpha, choice.how, stays, spread, start)
+
+        return by_cells(numbered, held_out, shares)
 
 
 def declared_values(values: Any) -> Keys:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.sums import Key
+from banbury.sums import Counts, Key
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
@@ -22,6 +22,7 @@ Kind = Literal["boolean", "integer", "float", "string"]
 LARGEST_SETTING = 1e100
 MOST_BINS = 4096  # of a column that are occupied
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
+UNUSED = np.random.default_rng(0)  # where an estimate draws nothing
 
 
 def at_least(alpha: Any) -> Any:
@@ -77,6 +78,35 @@ class Choice:
     how: How = "mean"
     alpha: float = 1.0
     seed: int = 0
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows that were counted, each to be left out: the number of its class, and its weight; None for ones.
+
+    ``own_sums`` has the sums of features as if every row were a class of its own.
+    """
+
+    rows: ColumnReader
+    labels: Int
+    weights: Real | None
+    n_classes: int
+    threads: int
+    own_sums: Callable[[tuple[Feature, ...]], Any]
+
+    @property
+    def weight(self) -> Real:
+        return np.ones(len(self.labels)) if self.weights is None else self.weights
+
+    def take(self, rows: Int) -> HeldOutRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, rows=self.rows.take(rows), labels=self.labels[rows], weights=weights)
+
+    def scores(self, parameters: Parameters, want: Literal["log_joint", "parts"] = "log_joint") -> Real:
+        """log P(values | class), (rows, classes); "parts": feature by feature, (rows, features, classes)."""
+        parts, n_rows = parameters.parts(self.rows), self.rows.n_rows
+        return np.asarray(_core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0])
 
 
 class Parameters:
@@ -138,6 +168,30 @@ class Family:
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError
+
+    # Leave-one-out
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        """Whether ``leave_one_out`` says what refitting without each row would; otherwise every row has to be refitted."""
+        return choice.how != "gibbs"
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        """log P(values | class) of each row, (rows, classes), under what all rows but itself add up to.
+
+        Here each row's own sums are subtracted, and the rest is estimated: slow, and right for all sums that subtract.
+        """
+        own, found = held_out.own_sums(features), [np.zeros((0, held_out.n_classes))]
+        for row, label in enumerate(held_out.labels.tolist()):
+            left = sums - own.take([row]).merge([label], held_out.n_classes)
+            if isinstance(left, Counts):
+                left = left.without_empty((self.declared(),) * len(features))
+            parameters = self.estimate(features, left, choice, UNUSED)
+            found.append(held_out.take(np.array([row])).scores(parameters))
+        return np.concatenate(found)
+
+    def leave_one_out_notes(self) -> list[str]:
+        """What stays that of all rows where each is left out."""
+        return []
 
     def settings(self) -> dict[str, Any]:
         """The settings that differ from the defaults."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.covariance import GaussianBlockParameters, Prior, normal, plain, posterior, student
 from banbury.distributions.family import (
@@ -17,6 +17,7 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
+    HeldOutRows,
     How,
     Parameters,
     Shape,
@@ -24,11 +25,14 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.leave_one_out import one_by_one
 from banbury.sums import Counts, Moments, Products
 
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
 WIDEST = 2.0**900  # no variance of z is larger
 FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
+NEAR = 4.0  # a variance below so many times the least one may be raised to it
+EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
 
 
 @dataclass(frozen=True)
@@ -241,6 +245,40 @@ class Gaussian(Family):
             return [(d, cells) if self.covariance == "tied" else (d + cells, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        alone = self.covariance is None and self.smoothing is None
+        return alone and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
+    ) -> Real:
+        """Only the row's own class changes, by the formula for one value less, but where little would be left of the variance.
+
+        There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.
+        """
+        if not self.is_plain(choice.how):
+            return one_by_one(self, features, sums, choice, held_out)
+        floor = FLOOR * pooled(sums)[1]
+        low = (sums.n.value <= 0) | (
+            sums.spread < NEAR * floor * sums.n.value
+        )  # a class without values has those of all
+        slow = np.flatnonzero(low.any(axis=1)).tolist()
+        quick = np.flatnonzero(~low.any(axis=1)).tolist()
+        few = tuple(features[f] for f in slow)
+        total = one_by_one(self, few, sums.select(slow), choice, held_out)
+        if not quick:
+            return total
+        kept, alone = _normal(features, *self._plain(features, sums)).select(quick), sums.select(quick)
+        total += held_out.scores(kept)
+        gains = _gains(kept, alone, floor[quick][:, 0], held_out)
+        total[np.arange(len(gains)), held_out.labels] += gains
+        doubtful = np.flatnonzero(np.isnan(gains))
+        if len(doubtful):
+            some = held_out.take(doubtful)
+            total[doubtful] = one_by_one(self, kept.features, alone, choice, some)
+            total[doubtful] += one_by_one(self, few, sums.select(slow), choice, some)
+        return total
+
 
 @dataclass(frozen=True)
 class _Posterior:
@@ -295,6 +333,20 @@ def _student(features: tuple[Feature, ...], posterior: _Posterior) -> GaussianPa
     return GaussianParameters(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
 
 
+def _gains(kept: GaussianParameters, sums: Moments, floor: Real, held_out: HeldOutRows) -> Real:
+    """What one value less changes in the log density of that value in its own class, summed over features.
+
+    Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. NaN where next
+    to nothing would be left of S, so that the difference is not exact.
+    """
+    columns = held_out.rows.numbers([feature.name for feature in kept.features])
+    tables = (kept.mean, kept.precision, sums.n.value, sums.spread)
+    curves = (*(np.ascontiguousarray(table, dtype=np.float64) for table in tables), np.ascontiguousarray(floor))
+    labels = np.ascontiguousarray(held_out.labels, dtype=np.int32)
+    weights = None if held_out.weights is None else np.ascontiguousarray(held_out.weights)
+    return _core.one_less(columns, kept.origin, kept.unit, labels, curves, weights, (EXACT, NEAR), held_out.threads)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
 class GaussianParameters(Parameters):
     """Normal densities, or Student t where ``power`` is given, in units of z; all but the scales are (features, classes).
@@ -321,6 +373,12 @@ class GaussianParameters(Parameters):
         return GaussianParameters(
             tuple(self.features[f] for f in index), *arrays, None if self.power is None else self.power[at]
         )
+
+    def log_probability_of_each(self, x: Real) -> Real:
+        """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""
+        z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
+        square = self.precision * (z - self.mean) ** 2
+        return np.asarray(self.constant - (square if self.power is None else self.power * np.log1p(square)))
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []

@@ -20,6 +20,7 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
+    HeldOutRows,
     Parameters,
     Shape,
     by_class,
@@ -29,6 +30,7 @@ from banbury.distributions.family import (
 from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined
 from banbury.distributions.joint import log_prior_of_cells
+from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 
@@ -167,6 +169,30 @@ class Histogram(Family):
 
     def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float:
         return empty_share(self, feature, keys, rows)
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        """A row may move every cut of "mdl"."""
+        whole = self.bins == "mdl" or bool(features[0].columns)
+        return not whole and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        """As for keys, of which all stay: the bins are those of all rows."""
+        alpha = choice.alpha if self.alpha is None else self.alpha
+        joined = [self.joined(*_cells(sums, f)) for f in range(len(features))]
+        widths = [min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True)]
+        numbers = tuple(np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined)
+        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
+        numbered = HistogramParameters(features, firsts, tuple(widths), numbers, sizes)
+
+        def shares(f: int) -> Shares:
+            cells = joined[f].cells
+            every = np.ones(len(cells), dtype=np.bool_)
+            return Shares(cells, np.full(len(cells), alpha), choice.how, every, log_width=float(np.log(widths[f])))
+
+        return by_cells(numbered, held_out, shares)
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the bins of histograms"]
 
 
 class Joined(NamedTuple):

@@ -79,6 +79,9 @@ class Joint(Family):
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
 
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return False  # refitting is quicker
+
 
 def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
     """How many values each column has."""

@@ -18,45 +18,13 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import missing_texts
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import Choice, Feature
-from banbury.distributions.leave_one_out import HeldOutRows
-from banbury.distributions.text import Text
+from banbury.distributions.family import Feature, HeldOutRows
 from banbury.distributions.vocabulary import pairs_of
 from banbury.sums import Words
 
 Bools = NDArray[np.bool_]
 BLOCK = 1 << 23  # numbers of words × classes that are looked at together
 TABLES = 4  # so many different counts of a word in a text are looked up in tables of all words
-
-
-def supported(family: Text, choice: Choice, own: HeldOutRows) -> bool:
-    """Whether there is a formula; where there is none, every text has to be left out by itself."""
-    weighted = own.weights is not None
-    a = event_models.pseudo_count(choice.how, family.prior(choice))
-    of_all = family.min_share > 0 or family.max_share < 1 or bool(family.idf)  # depends on how many texts are left
-    if choice.how == "gibbs" or family.norm or (weighted and of_all):
-        return False
-    if family.model == "bernoulli":
-        return a > 0 and not weighted
-    if family.model == "complement":
-        return True
-    return a >= 0 and not (choice.how == "predictive" and family.counts_tokens)
-
-
-def notes(family: Text) -> list[str]:
-    """What stays that of all texts."""
-    return ["the ranks of words"] * family.pruning.ranks
-
-
-def left_one_out(family: Text, feature: Feature, sums: Words, choice: Choice, own: HeldOutRows) -> Real:
-    """log P(words | class) of each text, (texts, classes), under what all texts but itself add up to; 0 where it is missing."""
-    column = _CountedTexts(family, feature, sums, own)
-    alpha = family.prior(choice)
-    if family.model == "bernoulli":
-        return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
-    if family.model == "complement":
-        return column.complement(event_models.complement_pseudo_count(choice.how, alpha))
-    return column.multinomial(event_models.pseudo_count(choice.how, alpha))
 
 
 @dataclass(frozen=True)
@@ -80,10 +48,10 @@ class _Entries:
         )
 
 
-class _CountedTexts:
-    """A column of texts that were all counted, and their sums."""
+class CountedTexts:
+    """A column of texts that were all counted, and their sums; ``family`` is ``bb.Text``."""
 
-    def __init__(self, family: Text, feature: Feature, sums: Words, own: HeldOutRows) -> None:
+    def __init__(self, family: Any, feature: Feature, sums: Words, own: HeldOutRows) -> None:
         self.family, self.own = family, own
         table: Any = sums.table
         self.table = table if family.vocabulary is None else family.given(table).table
@@ -166,11 +134,11 @@ class _CountedTexts:
         if family.vocabulary is not None:
             there = self._given[word]
         if pruning.ranks:
-            return there & self._ranked[word]
+            return np.asarray(there & self._ranked[word])
         n_texts = float(self.per_class.sum()) - (1.0 if self.own.weights is None else 0.0)
         slack = 1e-12
         kept = there & (occurrences >= pruning.min_count - slack) & (documents >= pruning.min_share * n_texts)
-        return kept & (documents <= pruning.max_share * n_texts) if pruning.max_share < 1 else kept
+        return np.asarray(kept & (documents <= pruning.max_share * n_texts) if pruning.max_share < 1 else kept)
 
     @cached_property
     def _given(self) -> Bools:

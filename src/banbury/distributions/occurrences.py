@@ -222,6 +222,9 @@ class Occurrences(Family):
         n_columns = len(features[0].inputs)
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
 
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return False  # refitting is quicker
+
 
 @dataclass(frozen=True)
 class OccurrencesParameters(Parameters):

@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Parameters, Shape, check_positive
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Family,
+    Feature,
+    HeldOutRows,
+    Parameters,
+    Shape,
+    check_positive,
+)
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.leave_one_out import one_by_one
 from banbury.sums import Counts, Moments
 
 SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
@@ -84,6 +94,11 @@ class Poisson(Family):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
+
+    def leave_one_out(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
+    ) -> Real:
+        return one_by_one(self, features, sums, choice, held_out)
 
 
 @dataclass(frozen=True)

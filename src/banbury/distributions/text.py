@@ -19,7 +19,8 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import LazyRows, TextParameters
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Shape, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Family, Feature, HeldOutRows, Shape, check_positive
+from banbury.distributions.leave_one_text_out import CountedTexts
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
 from banbury.sums import Words
 
@@ -322,8 +323,31 @@ class Text(Family):
         n_words = self.words(sums.table).n_words
         return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
 
+    # Settings ------------------------------------------------------------------------------------------------------------
 
-# Settings ------------------------------------------------------------------------------------------------------------
+    # Leave-one-out
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        a = event_models.pseudo_count(choice.how, self.prior(choice))
+        of_all = self.min_share > 0 or self.max_share < 1 or bool(self.idf)  # depends on how many texts are left
+        if choice.how == "gibbs" or self.norm or (weighted and of_all):
+            return False
+        if self.model == "bernoulli":
+            return a > 0 and not weighted
+        if self.model == "complement":
+            return True
+        return a >= 0 and not (choice.how == "predictive" and self.counts_tokens)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
+        column, alpha = CountedTexts(self, features[0], sums, held_out), self.prior(choice)
+        if self.model == "bernoulli":
+            return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
+        if self.model == "complement":
+            return column.complement(event_models.complement_pseudo_count(choice.how, alpha))
+        return column.multinomial(event_models.pseudo_count(choice.how, alpha))
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the ranks of words"] * self.pruning.ranks
 
 
 def _is_whole(number: Any) -> bool:
