@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.dependence.groups import equal_groups
 from banbury.distributions import Bernoulli, Categorical, Joint, Poisson
 from banbury.distributions.categorical import CategoricalParameters, values_of
 from banbury.distributions.family import Feature, Kind, Parameters
+from banbury.distributions.information import equal_groups
 from banbury.distributions.joint import JointParameters, combinations
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, check_seed, estimate, log_sum

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import check_prior
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Family,
     Feature,
     HeldOutRows,
     Parameters,
@@ -24,6 +23,7 @@ from banbury.distributions.family import (
     check_finite,
     check_positive,
 )
+from banbury.distributions.keys import KeyedFamily, looked_up
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import Counts, Key, Keys, Moments
 
@@ -32,7 +32,7 @@ WORDS = {"false": False, "true": True, "0": False, "1": True}
 
 
 @dataclass(frozen=True, repr=False)
-class Bernoulli(Family):
+class Bernoulli(KeyedFamily):
     """Yes or no: a boolean column, or one of 0 and 1.
 
     ``alpha`` and ``beta`` are the Beta prior's pseudo-counts of yes and of no (beta: as alpha); ``m`` and ``p`` say the same
@@ -107,6 +107,16 @@ class Bernoulli(Family):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
+        def places(rows: ColumnReader) -> Int:
+            if self.yes is not None or rows.kind(feature.name) in ("string", "other", "date"):
+                return looked_up(rows.codes(feature.name), lambda values: self.means_yes(values, feature.name))
+            numbers = rows.numbers([feature.name])[0].reshape(-1)
+            yes = numbers > (0.5 if self.threshold is None else self.threshold)
+            return np.where(np.isnan(numbers), -1, yes) if numbers.dtype.kind == "f" else yes.astype(np.int64)
+
+        return places
 
     def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
         numbers = np.arange(1.0, 2.0 * len(features) + 1.0).reshape(-1, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Family,
     Feature,
     HeldOutRows,
     Parameters,
@@ -25,6 +24,7 @@ from banbury.distributions.family import (
     check_positive,
     side_by_side,
 )
+from banbury.distributions.keys import KeyedFamily, looked_up
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import Counts, Key, Keys, Moments, in_order
 
@@ -32,7 +32,7 @@ WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked u
 
 
 @dataclass(frozen=True, repr=False)
-class Categorical(Family):
+class Categorical(KeyedFamily):
     """One of several values.
 
     ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` say the
@@ -104,6 +104,13 @@ class Categorical(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
+        index = {key: k for k, key in enumerate(keys)}
+        absent = index.get(None, -1) if self.missing == "category" else -1
+        return lambda rows: looked_up(
+            rows.codes(feature.name, feature.kind), lambda values: [index.get(value, -1) for value in values], absent
+        )
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return self.codes is None and super().can_leave_one_out(features, choice, weighted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.sums import Counts, Key
+from banbury.distributions.information import ColumnTest, bits_of_draws
+from banbury.distributions.vocabulary import Vocabulary
+from banbury.sums import Counts, Key, Keys
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
@@ -168,6 +170,49 @@ class Family:
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError
+
+    # What a feature tells about the class
+
+    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
+        """I(feature; class) of each feature, in bits; ``rows`` per class. Here: of rows drawn from the default estimate."""
+        return bits_of_draws(self.estimate(features, sums, Choice(), UNUSED), rows)
+
+    def used_words(self, feature: Feature, sums: Any) -> Vocabulary | None:
+        """The words that an estimate uses, which tell one by one; None where values are no words."""
+        return None
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Any, threads: int) -> tuple[Int, Int, Int]:
+        """The rows that have a text, and the row and the number of every word in them."""
+        raise NotImplementedError
+
+    def joins(self, feature: Feature) -> bool:
+        """Whether several columns are modelled together, so that no independence is assumed among them."""
+        return len(feature.columns) > 1
+
+    def joined_by(self) -> str:
+        """The family, as one writes it, that models two such columns together."""
+        return "bb.Joint()"
+
+    def check_values(self, rows: ColumnReader, feature: Feature, threads: int) -> None:
+        """Raises for values that cannot be counted, where they are counted otherwise: in bins, to be compared."""
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...] | None:
+        """The feature's columns as they are compared with others: as values, or in fine bins; None: whatever their type is."""
+        return None
+
+    def test(
+        self, features: tuple[Feature, ...], sums: Any, scale: float, n: int, columns: Mapping[str, ColumnTest]
+    ) -> list[ColumnTest]:
+        """What each feature tells, beyond chance; of words the best n. A weight of 1 is worth ``scale`` rows.
+
+        ``columns`` has the tests of a block's columns one by one. Here: what the best of them tells.
+        """
+        each = ([columns[name] for name in feature.inputs if name in columns] for feature in features)
+        return [ColumnTest().at_least(own) if own else ColumnTest(why="not tested") for own in each]
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int] | None:
+        """What says which of the keys each row has, −1 for none; None where rows are not counted by key."""
+        return None
 
     # Leave-one-out
 

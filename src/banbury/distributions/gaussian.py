@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.covariance import GaussianBlockParameters, Prior, normal, plain, posterior, student
+from banbury.distributions.covariance_information import bits_of_normals, block_test
 from banbury.distributions.family import (
+    UNUSED,
     Choice,
     ColumnReader,
     Family,
@@ -25,6 +27,8 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.histogram import FINE, in_bins
+from banbury.distributions.information import ColumnTest, bits_of_densities, grid, shares
 from banbury.distributions.leave_one_out import one_by_one
 from banbury.sums import Counts, Moments, Products
 
@@ -245,6 +249,25 @@ class Gaussian(Family):
             return [(d, cells) if self.covariance == "tied" else (d + cells, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
+    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
+        parameters = self.estimate(features, sums, Choice(), UNUSED)
+        if isinstance(parameters, GaussianBlockParameters):
+            seen = sums.n.value > 0
+            prior = shares(sums.n.value[seen])
+            return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
+        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        each = zip(feature.inputs, feature.scales or [(feature.origin, feature.unit)], strict=True)
+        return tuple(in_bins(name, origin, unit * FINE) for name, (origin, unit) in each)
+
+    def test(
+        self, features: tuple[Feature, ...], sums: Any, scale: float, n: int, columns: Mapping[str, ColumnTest]
+    ) -> list[ColumnTest]:
+        if self.covariance is None:
+            return super().test(features, sums, scale, n, columns)
+        return [block_test(sums, self.covariance == "tied", scale)]
+
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         alone = self.covariance is None and self.smoothing is None
         return alone and super().can_leave_one_out(features, choice, weighted)
@@ -391,6 +414,21 @@ class GaussianParameters(Parameters):
                 z = mean + rng.standard_t(nu) / np.sqrt(precision * nu)
             columns.append(self.origin[f] + self.unit[f] * z)
         return columns
+
+    def bits(self, f: int, rows: Real) -> float:
+        """I(feature; class) of normal densities; ``rows`` per class that have a value."""
+        seen = rows > 0
+        prior, mean, variance = shares(rows[seen]), self.mean[f, seen], 0.5 / self.precision[f, seen]
+        if len(prior) < 2:
+            return 0.0
+        centre = float(prior @ mean)
+        scale = float(np.sqrt(prior @ (variance + (mean - centre) ** 2)))  # the whole column's deviation
+        place, deviation = (mean - centre) / scale, np.sqrt(variance) / scale
+        nodes = grid(place, deviation)
+        z = (nodes[:, None] - place) / deviation
+        gaps = np.diff(nodes, prepend=nodes[0], append=nodes[-1])
+        widths = (gaps[1:] + gaps[:-1]) / 2.0
+        return bits_of_densities(-0.5 * z * z - np.log(deviation) - 0.5 * np.log(2.0 * np.pi), widths, prior)
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class."""

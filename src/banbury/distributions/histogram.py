@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions import dirichlet
+from banbury.distributions import dirichlet, grid
+from banbury.distributions.categorical import Categorical
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import (
     MOST_BINS,
     Choice,
     ColumnReader,
-    Family,
     Feature,
     HeldOutRows,
     Parameters,
@@ -28,10 +28,14 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.grid import rounding
-from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined
+from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined, occupied
 from banbury.distributions.joint import log_prior_of_cells
+from banbury.distributions.keys import BinnedFamily
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
+
+FINE = 2.0**-6  # of a column's spread: its fine bins
+FINEST = 2.0**-1020
 
 
 def several(given: Any) -> tuple[Any, ...]:
@@ -54,7 +58,7 @@ def check_grid(start: Any, width: Any) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Histogram(Family):
+class Histogram(BinnedFamily):
     """The share of rows in each bin, divided by its width.
 
     Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
@@ -170,6 +174,15 @@ class Histogram(Family):
     def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float:
         return empty_share(self, feature, keys, rows)
 
+    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        return occupied(self, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        if not feature.columns:
+            return (feature,)
+        each = zip(feature.columns, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
+        return tuple(in_bins(*column) for column in each)
+
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         """A row may move every cut of "mdl"."""
         whole = self.bins == "mdl" or bool(features[0].columns)
@@ -193,6 +206,22 @@ class Histogram(Family):
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the bins of histograms"]
+
+
+def in_bins(name: str, start: float, width: float) -> Feature:
+    """A column of numbers in bins so wide, to be compared with others."""
+    return Feature(name, Histogram(), start, max(width, FINEST), "float")
+
+
+def by_type(feature: Feature, rows: Any) -> tuple[Feature, ...]:
+    """The columns of any feature, to be compared with others: numbers in fine bins, all else as categories."""
+    kinds = [(name, rows.kind(name)) for name in feature.inputs]
+    return tuple(
+        in_bins(name, feature.origin, feature.unit * FINE)
+        if kind in ("integer", "float", "empty")
+        else Feature(name, Categorical(), kind=kind)
+        for name, kind in kinds
+    )
 
 
 class Joined(NamedTuple):

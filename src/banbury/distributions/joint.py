@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
-from banbury.distributions.categorical import values_of
+from banbury.distributions.categorical import Categorical, values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Family,
     Feature,
     Parameters,
     Shape,
@@ -27,13 +26,14 @@ from banbury.distributions.family import (
     by_class,
     check_positive,
 )
-from banbury.sums import Counts
+from banbury.distributions.keys import KeyedFamily
+from banbury.sums import Counts, Keys
 
 MOST_COMBINATIONS = 2**62
 
 
 @dataclass(frozen=True, repr=False)
-class Joint(Family):
+class Joint(KeyedFamily):
     """Several columns of values together: P(a, b, … | class) from a table with a cell for every combination.
 
     Nothing is assumed independent, so cells are many and rows per cell few: ``tally.empty_cells`` says which share has none.
@@ -78,6 +78,19 @@ class Joint(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        each = zip(feature.columns, feature.kinds, strict=True)
+        return tuple(Feature(column, Categorical(), kind=kind) for column, kind in each)
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
+        index: dict[Any, int] = {key: k for k, key in enumerate(keys)}
+
+        def places(rows: ColumnReader) -> Int:
+            numbers, found = combinations(rows, feature, threads, counting=True)
+            return np.array([index.get(value, -1) for value in found], dtype=np.int64)[numbers]
+
+        return places
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # refitting is quicker

@@ -16,7 +16,6 @@ from banbury.distributions.family import (
     UNUSED,
     Choice,
     ColumnReader,
-    Family,
     Feature,
     HeldOutRows,
     Parameters,
@@ -24,7 +23,7 @@ from banbury.distributions.family import (
     by_class,
     check_positive,
 )
-from banbury.distributions.histogram import check_grid, hashable, several
+from banbury.distributions.histogram import Histogram, check_grid, hashable, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
 from banbury.distributions.kernels import (
     DEVIATION,
@@ -37,8 +36,9 @@ from banbury.distributions.kernels import (
     means_and_deviations,
     noise,
 )
+from banbury.distributions.keys import BinnedFamily
 from banbury.distributions.leave_one_out import CELLS, rounding
-from banbury.sums import ROUNDING, Counts, Moments
+from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 RULES = ("scott", "silverman", "leave-one-out")
 FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
@@ -50,7 +50,7 @@ AROUND = 256  # occupied bins on either side of a lonely one
 
 
 @dataclass(frozen=True, repr=False)
-class KernelDensity(Family):
+class KernelDensity(BinnedFamily):
     """A kernel on every row of the class.
 
     ``bandwidth`` is a number in the column's own unit, or a rule for each class: ``"scott"``, ``"silverman"`` (both set the
@@ -176,6 +176,13 @@ class KernelDensity(Family):
         assert isinstance(sums, Counts)
         sizes = zip(features, sums.keys, strict=True)
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
+
+    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        """As a histogram joins them."""
+        return Histogram().joined_cells(feature, keys, cells)
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        return Histogram().compared(feature) if feature.columns else (feature,)
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return not features[0].columns and super().can_leave_one_out(features, choice, weighted)

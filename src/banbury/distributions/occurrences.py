@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.event_models import CERTAIN, WeighedWords, WordScores
 from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
     ColumnReader,
-    Family,
     Feature,
     Parameters,
     Shape,
@@ -26,6 +25,7 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
@@ -40,7 +40,7 @@ UNUSED = np.random.default_rng(0)
 
 
 @dataclass(frozen=True, repr=False)
-class Occurrences(Family):
+class Occurrences(WordFamily):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
@@ -221,6 +221,13 @@ class Occurrences(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
+
+    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+        return self.words(sums, len(feature.inputs))
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
+        row, column = self.places(rows, feature)
+        return np.arange(rows.n_rows), row, self.used_words(feature, sums).ids[column].astype(np.int64)
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # refitting is quicker

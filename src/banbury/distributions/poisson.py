@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.family import (
+    UNUSED,
     Choice,
     ColumnReader,
     Family,
@@ -22,6 +23,8 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.histogram import in_bins
+from banbury.distributions.information import bits_of_densities, grid, shares
 from banbury.distributions.leave_one_out import one_by_one
 from banbury.sums import Counts, Moments
 
@@ -95,6 +98,16 @@ class Poisson(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
+    def bits(self, features: tuple[Feature, ...], sums: Moments, rows: Real) -> Real:
+        parameters = self.estimate(features, sums, Choice(), UNUSED)
+        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        return (in_bins(feature.name, feature.origin, feature.unit),)
+
+    def check_values(self, rows: ColumnReader, feature: Feature, threads: int) -> None:
+        check_counts(rows, feature.name, threads)
+
     def leave_one_out(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
     ) -> Real:
@@ -159,6 +172,19 @@ class PoissonParameters(Parameters):
                 drawn = mean[f, classes]
             columns.append(rng.poisson(drawn))
         return columns
+
+    def bits(self, f: int, rows: Real) -> float:
+        """I(feature; class); ``rows`` per class that have a value."""
+        seen = rows > 0
+        mean = self.mean[f, seen]
+        if len(mean) < 2:
+            return 0.0
+        near = np.rint(grid(mean, np.sqrt(mean)))  # whole numbers where any of the classes has some
+        nodes = np.unique(np.concatenate([np.arange(64.0), near[near >= 0]]))
+        gaps = np.diff(nodes, prepend=nodes[0] - 1.0, append=nodes[-1] + 1.0)
+        gaps[gaps > 1.0 + 2.0 * float(np.sqrt(mean.max()))] = 1.0  # between the classes there is nothing
+        widths = (gaps[1:] + gaps[:-1]) / 2.0  # how many each of them stands for: one, unless they are many
+        return bits_of_densities(self.log_probability(f, nodes)[:, seen], widths, shares(rows[seen]))
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class."""

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
-from banbury.distributions.bag import LazyRows, TextParameters
+from banbury.distributions.bag import LazyRows, TextParameters, missing_texts
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, HeldOutRows, Shape, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Feature, HeldOutRows, Shape, check_positive
 from banbury.distributions.leave_one_text_out import CountedTexts
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
@@ -35,7 +36,7 @@ NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
-class Text(Family):
+class Text(WordFamily):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
@@ -324,6 +325,17 @@ class Text(Family):
         return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
 
     # Settings ------------------------------------------------------------------------------------------------------------
+
+    # What it tells about the class
+
+    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+        return self.words(sums.table, by_name=True)
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
+        texts = self.texts(rows, feature.name)
+        offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
+        row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
+        return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
 
     # Leave-one-out
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.dependence.information import most_telling
 from banbury.distributions import Occurrences
 from banbury.distributions.family import Feature
 from banbury.distributions.occurrences import OccurrencesParameters
+from banbury.distributions.words import most_telling
 from banbury.naive_bayes import Model
 from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names
@@ -185,7 +185,7 @@ class LikelihoodDisplay(Display):
         if not isinstance(feature.family, Occurrences):
             raise errors.text_has_no_axis(feature.name)
         words = model.tally.words[[f.name for f in model.schema.texts].index(feature.name)]
-        shown = [word.name for word in most_telling(feature, words, most)]
+        shown = [word.name for word in most_telling(feature, feature.family.used_words(feature, words), most)]
         block = next(group for group in model.parameters if feature in group.features)
         assert isinstance(block, OccurrencesParameters)
         share = np.concatenate([each for _, each, _ in block.values()])
