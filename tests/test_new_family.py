@@ -84,3 +84,20 @@ def test_diagnose_compares_numbers_in_fine_bins() -> None:
     assert {t.feature: t.bits for t in found.telling} == pytest.approx(
         {t.feature: t.bits for t in usual.telling}, abs=0.2
     )
+
+
+def test_a_density_answers_of_a_new_family() -> None:
+    density = bb.Density(features=FEATURES).fit(TABLE)
+    row = {"x": 0.5, "y": 0.1, "z": "red"}
+    apart = [density.probability({name: value}) for name, value in row.items()]
+    assert (
+        density.probability(row)
+        == pytest.approx(np.prod(apart))
+        == pytest.approx(np.exp(density.score_samples([row]))[0])
+    )
+    assert density.probability({"x": 0.5}, given={"z": "red"}) == pytest.approx(apart[0])
+    assert sum(density.query("z", {"x": 0.5}).values()) == pytest.approx(1.0)
+    assert set(density.sample(3)) == {"x", "y", "z"}
+    assert density.surprise(row).usual == pytest.approx(density.score_samples(density.sample(1000)).mean())
+    with pytest.raises(bb.errors.BadSetting, match="family 'shift', which has a density"):
+        density.probability({"x": [1.0, 2.0]})

@@ -344,14 +344,6 @@ def bad_question(problem: BadValue, name: str, value: Any) -> BadValue:
     )
 
 
-def density_has_no_sum(column: str, family: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} is a number of family {family!r}, which has a density: densities of several values do not sum to a "
-        "probability. Ask for one number at a time, or count the column as bb.Categorical(), whose values have probabilities.",
-        column=column,
-    )
-
-
 def unusable_column(column: str, problem: Exception, source: str | None = None) -> BadValue:
     return BadValue(
         f"column {column!r}{where(source)} holds what cannot be counted ({type(problem).__name__}: {problem}). "

@@ -108,6 +108,12 @@ class Bernoulli(KeyedFamily):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        if self.threshold is None:
+            yes = looked_up(rows.codes(column), lambda values: self.means_yes(values, column))
+            return [None if each < 0 else bool(each) for each in yes.tolist()]
+        return list(rows.numbers([column])[0].reshape(-1) > self.threshold)
+
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
         def places(rows: ColumnReader) -> Int:
             if self.yes is not None or rows.kind(feature.name) in ("string", "other", "date"):
@@ -166,11 +172,24 @@ class BernoulliParameters(Parameters):
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
         return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
 
+    def listed_values(self, f: int, column: str) -> Keys | None:
+        """No and yes, as a column would have them; None where numbers are."""
+        return (
+            None
+            if self.family.threshold is not None
+            else (self._no, True if self.family.yes is None else self.family.yes)
+        )
+
+    @property
+    def _no(self) -> Any:
+        """What stands for no in a column."""
+        yes = self.family.yes
+        return False if yes is None else f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
+
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         share = np.exp(self.yes)
         drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]
         yes = self.family.yes
         if yes is None:
             return list(drawn)
-        other = f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
-        return [np.where(column, yes, other) for column in drawn]
+        return [np.where(column, yes, self._no) for column in drawn]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -105,6 +105,12 @@ class Categorical(KeyedFamily):
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
 
+    def counts_missing(self) -> bool:
+        return self.missing == "category"
+
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        return known_values(rows, feature)
+
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
         index = {key: k for k, key in enumerate(keys)}
         absent = index.get(None, -1) if self.missing == "category" else -1
@@ -179,6 +185,13 @@ def values_of(rows: ColumnReader, feature: Feature) -> Any:
     except errors.BadValue:
         column = rows.codes(feature.name)
         return replace(column, values=[_converted(value, feature.kind) for value in column.values])
+
+
+def known_values(rows: ColumnReader, feature: Feature) -> list[Any]:
+    """The values of a column as they are counted, row by row; None where one is missing."""
+    column = values_of(rows, feature)
+    numbers = (np.asarray(column.codes).astype(np.int64) - column.low).tolist()
+    return [column.values[n] if 0 <= n < len(column.values) else None for n in numbers]
 
 
 def _converted(value: Any, kind: str) -> Any:
@@ -278,6 +291,16 @@ class CategoricalParameters(Parameters):
             tuple(self.features[f] for f in index), keys, offsets, self.table[np.concatenate([*rows, unseen])]
         )
 
+    def listed_values(self, f: int, column: str) -> Keys:
+        return self.keys[f]
+
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
+        columns = []
+        for feature, keys in zip(self.features, map(set, self.keys), strict=True):
+            new = looked_up(values_of(rows, feature), partial(_not_in, keys), 0)
+            columns.append(new.astype(np.bool_))
+        return np.stack(columns, axis=1)
+
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """P(value | class) of all keys, (values, classes), and the feature's number and key of each."""
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
@@ -293,6 +316,10 @@ class CategoricalParameters(Parameters):
                     chosen[rows] = rng.choice(len(keys), size=len(rows), p=share[:, c] / share[:, c].sum())
             columns.append(_taken(keys, chosen, len(classes)))
         return columns
+
+
+def _not_in(keys: set[Key], values: Sequence[Any]) -> list[bool]:
+    return [value not in keys for value in values]
 
 
 def _taken(keys: Keys, chosen: NDArray[np.int64], n_rows: int) -> NDArray[Any]:

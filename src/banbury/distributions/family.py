@@ -128,6 +128,14 @@ class Parameters:
         """A value of each feature for rows of these classes."""
         raise NotImplementedError
 
+    def listed_values(self, f: int, column: str) -> Keys | None:
+        """The values of a feature's column, where they are listed: those that rows had."""
+        return None
+
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
+        """Which rows have a value of each feature that no row counted had, (rows, features); None where none is listed."""
+        return None
+
 
 class Family:
     """The base of every family: a frozen dataclass whose fields are its settings.
@@ -170,6 +178,30 @@ class Family:
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError
+
+    # Values that are asked for
+
+    def has_density(self) -> bool:
+        """Whether a value has a density, and no probability."""
+        return True
+
+    def check_alternatives(self, column: str, values: Any) -> None:
+        """Raises unless the probabilities of several values of a column have a sum."""
+        if self.has_density():
+            raise errors.BadSetting(
+                f"column {column!r} is a number of family {self.name!r}, which has a density: densities of several values do "
+                "not sum to a probability. Ask for one number at a time, or count the column as bb.Categorical(), whose "
+                "values have probabilities.",
+                column=column,
+            )
+
+    def counts_missing(self) -> bool:
+        """Whether a missing value is a value."""
+        return False
+
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        """A column's values as they are counted, None where one is missing: 1 and "1" may be the same."""
+        return list(rows.numbers([column])[0].reshape(-1))
 
     # What a feature tells about the class
 

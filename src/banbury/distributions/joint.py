@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
-from banbury.distributions.categorical import Categorical, values_of
+from banbury.distributions.categorical import Categorical, known_values, values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     Choice,
@@ -27,7 +27,7 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.keys import KeyedFamily
-from banbury.sums import Counts, Keys
+from banbury.sums import Counts, Keys, in_order
 
 MOST_COMBINATIONS = 2**62
 
@@ -78,6 +78,9 @@ class Joint(KeyedFamily):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
+
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        return known_values(rows, Feature(column, self, kind=feature.kinds[feature.columns.index(column)]))
 
     def compared(self, feature: Feature) -> tuple[Feature, ...]:
         each = zip(feature.columns, feature.kinds, strict=True)
@@ -219,6 +222,18 @@ class JointParameters(Parameters):
 
     def select(self, index: Sequence[int]) -> JointParameters:
         return JointParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
+
+    def listed_values(self, f: int, column: str) -> Keys:
+        return in_order(self.tables[f].values[self.features[f].columns.index(column)])
+
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
+        columns = []
+        for feature, table in zip(self.features, self.tables, strict=True):
+            numbers, found = combinations(rows, feature)
+            parts = [zip(value, table.values, strict=True) for value in found]
+            unseen = [any(part is not None and part not in known for part, known in each) for each in parts]
+            columns.append(np.array([*unseen, False], dtype=np.bool_)[numbers])
+        return np.stack(columns, axis=1)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """P(combination | class) of all cells that rows have, and the feature's number and the combination of each."""

@@ -30,6 +30,9 @@ class KeyedFamily(Family):
         """Rows per key and class, as an estimate takes them."""
         return cells
 
+    def has_density(self) -> bool:
+        return False
+
     def bits(self, features: tuple[Feature, ...], sums: Counts, rows: Real) -> Real:
         each = ((feature, *sums.feature(f)) for f, feature in enumerate(features))
         return np.array([bits_of(self.joined_cells(feature, keys, cells.value)) for feature, keys, cells in each])
@@ -86,6 +89,9 @@ def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], abs
 
 class BinnedFamily(KeyedFamily):
     """The base of families whose keys are the numbers of fine bins; of a block, of the bins of each column."""
+
+    def has_density(self) -> bool:
+        return True
 
     def joined_by(self) -> str:
         return "bb.Gaussian(covariance='full')"

@@ -98,6 +98,9 @@ class Poisson(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
+    def has_density(self) -> bool:
+        return False
+
     def bits(self, features: tuple[Feature, ...], sums: Moments, rows: Real) -> Real:
         parameters = self.estimate(features, sums, Choice(), UNUSED)
         return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])

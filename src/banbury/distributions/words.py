@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Family, Feature
 from banbury.distributions.information import BIT, ColumnTest, expected, p_values, untested
@@ -37,6 +38,13 @@ class WordFamily(Family):
 
     def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
         raise NotImplementedError
+
+    def has_density(self) -> bool:
+        return False
+
+    def check_alternatives(self, column: str, values: Any) -> None:
+        wanted = "one at a time: words that were never counted say nothing, so that texts have no sum"
+        raise errors.bad_setting(f"the values of {column!r}", values, wanted)
 
     def bits(self, features: tuple[Feature, ...], sums: Words, rows: Real) -> Real:
         best = [most_telling(feature, self.used_words(feature, sums), 1) for feature in features]
