@@ -987,7 +987,7 @@ def test_query_has_the_probability_of_every_value_and_of_every_combination():
                 assert p == pytest.approx(density.probability(event, known))
     sunny = density.query("play", {"outlook": "sunny"})
     assert (
-        given["no"]
+        sunny["no"]
         == pytest.approx(density.probability({"play": "no"}, {"outlook": "sunny"}))
         != density.query("play")["no"]
     )

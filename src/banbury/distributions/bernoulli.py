@@ -16,6 +16,7 @@ from banbury.distributions.categorical import check_prior
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
+    Encoding,
     Feature,
     HeldOutRows,
     Parameters,
@@ -107,6 +108,11 @@ class Bernoulli(KeyedFamily):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        if self.yes is None:
+            return super().encoded(rows, features, sums, threads)
+        return Encoding(categories=[rows.codes(feature.name) for feature in features])
 
     def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
         if self.threshold is None:

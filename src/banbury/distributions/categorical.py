@@ -16,6 +16,7 @@ from banbury.distributions import dirichlet
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
+    Encoding,
     Feature,
     HeldOutRows,
     Parameters,
@@ -104,6 +105,9 @@ class Categorical(KeyedFamily):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        return Encoding(categories=[values_of(rows, feature) for feature in features])
 
     def counts_missing(self) -> bool:
         return self.missing == "category"

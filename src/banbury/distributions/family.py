@@ -111,6 +111,14 @@ class HeldOutRows:
         return np.asarray(_core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0])
 
 
+class Encoding(NamedTuple):
+    """Features' values as another learner takes them: numbers, NaN where missing; columns of codes; how often rows have words."""
+
+    numbers: Sequence[Real] = ()  # each (rows, columns)
+    categories: Sequence[Any] = ()
+    words: Any = None  # a sparse matrix, rows × words
+
+
 class Parameters:
     """A group of features of one family with what was estimated for them: the base of every family's parameters."""
 
@@ -127,6 +135,10 @@ class Parameters:
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         """A value of each feature for rows of these classes."""
         raise NotImplementedError
+
+    def log_cells(self, f: int, values: Real) -> Real | None:
+        """log P of the unit cell of whole numbers of a feature, (values, classes); None or NaN where the density says it."""
+        return None
 
     def listed_values(self, f: int, column: str) -> Keys | None:
         """The values of a feature's column, where they are listed: those that rows had."""
@@ -178,6 +190,28 @@ class Family:
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError
+
+    # What is chosen, tuned, and given to others
+
+    def suits(self, least: float, whole: bool) -> bool:
+        """Whether it may be chosen for a column of numbers, of which this is the least, and all are whole or not."""
+        return False
+
+    def text_settings(self) -> tuple[str, ...]:
+        """The settings that ``bb.tune(text=...)`` may try."""
+        return ()
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        """The features' values as another learner takes them. Here: numbers as they are, all else as categories."""
+        names = [name for feature in features for name in feature.inputs]
+        numeric = [name for name in names if rows.kind(name) in ("boolean", "integer", "float", "empty")]
+        columns = [column.reshape(rows.n_rows, -1) for column in rows.numbers(numeric)] if numeric else []
+        others = set(names).difference(numeric)
+        return Encoding(columns, [rows.codes(name) for name in names if name in others])
+
+    def encoded_words(self, sums: Any) -> Int | None:
+        """The words among the encoded ones that an estimate uses; None for all."""
+        return None
 
     # Values that are asked for
 
@@ -280,6 +314,12 @@ class Family:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
+
+
+def log_between(below: Real, above: Real) -> Real:
+    """The logarithm of what lies between two cuts, from what lies below each."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.maximum(above - below, 0.0)))
 
 
 def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:

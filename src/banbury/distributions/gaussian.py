@@ -25,6 +25,7 @@ from banbury.distributions.family import (
     Shape,
     check_finite,
     check_positive,
+    log_between,
 )
 from banbury.distributions.gamma import log_rising
 from banbury.distributions.histogram import FINE, in_bins
@@ -249,6 +250,9 @@ class Gaussian(Family):
             return [(d, cells) if self.covariance == "tied" else (d + cells, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
+    def suits(self, least: float, whole: bool) -> bool:
+        return self.covariance is None
+
     def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
         parameters = self.estimate(features, sums, Choice(), UNUSED)
         if isinstance(parameters, GaussianBlockParameters):
@@ -429,6 +433,9 @@ class GaussianParameters(Parameters):
         gaps = np.diff(nodes, prepend=nodes[0], append=nodes[-1])
         widths = (gaps[1:] + gaps[:-1]) / 2.0
         return bits_of_densities(-0.5 * z * z - np.log(deviation) - 0.5 * np.log(2.0 * np.pi), widths, prior)
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        return log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class."""

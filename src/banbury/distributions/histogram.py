@@ -26,6 +26,7 @@ from banbury.distributions.family import (
     by_class,
     check_finite,
     check_positive,
+    log_between,
 )
 from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined, occupied
@@ -286,6 +287,10 @@ class HistogramParameters(Parameters):
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
         return columns
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        """Of x ≤ X < x + 1: whole numbers are where bins begin."""
+        return log_between(self.tails(f, values)[0], self.tails(f, values + 1.0)[0])
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""

@@ -19,6 +19,7 @@ from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
+    Encoding,
     Feature,
     Parameters,
     Shape,
@@ -78,6 +79,11 @@ class Joint(KeyedFamily):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        return Encoding(
+            categories=[values_of(rows, column) for feature in features for column in self.compared(feature)]
+        )
 
     def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
         return known_values(rows, Feature(column, self, kind=feature.kinds[feature.columns.index(column)]))

@@ -22,6 +22,7 @@ from banbury.distributions.family import (
     Shape,
     by_class,
     check_positive,
+    log_between,
 )
 from banbury.distributions.histogram import Histogram, check_grid, hashable, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
@@ -46,6 +47,7 @@ MANY = 32  # bins to a bandwidth; more do not change its likelihood
 SPARSE = 16  # times as many bins as are occupied: then they are added pair by pair
 NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
 LONELY = 1e-11  # ... and nothing to a density above this share of all rows
+WIDE = 100.0  # a kernel this wide is the same all over a unit cell, to four parts in a million
 AROUND = 256  # occupied bins on either side of a lonely one
 
 
@@ -338,6 +340,15 @@ class KernelDensityParameters(Parameters):
                 z[rows[stray]] = rng.normal(bump.floor[0], bump.floor[1], int(stray.sum()))
             columns.append(feature.origin + feature.unit * z)
         return columns
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        cells, narrow = (
+            np.full((len(values), len(self.bumps[f].bandwidth)), np.nan),
+            self.bumps[f].bandwidth * self.features[f].unit < WIDE,
+        )
+        if narrow.any():
+            cells[:, narrow] = log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])[:, narrow]
+        return cells
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class."""

@@ -18,6 +18,7 @@ from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
     ColumnReader,
+    Encoding,
     Feature,
     Parameters,
     Shape,
@@ -221,6 +222,21 @@ class Occurrences(WordFamily):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
+        """The block's numbers as they are counted."""
+        from scipy import sparse
+
+        cells, columns = rows.occurrences(features[0].inputs), features[0].inputs
+        if isinstance(cells, tuple):
+            matrix = sparse.csr_matrix((cells[2], cells[1], cells[0]), shape=(rows.n_rows, len(columns)))
+        else:
+            matrix = sparse.csr_matrix(np.asarray(cells))
+        matrix = matrix.astype(np.float64)
+        matrix.data = np.nan_to_num(matrix.data)
+        if self.threshold is not None:
+            matrix.data = (matrix.data > self.threshold).astype(np.float64)
+        return Encoding(words=matrix)
 
     def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
         return self.words(sums, len(feature.inputs))

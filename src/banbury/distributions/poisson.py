@@ -98,6 +98,9 @@ class Poisson(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
+    def suits(self, least: float, whole: bool) -> bool:
+        return whole and least >= 0
+
     def has_density(self) -> bool:
         return False
 
@@ -188,6 +191,9 @@ class PoissonParameters(Parameters):
         gaps[gaps > 1.0 + 2.0 * float(np.sqrt(mean.max()))] = 1.0  # between the classes there is nothing
         widths = (gaps[1:] + gaps[:-1]) / 2.0  # how many each of them stands for: one, unless they are many
         return bits_of_densities(self.log_probability(f, nodes)[:, seen], widths, shares(rows[seen]))
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        return self.log_probability(f, values)
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class."""

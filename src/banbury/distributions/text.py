@@ -19,7 +19,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import LazyRows, TextParameters, missing_texts
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Feature, HeldOutRows, Shape, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Encoding, Feature, HeldOutRows, Shape, check_positive
 from banbury.distributions.leave_one_text_out import CountedTexts
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
 from banbury.distributions.words import WordFamily
@@ -336,6 +336,27 @@ class Text(WordFamily):
         offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
         row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
         return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
+
+    # What is tuned, and given to others
+
+    def text_settings(self) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(self))
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
+        """How often each text has each word, by the ids of words."""
+        from scipy import sparse
+
+        texts = self.texts(rows, features[0].name)
+        offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
+        known = ids >= 0
+        starts = np.append(0, np.cumsum(known))[offsets]
+        shape = (rows.n_rows, sums.table.n_ids)
+        matrix = sparse.csr_matrix((np.ones(int(starts[-1])), ids[known], starts), shape=shape)
+        matrix.sum_duplicates()
+        return Encoding(words=matrix)
+
+    def encoded_words(self, sums: Words) -> Int:
+        return np.sort(self.words(sums.table).ids).astype(np.int64)
 
     # Leave-one-out
 

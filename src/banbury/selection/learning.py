@@ -90,7 +90,6 @@ def learning_curve(
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    table = None if peer is None else PeerArrays.of(rows)
     found: list[list[CrossValidation]] = []
     others: list[list[CrossValidation]] = []
     told = PendingWarnings()
@@ -99,10 +98,10 @@ def learning_curve(
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))]
         found.append([scored(rows, tally, tested, settings, told) for tally in tallies])
-        if peer is not None and table is not None:
-            full = table.with_words(rows, growth.groups.counted)
+        if peer is not None:
+            table = PeerArrays.of(rows, growth.groups.counted)
             each = [(growth.rows_of(k), tally) for k, tally in enumerate(tallies)]
-            others.append([scored_beside(rows, full, learned, tally, tested, peer) for learned, tally in each])
+            others.append([scored_beside(rows, table, learned, tally, tested, peer) for learned, tally in each])
     told.warn(how)
     majority = float(np.mean([each[0].majority for each in found]))
     return LearningCurve(
