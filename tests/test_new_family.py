@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
@@ -101,3 +102,11 @@ def test_a_density_answers_of_a_new_family() -> None:
     assert density.surprise(row).usual == pytest.approx(density.score_samples(density.sample(1000)).mean())
     with pytest.raises(bb.errors.BadSetting, match="family 'shift', which has a density"):
         density.probability({"x": [1.0, 2.0]})
+
+
+def test_unlabelled_rows_are_learned_from() -> None:
+    mixture = bb.Mixture(2, features=FEATURES, seed=0).fit(TABLE)
+    assert mixture.score_samples(TABLE).shape == (90,)
+    labels = np.where(np.arange(90) < 45, LABELS, None)
+    model = bb.SemiSupervisedClassifier(features=FEATURES).fit(pd.DataFrame(TABLE), labels)
+    assert model.predict_proba(pd.DataFrame(TABLE)).sum(axis=1) == pytest.approx(np.ones(90))

@@ -140,6 +140,10 @@ class Parameters:
         """log P of the unit cell of whole numbers of a feature, (values, classes); None or NaN where the density says it."""
         return None
 
+    def collapsed(self, sums: Any) -> list[tuple[int, int, float]]:
+        """Where a class's density is so narrow, beside its column, that it stands on one value: feature, class and value."""
+        return []
+
     def listed_values(self, f: int, column: str) -> Keys | None:
         """The values of a feature's column, where they are listed: those that rows had."""
         return None
@@ -278,6 +282,10 @@ class Family:
 
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int] | None:
         """What says which of the keys each row has, −1 for none; None where rows are not counted by key."""
+        return None
+
+    def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> Any:
+        """Rows whose values are found out once, to be counted and scored many times (``LookedUpTexts``); None: they are quick."""
         return None
 
     # Leave-one-out

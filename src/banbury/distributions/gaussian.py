@@ -37,6 +37,7 @@ LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
 WIDEST = 2.0**900  # no variance of z is larger
 FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
 NEAR = 4.0  # a variance below so many times the least one may be raised to it
+NARROW = 1e-6  # of a column's variance: a density of less stands on one value
 EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
 
 
@@ -436,6 +437,12 @@ class GaussianParameters(Parameters):
 
     def log_cells(self, f: int, values: Real) -> Real:
         return log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])
+
+    def collapsed(self, sums: Moments) -> list[tuple[int, int, float]]:
+        rows, _, spread = sums.pooled()
+        narrow = 0.5 / self.precision < NARROW * spread / np.maximum(rows, 1e-300)
+        there = np.argwhere(narrow & (sums.n.value > 0)).tolist()
+        return [(f, c, float(self.spread(f)[0][c])) for f, c in there]
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class."""

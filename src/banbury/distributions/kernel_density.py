@@ -342,10 +342,8 @@ class KernelDensityParameters(Parameters):
         return columns
 
     def log_cells(self, f: int, values: Real) -> Real:
-        cells, narrow = (
-            np.full((len(values), len(self.bumps[f].bandwidth)), np.nan),
-            self.bumps[f].bandwidth * self.features[f].unit < WIDE,
-        )
+        bandwidth = self.bumps[f].bandwidth * self.features[f].unit
+        cells, narrow = np.full((len(values), len(bandwidth)), np.nan), bandwidth < WIDE
         if narrow.any():
             cells[:, narrow] = log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])[:, narrow]
         return cells

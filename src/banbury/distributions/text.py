@@ -21,6 +21,7 @@ from banbury.distributions.bag import LazyRows, TextParameters, missing_texts
 from banbury.distributions.event_models import WeighedWords, WordScores
 from banbury.distributions.family import Choice, ColumnReader, Encoding, Feature, HeldOutRows, Shape, check_positive
 from banbury.distributions.leave_one_text_out import CountedTexts
+from banbury.distributions.looked_up import LookedUpTexts
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
 from banbury.distributions.words import WordFamily
 from banbury.sums import Words
@@ -336,6 +337,9 @@ class Text(WordFamily):
         offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
         row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
         return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
+
+    def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> LookedUpTexts:
+        return LookedUpTexts.of(feature, rows, weights, threads)
 
     # What is tuned, and given to others
 
