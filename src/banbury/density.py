@@ -23,7 +23,6 @@ from banbury.distributions.information import equal_groups
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, check_seed, estimate, log_sum
 from banbury.readers import Batch, Widened, is_texts, read
-from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
 from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
@@ -159,9 +158,20 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         evidence = {name: columns[name].alternatives(value) for name, value in given.items()}
         for name, values in {**asked, **evidence}.items():
             for value in columns[name].never_counted(values):
-                errors.warn(errors.never_counted(value, name, columns[name].known))
+                hint = errors.did_you_mean(value, columns[name].known or ())
+                errors.warn(
+                    errors.BanburyWarning(
+                        f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
+                        f"alone, or 0 without any.{hint}"
+                    )
+                )
         if given and self._log(evidence)[0] == -np.inf:
-            raise errors.impossible_condition(given)
+            shown = errors.listed(f"{name} = {value!r}" for name, value in given.items())
+            raise errors.ImpossibleEvidence(
+                f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
+                "how='mean', or give other evidence.",
+                given=dict(given),
+            )
         features = self._model().schema.features
         near = {name for f in features if not asked.keys().isdisjoint(f.inputs) for name in f.inputs}
         log_prior = self._log_prior({name: values for name, values in evidence.items() if name not in near})
@@ -353,7 +363,18 @@ class _AskedColumn:
 def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> errors.BadValue:
     """An error about a value of a row, as one about what was asked for."""
     column: Any = getattr(bad, "column", None)
-    return errors.bad_question(bad, column, getattr(bad, "value", values.get(column)))
+    value = getattr(bad, "value", values.get(column))
+    wanted = {
+        "not 0 or 1": "0 or 1",
+        "not a count": "a whole number from 0 up",
+        "negative": "a number from 0 up",
+    }.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
+    return errors.BadValue(
+        f"column {column!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned from "
+        "have; for one of several, give a list of them.",
+        column=column,
+        value=value,
+    )
 
 
 def _combined(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
@@ -466,51 +487,17 @@ def counted(
         if weights.dtype.kind not in "biuf" or weights.ndim > 1:
             raise errors.bad_setting("sample_weight", weights, "one number per row, or one for all")
         every = float(weights) if weights.ndim == 0 else None
-    source: Source = read({"text": list(data)}) if is_texts(data) else read(data)
-    while True:
-        try:
-            tally, seen = _counted(source, features, None if every is not None else weights, missing, threads)
-            break
-        except Widened as wider:
-            if not source.again:
-                raise errors.cannot_restart(wider.column, wider.kind) from None
-            errors.warn(errors.widened(wider.column, wider.kind, source.name))
-    if tally is None:
-        raise errors.empty_data(source.name)
+    shape: tuple[int, ...] = getattr(data, "shape", ())
+    if len(shape) == 2 and shape[0] and not shape[1]:
+        raise errors.empty_table(shape[0], 0)
+    table = {"text": list(data)} if is_texts(data) else data
+    own = None if every is not None else weights
+    tally = count(table, classes=[ALL], features=features, weights=own, missing=missing, threads=threads)  # type: ignore[arg-type]
     if every is not None:
         tally = tally * every
-    elif weights is not None and len(weights) != seen:
-        raise errors.length_mismatch("weights", len(weights), seen)
     if not tally.classes:
-        raise errors.empty_data(source.name, "every row has a weight of zero")
+        raise errors.empty_data(None, "every row has a weight of zero")
     return tally
-
-
-def _counted(
-    source: Source, features: Features, weights: Any, missing: str, threads: int | None
-) -> tuple[Tally | None, int]:
-    """The tally of all batches, and how many rows they have."""
-    tally, seen = None, 0
-    for batch in source:
-        if not batch.n_rows:
-            continue
-        if not batch.names:
-            raise errors.empty_table(batch.n_rows, 0)
-        own = None if weights is None else weights[seen : seen + batch.n_rows]
-        part = _one_class(batch, tally, features, own, missing, threads)
-        tally = part if tally is None else tally + part
-        seen += batch.n_rows
-    return tally, seen
-
-
-def _one_class(
-    batch: Batch, tally: Tally | None, features: Features, weights: Any, missing: str, threads: int | None
-) -> Tally:
-    batch.first_row = 0
-    labels = np.full(batch.n_rows, ALL)
-    if tally is not None:
-        return tally.count(batch, labels, weights=weights, threads=threads)
-    return count(batch, labels, features=features, weights=weights, missing=missing, threads=threads)  # type: ignore[arg-type]
 
 
 # Comparing -----------------------------------------------------------------------------------------------------------

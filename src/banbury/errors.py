@@ -12,7 +12,7 @@ import shlex
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 HERE = os.path.dirname(__file__) + os.sep
@@ -289,13 +289,6 @@ def nothing_to_score(n_rows: int) -> EmptyData:
     )
 
 
-def empty_class(name: Any) -> EmptyData:
-    return EmptyData(
-        f"class {name!r} has no row to start from: all weights of its rows are zero. "
-        "Give one of its rows a weight above zero, or leave the class out."
-    )
-
-
 def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
     """``what`` as the kernels say it."""
     place = f"row {row:,} of column {column!r}{where(source)}"
@@ -326,21 +319,6 @@ def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, sou
         column=column,
         row=row,
         wanted=wanted,
-    )
-
-
-def bad_question(problem: BadValue, name: str, value: Any) -> BadValue:
-    """A value asked for, or given, that its column cannot have."""
-    wanted = {
-        "not 0 or 1": "0 or 1",
-        "not a count": "a whole number from 0 up",
-        "negative": "a number from 0 up",
-    }.get(getattr(problem, "what", ""), getattr(problem, "wanted", "a finite number"))
-    return BadValue(
-        f"column {name!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned from "
-        "have; for one of several, give a list of them.",
-        column=name,
-        value=value,
     )
 
 
@@ -605,13 +583,6 @@ def too_light(n_rows: int) -> BanburyWarning:
 def read_twice() -> BanburyError:
     return BanburyError(
         "cross-validation that does not hold the rows reads them twice, and these can be read once. Give a file or a list."
-    )
-
-
-def changed_data(source: str | None = None) -> BanburyError:
-    return BanburyError(
-        f"the rows{where(source)} were not the same when they were read a second time. "
-        "Read them into memory first, or diagnose a copy that nobody writes to."
     )
 
 
@@ -886,15 +857,6 @@ def too_many_words(column: str, n_words: int, n_classes: int, why: str) -> BadSe
         f"column {column!r} has {n_words:,} words and there are {n_classes:,} classes: {why} needs a number for every pair, more "
         "than fit. Keep fewer words with bb.Text(min_count=..., max_words=...).",
         column=column,
-    )
-
-
-def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
-    shown = listed(f"{name} = {value!r}" for name, value in given.items())
-    return ImpossibleEvidence(
-        f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
-        "how='mean', or give other evidence.",
-        given=dict(given),
     )
 
 
@@ -1232,13 +1194,6 @@ def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownVa
         value=value,
         column=column,
         known=list(known),
-    )
-
-
-def never_counted(value: Any, column: str, known: Sequence[Any] | None) -> BanburyWarning:
-    return BanburyWarning(
-        f"column {column!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's alone, or 0 "
-        f"without any.{did_you_mean(value, known or ())}"
     )
 
 

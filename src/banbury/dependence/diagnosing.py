@@ -98,10 +98,10 @@ def _opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Sou
     """The table's batches, which can be read twice."""
     if isinstance(data, Source):
         return data
-    if schema is not None and schema.texts and not reading and is_texts(data):
+    kinds = None if schema is None else schema.kinds()
+    if kinds is not None and "text" in kinds.values() and not reading and is_texts(data):
         return from_texts(data, None, None)  # texts, and no names of files
-    kinds = schema.kinds() if schema is not None and not isinstance(data, Batch) else None
-    source = read(data, kinds=kinds, **reading)
+    source = read(data, kinds=None if isinstance(data, Batch) else kinds, **reading)
     if source.again:
         return source
     try:

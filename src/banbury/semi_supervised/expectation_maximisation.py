@@ -85,10 +85,17 @@ class Climb:
 
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
     """EM from P(class | row), rows × classes, until the objective grows by no more than ``tol`` of itself."""
-    for name, weight in zip(task.classes, (task.weights @ start).tolist(), strict=True):
-        if not weight > 0:
-            raise errors.empty_class(name)
+    _refuse_empty(task.classes, task.weights @ start)
     return _climbed(task, start, None, max_iter, tol)
+
+
+def _refuse_empty(classes: tuple[Label, ...], weights: Real) -> None:
+    """Raises where a class has no weight."""
+    for c in np.flatnonzero(~(weights > 0)).tolist():
+        raise errors.EmptyData(
+            f"class {classes[c]!r} has no row to start from: all weights of its rows are zero. "
+            "Give one of its rows a weight above zero, or leave the class out."
+        )
 
 
 def onward(task: Task, last: Climb, max_iter: int, tol: float) -> Climb:
@@ -181,9 +188,7 @@ def _from_labelled(task: Task, drawn: Real) -> Real:
     known = np.flatnonzero(task.labels >= 0)
     soft = np.zeros((len(task.labels), len(task.classes)))
     soft[known, task.labels[known]] = task.weights[known] * drawn[known]
-    for name, weight in zip(task.classes, soft.sum(axis=0).tolist(), strict=True):
-        if not weight > 0:
-            raise errors.empty_class(name)
+    _refuse_empty(task.classes, soft.sum(axis=0))
     return task.soft_labels(task.observed.log_joint(task.model(soft)))
 
 
