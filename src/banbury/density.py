@@ -48,11 +48,11 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
         model, source = self._model(), self._batches(X)
         while True:
-            found, told = list[Real](), set[str]()
+            logs, told = list[Real](), set[str]()
             try:
                 for batch in source:
-                    found.append(log_sum(_log_joint(model, *model._fitting(batch, told))))
-                return np.concatenate(found)
+                    logs.append(log_sum(_log_joint(model, *model._fitting(batch, told))))
+                return np.concatenate(logs)
             except Widened as wider:  # of a column that is not a feature
                 if not getattr(source, "again", False):
                     raise errors.cannot_restart(wider.column, wider.kind) from None
@@ -114,8 +114,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             raise errors.bad_setting("event", event, "a value for one column at least")
         columns = {name: self._column(name) for name in event}
         values = {name: column.alternatives(event[name]) for name, column in columns.items()}
-        found = float(log_sum(self._conditional(values, given or {})[None])[0])
-        return found if any(column.feature.family.has_density() for column in columns.values()) else min(found, 0.0)
+        log = float(log_sum(self._conditional(values, given or {})[None])[0])
+        return log if any(column.feature.family.has_density() for column in columns.values()) else min(log, 0.0)
 
     @takes_old(query="event")
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
@@ -245,7 +245,7 @@ def _given_the_rest(
     """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
     likelihoods = _parts(model, batch, parameters)
     every, finite = model.log_prior + likelihoods.sum(axis=1), bool(np.isfinite(likelihoods).all())
-    whole, found = log_sum(every), {}
+    whole, given_others = log_sum(every), {}
     far = np.flatnonzero(np.abs(whole) > FAR)
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
@@ -265,8 +265,8 @@ def _given_the_rest(
                 without = log_sum(posterior + _parts(model, gap, [group.select([i])])[:, 0])
             with np.errstate(invalid="ignore"):
                 impossible = np.isneginf(rest) | np.isneginf(without)
-                found[name] = np.where(impossible, likelihoods[:, f].max(axis=1), given - without)
-    return whole, found
+                given_others[name] = np.where(impossible, likelihoods[:, f].max(axis=1), given - without)
+    return whole, given_others
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
@@ -281,15 +281,15 @@ def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
 
 def _parts(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
     """log P(value | class), rows × features × classes; without smoothing a value never seen is impossible."""
-    found: Real = model._kernel(batch, parameters, "parts")[0]
+    parts: Real = model._kernel(batch, parameters, "parts")[0]
     if model.choice.how in ("mle", "map"):
         first = 0
         for group in parameters:
             new = group.never_seen(batch)
             if new is not None:
-                found[:, first : first + len(group.features)][new] = -np.inf
+                parts[:, first : first + len(group.features)][new] = -np.inf
             first += len(group.features)
-    return found
+    return parts
 
 
 def _columns(feature: Feature, lacking: set[str]) -> list[str]:
@@ -468,13 +468,13 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
 def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
     """log P(class) + log P(row | class); without smoothing a value never seen is impossible, and no gap in what is known."""
-    found: Real = model._kernel(batch, parameters, "log_joint")[0]
+    joint: Real = model._kernel(batch, parameters, "log_joint")[0]
     if model.choice.how in ("mle", "map"):
         for group in parameters:
             new = group.never_seen(batch)
             if new is not None:
-                found[new.any(axis=1)] = -np.inf
-    return found
+                joint[new.any(axis=1)] = -np.inf
+    return joint
 
 
 def counted(
@@ -578,15 +578,15 @@ def compare_densities(
         raise errors.bad_setting(
             "densities", densities, "a mapping from name to features, or to a bb.Density or bb.Mixture"
         )
-    found = []
+    figures = []
     for given in densities.values():
         density: Any = clone(given) if isinstance(given, AsDensity) else Density(given, how, alpha, seed=seed)
         density.fit(batch.take(train))
         scores = [density.score_samples(batch.take(rows)) for rows in (train, test)]
-        found.append(
+        figures.append(
             (n_parameters(density.model_), *(float(s.mean()) for s in scores), int(np.isneginf(scores[1]).sum()))
         )
-    parameters, learned, others, impossible = zip(*found, strict=True)
+    parameters, learned, others, impossible = zip(*figures, strict=True)
     return Compared(tuple(densities), parameters, np.array(learned), np.array(others), impossible, n, len(test))
 
 
@@ -700,10 +700,10 @@ def _binned(numbers: Real, bins: int) -> Real:
     """The bin of each number; NaN of a missing one. A value as frequent as a bin is one by itself."""
     there = ~np.isnan(numbers)
     _, place, rows = np.unique(numbers[there], return_inverse=True, return_counts=True)
-    found = np.full(len(numbers), np.nan)
+    bin_of = np.full(len(numbers), np.nan)
     groups = equal_groups(rows[:, None].astype(np.float64), np.array([bins]))[:, 0]
-    found[there] = np.unique(groups, return_inverse=True)[1][place]
-    return found
+    bin_of[there] = np.unique(groups, return_inverse=True)[1][place]
+    return bin_of
 
 
 def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping[str, int]) -> Independence:

@@ -177,7 +177,7 @@ def _counted(
 ) -> tuple[Tally, list[LabelledRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
     growing, seen = None, 0
-    found: list[list[tuple[Sequence[Label], LabelledRows]]] = []
+    labelled: list[list[tuple[Sequence[Label], LabelledRows]]] = []
     for batch in watched(source, "counting", source.name):
         seen += batch.n_rows
         if batch.n_rows == 0:
@@ -192,10 +192,10 @@ def _counted(
             feature.family.check_values(batch, feature, labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
             growing.add(part)
-            if k == len(found):
-                found.append([])
+            if k == len(labelled):
+                labelled.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
-            found[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
+            labelled[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
     labels.check_length(seen)
     if growing is None or schema is None:
         raise errors.empty_data(source.name)
@@ -204,7 +204,7 @@ def _counted(
         raise errors.no_target(seen, labels.name)
     if not tally.classes:
         raise errors.empty_data(source.name, "no row has a weight above 0")
-    return tally, [_joined(each, tally.classes) for each in found], schema
+    return tally, [_joined(each, tally.classes) for each in labelled], schema
 
 
 def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
@@ -238,11 +238,11 @@ def _compared(schema: Schema, batch: Batch) -> Schema:
     return replace(schema, features=(*columns, *blocks))
 
 
-def _joined(found: Sequence[tuple[Sequence[Label], LabelledRows]], classes: tuple[Label, ...]) -> LabelledRows:
+def _joined(batches: Sequence[tuple[Sequence[Label], LabelledRows]], classes: tuple[Label, ...]) -> LabelledRows:
     """Batches, each with its own numbers of classes, one after the other."""
     place = {name: c for c, name in enumerate(classes)}
-    numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in found]
-    weights = [a.weights for _, a in found if a.weights is not None]
+    numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in batches]
+    weights = [a.weights for _, a in batches if a.weights is not None]
     return LabelledRows(np.concatenate(numbers), np.concatenate(weights) if weights else None)
 
 

@@ -143,7 +143,7 @@ class FeaturePairs:
         starts = np.cumsum([0, *(column.size for column in columns)])
         least = FEWEST_ROWS / (self.total * scale)
         each = [measured(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
-        found = PairInformation(
+        measures = PairInformation(
             *(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True))
         )
         second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
@@ -155,7 +155,7 @@ class FeaturePairs:
         def names(k: int) -> tuple[str, str]:
             return columns[first[k]].name, columns[second[k]].name
 
-        return PairInformation(*(each[apart] for each in found)).beyond_chance(names, self.total, scale)
+        return PairInformation(*(each[apart] for each in measures)).beyond_chance(names, self.total, scale)
 
     def of_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
         first, second = np.triu_indices(len(words), 1)

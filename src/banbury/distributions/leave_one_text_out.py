@@ -213,7 +213,7 @@ class CountedTexts:
         length, mine = self._per_text(inside, inside.x), self._per_text(inside, inside.mine)
         for classes, counts in self._blocks():
             scaled = self.scale[:, None] * counts
-            found = matrix @ log(scaled + a)
+            scores = matrix @ log(scaled + a)
             total = self._totals(classes, counts) + a * self.vocabulary[:, None]
             at, c = self._labels(classes, labels)
             total[at, c] -= mine[at]
@@ -222,10 +222,10 @@ class CountedTexts:
             change = inside.x[e] * (log(_minus(n, inside.mine[e]) + a) - log(n + a))
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            found[at, c] += own[at]
+            scores[at, c] += own[at]
             empty = total <= 1e-12 * np.maximum(counts.sum(axis=0), 1.0)
             divisor = np.where(empty, np.maximum(self.vocabulary, 1.0)[:, None], total)
-            result[:, classes] = np.where(empty, 0.0, found) - length[:, None] * np.log(divisor)
+            result[:, classes] = np.where(empty, 0.0, scores) - length[:, None] * np.log(divisor)
         return result
 
     def complement(self, a: float) -> Real:
@@ -237,17 +237,17 @@ class CountedTexts:
         together = self._together()
         for classes, counts in self._blocks():
             elsewhere = self.scale[:, None] * _minus(every[:, None], counts)
-            found = self._elsewhere(inside, elsewhere, a)
+            scores = self._elsewhere(inside, elsewhere, a)
             e, c = self._labels(classes, labels[inside.text])
             m = elsewhere[inside.word[e], c]  # of the text's own class, unchanged
             change = inside.x[e] * (np.log(_minus(m, inside.mine[e]) + a) - np.log(m + a))
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            found[at, c] += own[at]
+            scores[at, c] += own[at]
             total = (together - mine)[:, None] - self._totals(classes, counts)
             total[at, c] += mine[at]
             total = np.maximum(total, 0.0) + a * np.maximum(self.vocabulary, 1.0)[:, None]
-            result[:, classes] = found + length[:, None] * np.log(total)
+            result[:, classes] = scores + length[:, None] * np.log(total)
         return result
 
     def _together(self) -> Real:
@@ -257,18 +257,18 @@ class CountedTexts:
     def _elsewhere(self, entries: _Entries, elsewhere: Real, a: float) -> Real:
         """−x · log(m + a) summed over each text's words, m without the text's own."""
         sizes, number, each = np.unique(entries.mine, return_inverse=True, return_counts=True)
-        found = np.zeros((self.n_texts, elsewhere.shape[1]))
+        scores = np.zeros((self.n_texts, elsewhere.shape[1]))
         often = np.argsort(-each, kind="stable")[:TABLES]
         for size in often.tolist():
             some = entries.only(number == size)
-            found += self._matrix(some, some.x) @ -np.log(_minus(elsewhere, sizes[size]) + a)
+            scores += self._matrix(some, some.x) @ -np.log(_minus(elsewhere, sizes[size]) + a)
         rest = entries.only(~np.isin(number, often))
         step = max(1, BLOCK // max(elsewhere.shape[1], 1))
         for start in range(0, len(rest.text), step):
             part = slice(start, start + step)
             m = _minus(elsewhere[rest.word[part]], rest.mine[part, None])
-            np.subtract.at(found, rest.text[part], rest.x[part, None] * np.log(m + a))
-        return found
+            np.subtract.at(scores, rest.text[part], rest.x[part, None] * np.log(m + a))
+        return scores
 
     def bernoulli(self, a: float) -> Real:
         """log p of words in the text, log(1 − p) of all others, p = (d + a) / (D + 2a); the text is not in d and D."""
@@ -277,7 +277,7 @@ class CountedTexts:
         for classes, d in self._blocks():
             texts = self.per_class[classes]
             yes, no = _logs(d, texts, a)
-            found = self._always @ no + present @ yes - counted @ no
+            scores = self._always @ no + present @ yes - counted @ no
             fewer = np.maximum(texts - 1.0, 0.0)
             _, without = _logs(d, fewer, a)  # of words that the text does not have
             base = self._always @ without
@@ -287,8 +287,8 @@ class CountedTexts:
             change = e.inside[of] * with_it - e.outside[of] * without[e.word[of], c]
             own = np.bincount(e.text[of], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            found[at, c] = base[c] + own[at]
-            result[:, classes] = np.where(self.there[:, None], found, 0.0)
+            scores[at, c] = base[c] + own[at]
+            result[:, classes] = np.where(self.there[:, None], scores, 0.0)
         return result
 
 

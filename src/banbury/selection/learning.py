@@ -90,23 +90,23 @@ def learning_curve(
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    found: list[list[CrossValidation]] = []
+    validations: list[list[CrossValidation]] = []
     others: list[list[CrossValidation]] = []
     told = PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([int(seed), number]))
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))]
-        found.append([scored(rows, tally, tested, settings, told) for tally in tallies])
+        validations.append([scored(rows, tally, tested, settings, told) for tally in tallies])
         if peer is not None:
             table = PeerArrays.of(rows, growth.groups.counted)
             each = [(growth.rows_of(k), tally) for k, tally in enumerate(tallies)]
             others.append([scored_beside(rows, table, learned, tally, tested, peer) for learned, tally in each])
     told.warn(how)
-    majority = float(np.mean([each[0].majority for each in found]))
+    majority = float(np.mean([each[0].majority for each in validations]))
     return LearningCurve(
         "naive Bayes",
-        *_measures(found),
+        *_measures(validations),
         np.array(ends, dtype=np.int64),
         n_rows,
         n_test,
@@ -228,10 +228,10 @@ def _answered(rows: Dataset, tested: Int, posteriors: Real) -> CrossValidation:
     return CrossValidation(rows.classes, tested, one_fold, rows.labels[tested], posteriors, weights)
 
 
-def _measures(found: Sequence[Sequence[CrossValidation]]) -> tuple[Real, Real]:
+def _measures(validations: Sequence[Sequence[CrossValidation]]) -> tuple[Real, Real]:
     """Accuracies and log losses, repeats × sizes."""
-    accuracy = np.array([[each.accuracy.value for each in repeat] for repeat in found])
-    return accuracy, np.array([[each.log_loss for each in repeat] for repeat in found])
+    accuracy = np.array([[each.accuracy.value for each in repeat] for repeat in validations])
+    return accuracy, np.array([[each.log_loss for each in repeat] for repeat in validations])
 
 
 # The curve -----------------------------------------------------------------------------------------------------------
