@@ -21,7 +21,7 @@ import banbury as bb
 from banbury import _core, errors
 from banbury.dependence import telling_words
 from banbury.distributions.covariance_information import bits_of_normals, block_test
-from banbury.distributions.keys import block_groups
+from banbury.distributions.key_families import block_groups
 
 NAMES = ("a", "b", "c", "d")
 IRIS, SPECIES = load_iris(return_X_y=True)

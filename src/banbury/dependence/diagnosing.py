@@ -16,7 +16,7 @@ from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions.family import Feature
 from banbury.distributions.histogram import by_type
 from banbury.distributions.information import ColumnTest, entropy, shares
-from banbury.distributions.keys import within_reach
+from banbury.distributions.key_families import within_reach
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import LazyColumns

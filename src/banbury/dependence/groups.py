@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury.arrays import Int
 from banbury.distributions.family import ColumnReader
-from banbury.distributions.keys import MOST_VALUES
+from banbury.distributions.key_families import MOST_VALUES
 from banbury.readers import Batch
 from banbury.tally import Tally
 

@@ -16,7 +16,7 @@ from banbury.dependence.results import Pair
 from banbury.distributions.family import Feature
 from banbury.distributions.information import FEWEST_ROWS, entropy_terms, excess, expected, inverse_shares, p_values
 from banbury.distributions.vocabulary import Vocabulary
-from banbury.distributions.words import most_telling
+from banbury.distributions.word_families import most_telling
 from banbury.progress import watched
 from banbury.readers import Batch, Source
 from banbury.sums import in_parts

@@ -25,7 +25,7 @@ from banbury.distributions.family import (
     check_positive,
     side_by_side,
 )
-from banbury.distributions.keys import KeyedFamily, looked_up
+from banbury.distributions.key_families import KeyedFamily, looked_up
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import Counts, Key, Keys, Moments, in_order
 

@@ -31,7 +31,7 @@ from banbury.distributions.family import (
 from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined, occupied
 from banbury.distributions.joint import log_prior_of_cells
-from banbury.distributions.keys import BinnedFamily
+from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 

@@ -27,7 +27,7 @@ from banbury.distributions.family import (
     by_class,
     check_positive,
 )
-from banbury.distributions.keys import KeyedFamily
+from banbury.distributions.key_families import KeyedFamily
 from banbury.sums import Counts, Keys, in_order
 
 MOST_COMBINATIONS = 2**62

@@ -37,7 +37,7 @@ from banbury.distributions.kernels import (
     means_and_deviations,
     noise,
 )
-from banbury.distributions.keys import BinnedFamily
+from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.leave_one_out import CELLS, rounding
 from banbury.sums import ROUNDING, Counts, Keys, Moments
 

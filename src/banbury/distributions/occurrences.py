@@ -26,7 +26,7 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
-from banbury.distributions.words import WordFamily
+from banbury.distributions.word_families import TellingFamily
 from banbury.sums import Words
 
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
@@ -41,7 +41,7 @@ UNUSED = np.random.default_rng(0)
 
 
 @dataclass(frozen=True, repr=False)
-class Occurrences(WordFamily):
+class Occurrences(TellingFamily):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all

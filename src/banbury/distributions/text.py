@@ -23,7 +23,7 @@ from banbury.distributions.family import Choice, ColumnReader, Encoding, Feature
 from banbury.distributions.leave_one_text_out import CountedTexts
 from banbury.distributions.looked_up import LookedUpTexts
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
-from banbury.distributions.words import WordFamily
+from banbury.distributions.word_families import TellingFamily
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
@@ -37,7 +37,7 @@ NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
-class Text(WordFamily):
+class Text(TellingFamily):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's

@@ -12,7 +12,7 @@ from banbury.arrays import Real
 from banbury.distributions import Occurrences
 from banbury.distributions.family import Feature
 from banbury.distributions.occurrences import OccurrencesParameters
-from banbury.distributions.words import most_telling
+from banbury.distributions.word_families import most_telling
 from banbury.naive_bayes import Model
 from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names

@@ -11,7 +11,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.keys import looked_up
+from banbury.distributions.key_families import looked_up
 from banbury.selection.dataset import Dataset
 from banbury.tally import Tally
 

@@ -33,7 +33,7 @@ def most_telling(feature: Feature, words: Vocabulary, n: int) -> list[TellingWor
     return [TellingWord(*word) for word in zip(ids.tolist(), names, bits[best].tolist(), strict=True)]
 
 
-class WordFamily(Family):
+class TellingFamily(Family):
     """The base of families whose sums are occurrences of words; a feature tells what its most telling word does."""
 
     def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
