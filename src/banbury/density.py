@@ -25,11 +25,12 @@ from banbury.distributions.family import Feature, Kind, Parameters
 from banbury.distributions.joint import JointParameters, combinations
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, check_seed, estimate, log_sum
-from banbury.readers import Batch, Widened, is_texts, read
+from banbury.readers import Batch, is_texts, read
 from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
 from banbury.schema import Features, Schema
 from banbury.sums import Keys, in_order
+from banbury.table import batches
 from banbury.tally import Tally, count, many
 
 ALL = "all"  # the one class
@@ -49,16 +50,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Real:
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        model, source = self._model(), self._batches(X)
-        while True:
-            found, told = list[Real](), set[str]()
-            try:
-                for batch in source:
-                    found.append(log_sum(_log_joint(model, *model._fitting(batch, told))))
-                return np.concatenate(found)
-            except Widened as wider:  # of a column that is not a feature
-                if not getattr(source, "again", False):
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
+        model, source, told = self._model(), self._batches(X), set[str]()
+        rows = batches(source, "scoring") if isinstance(source, Source) else source
+        return np.concatenate([log_sum(_log_joint(model, *model._fitting(batch, told))) for batch in rows])
 
     def anomaly_scores(self, X: Any) -> Real:
         """−log P(row): the higher, the more unusual a row is."""
@@ -474,51 +468,21 @@ def counted(
         if weights.dtype.kind not in "biuf" or weights.ndim > 1:
             raise errors.bad_setting("sample_weight", weights, "one number per row, or one for all")
         every = float(weights) if weights.ndim == 0 else None
-    source: Source = read({"text": list(data)}) if is_texts(data) else read(data)
-    while True:
-        try:
-            tally, seen = _counted(source, features, None if every is not None else weights, missing, threads)
-            break
-        except Widened as wider:
-            if not source.again:
-                raise errors.cannot_restart(wider.column, wider.kind) from None
-            errors.warn(errors.widened(wider.column, wider.kind, source.name))
-    if tally is None:
-        raise errors.empty_data(source.name)
+    table: Source = read({"text": list(data)}) if is_texts(data) else read(data)
+    source = Source(lambda: map(_with_columns, table), table.name, table.again)
+    own = weights if every is None else None
+    tally = count(source, classes=[ALL], features=features, weights=own, missing=missing, threads=threads)  # type: ignore[arg-type]
     if every is not None:
         tally = tally * every
-    elif weights is not None and len(weights) != seen:
-        raise errors.length_mismatch("weights", len(weights), seen)
     if not tally.classes:
         raise errors.empty_data(source.name, "every row has a weight of zero")
     return tally
 
 
-def _counted(
-    source: Source, features: Features, weights: Any, missing: str, threads: int | None
-) -> tuple[Tally | None, int]:
-    """The tally of all batches, and how many rows they have."""
-    tally, seen = None, 0
-    for batch in source:
-        if not batch.n_rows:
-            continue
-        if not batch.names:
-            raise errors.empty_table(batch.n_rows, 0)
-        own = None if weights is None else weights[seen : seen + batch.n_rows]
-        part = _one_class(batch, tally, features, own, missing, threads)
-        tally = part if tally is None else tally + part
-        seen += batch.n_rows
-    return tally, seen
-
-
-def _one_class(
-    batch: Batch, tally: Tally | None, features: Features, weights: Any, missing: str, threads: int | None
-) -> Tally:
-    batch.first_row = 0
-    labels = np.full(batch.n_rows, ALL)
-    if tally is not None:
-        return tally.count(batch, labels, weights=weights, threads=threads)
-    return count(batch, labels, features=features, weights=weights, missing=missing, threads=threads)  # type: ignore[arg-type]
+def _with_columns(batch: Batch) -> Batch:
+    if batch.n_rows and not batch.names:
+        raise errors.empty_table(batch.n_rows, 0)
+    return batch
 
 
 # Comparing -----------------------------------------------------------------------------------------------------------

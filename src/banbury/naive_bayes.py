@@ -24,11 +24,11 @@ from banbury.distributions.occurrences import OTHERS, OccurrencesParameters
 from banbury.distributions.text import TextParameters
 from banbury.explain import Explanation, Informative, Term, explained, informative
 from banbury.explain.page import printable
-from banbury.progress import watched
-from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read, read_row
+from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Empty
 from banbury.schema import Schema
 from banbury.sums import Words
+from banbury.table import batches
 from banbury.tally import Label, Tally, Touched, many, named
 
 MOST_SAMPLED = 10**10
@@ -254,23 +254,14 @@ class Model:
         [(14, (14, 2))]
         """
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        n_done, told = 0, set[str]()
-        while True:
-            try:
-                for batch in watched(source, "scoring", source.name):
-                    if batch.first_row < n_done:  # it was read before a column widened
-                        continue
-                    batch.threads = self.threads
-                    fitting, parameters = self._fitting(batch, told)
-                    want = "posterior" if self.calibration is None else "log_posterior"
-                    found, impossible = self._kernel(fitting, parameters, want)
-                    self._warn_impossible(impossible, want)
-                    yield batch, found if self.calibration is None else self.calibration.apply(found)
-                    n_done = batch.first_row + batch.n_rows
-                return
-            except Widened as wider:  # of a column that is not a feature
-                if not source.again:
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
+        told = set[str]()
+        for batch in batches(source, "scoring"):
+            batch.threads = self.threads
+            fitting, parameters = self._fitting(batch, told)
+            want = "posterior" if self.calibration is None else "log_posterior"
+            found, impossible = self._kernel(fitting, parameters, want)
+            self._warn_impossible(impossible, want)
+            yield batch, found if self.calibration is None else self.calibration.apply(found)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
@@ -554,20 +545,14 @@ class Model:
                 self._warn_impossible(impossible, want)
                 return answer
         source = self._read(rows, reading)
-        while True:
-            found: list[NDArray[Any]] = []
-            impossible, told = 0, set[str]()
-            try:
-                for batch in watched(source, "scoring", source.name):
-                    batch.threads = self.threads
-                    batch, parameters = self._fitting(batch, told)
-                    answer, none_left = self._kernel(batch, parameters, want)
-                    found.append(answer)
-                    impossible += none_left
-                break
-            except Widened as wider:  # of a column that is not a feature
-                if not source.again:
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
+        found: list[NDArray[Any]] = []
+        impossible, told = 0, set[str]()
+        for batch in batches(source, "scoring"):
+            batch.threads = self.threads
+            batch, parameters = self._fitting(batch, told)
+            answer, none_left = self._kernel(batch, parameters, want)
+            found.append(answer)
+            impossible += none_left
         self._warn_impossible(impossible, want)
         return found[0] if len(found) == 1 else np.concatenate(found)
 

@@ -17,7 +17,8 @@ from banbury.cli import inputs, output, settings
 from banbury.cli.wording import printable
 from banbury.explain.explanation import strict
 from banbury.naive_bayes import Model, cost_matrix
-from banbury.readers import Batch, Source, Widened
+from banbury.readers import Batch, Source
+from banbury.table import batches
 
 if TYPE_CHECKING:
     from banbury.networks.classifier import NetworkClassifier
@@ -242,17 +243,13 @@ def _row(given: Namespace, model: Answering) -> Batch:
     wanted = 1 if given.row is None else given.row
     with _rows(given, model) as data:
         source = data if isinstance(data, Source) else model._read(data, settings.reading(given))
-        while True:
-            n_rows = 0
-            try:
-                for batch in source:
-                    at = wanted - 1 - batch.first_row
-                    if 0 <= at < batch.n_rows:
-                        return batch.cut(at, at + 1)
-                    n_rows = batch.first_row + batch.n_rows
-                raise errors.no_such_row(wanted, n_rows)
-            except Widened:
-                continue
+        n_rows = 0
+        for batch in batches(source, "reading"):
+            at = wanted - 1 - batch.first_row
+            if 0 <= at < batch.n_rows:
+                return batch.cut(at, at + 1)
+            n_rows = batch.first_row + batch.n_rows
+        raise errors.no_such_row(wanted, n_rows)
 
 
 def _truth(row: Batch, model: Answering) -> Any:

@@ -29,13 +29,13 @@ from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions import Gaussian, Histogram
 from banbury.distributions.family import Feature
 from banbury.distributions.poisson import Poisson, check_counts
-from banbury.progress import watched
-from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read
+from banbury.readers import Batch
 from banbury.readers.batches import LazyColumns
 from banbury.readers.columns import Numbers
-from banbury.schema import FINE_BINS, Features, Missing, Schema, infer
+from banbury.schema import FINE_BINS, Features, Missing, Schema
 from banbury.sums import Keys, Products, Words, in_rows
-from banbury.tally import Growing, Label, Labels, Part, Tally, aligned, parts
+from banbury.table import Labels, Table
+from banbury.tally import Growing, Label, Part, Tally, parts
 
 FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
 LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
@@ -91,47 +91,18 @@ def diagnose(
     Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of warm and celsius.
     """
     check_most(most)
-    if schema is not None and not (isinstance(features, str) and features == "auto"):
-        raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
-    if schema is not None and not isinstance(schema, Schema):
-        raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
-    source = _opened(data, schema, reading)
-    target = source.target if target is None and np.ndim(weights) < 2 else target
-    labels = Labels.of(target, weights, None, n_threads(threads))
-    while True:
-        try:
-            return _diagnosed(source, labels, schema, features, missing, int(most))
-        except Widened:  # a column does not stay what its first rows were: from the start, reading it as it is
-            continue
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    return _diagnosed(Table.of(data, target, **counting, **reading).again(), int(most))
 
 
-def _opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
-    """The table's batches, which can be read twice."""
-    if isinstance(data, Source):
-        return data
-    if schema is not None and schema.texts and not reading and is_texts(data):
-        return from_texts(data, None, None)  # texts, and no names of files
-    kinds = schema.kinds() if schema is not None and not isinstance(data, Batch) else None
-    source = read(data, kinds=kinds, **reading)
-    if source.again:
-        return source
-    try:
-        batches = list(source)
-    except Widened as wider:
-        raise errors.cannot_restart(wider.column, wider.kind) from None
-    return Source(lambda: iter(batches), source.name, target=source.target)
-
-
-def _diagnosed(
-    source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing, most: int
-) -> Diagnosis:
-    tally, assigned, schema = _counted(source, labels, schema, features, missing)
+def _diagnosed(table: Table, most: int) -> Diagnosis:
+    tally, assigned, schema = _counted(table)
     scale = _rows_per_weight(assigned)
     every = sorted(_singles(tally, scale, most), key=lambda s: (-s.bits, s.p))
     columns = compared_columns(tally, [s.feature for s in every if s.different], scale)
     ranked = [s for s in every if s.feature in schema.index]
     words = compared_words(tally)
-    counted = count_pairs(source, labels, tally, assigned, columns, words)
+    counted = count_pairs(table.source, table.labels, tally, assigned, columns, words)
     found = [counted.of_columns(columns, block_of(schema), scale), counted.of_words(words, scale)]
     n_pairs = sum(len(each.bits) for each in found)
     pairs = sorted((p for each in found for p in each.listed(n_pairs, most)), key=lambda p: (-p.bits, p.p))
@@ -177,21 +148,21 @@ def _notes(
 
 
 def _counted(
-    source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing
+    table: Table,
 ) -> tuple[Tally, list[LabelledRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
-    growing, seen = None, 0
+    labels, begun = table.labels, list[tuple[Schema, Growing]]()
     found: list[list[tuple[Sequence[Label], LabelledRows]]] = []
-    for batch in watched(source, "counting", source.name):
-        seen += batch.n_rows
-        if batch.n_rows == 0:
-            continue
-        batch.threads = labels.threads
-        if schema is None:
-            leaked = {name: "the target" for name in (labels.column,) if name is not None and name in batch.names}
-            schema = infer(batch, labels.reserved() | leaked, labels.name, features, missing)
-        growing = growing or Growing(_in_bins(schema))
-        batch = aligned(batch, schema, labels.reserved())
+
+    def anew() -> None:
+        begun.clear()
+        found.clear()
+
+    for batch in table.batches("counting", anew, quietly=True):
+        if not begun:
+            begun.append((settled := table.settled(batch), Growing(_in_bins(settled))))
+        [(schema, growing)] = begun
+        batch = table.aligned(batch, schema)
         for feature in schema.measured:
             if isinstance(feature.family, Poisson):
                 check_counts(batch, feature.name, labels.threads)
@@ -201,14 +172,13 @@ def _counted(
                 found.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
             found[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
-    labels.check_length(seen)
-    if growing is None or schema is None:
-        raise errors.empty_data(source.name)
+    [(schema, growing)] = begun
     tally = growing.frozen()
-    if not tally.classes and tally.skipped == seen:
-        raise errors.no_target(seen, labels.name)
+    n_rows = sum(len(rows.classes) for _, rows in found[0])
+    if not tally.classes and tally.skipped == n_rows:
+        raise errors.no_target(n_rows, labels.name)
     if not tally.classes:
-        raise errors.empty_data(source.name, "no row has a weight above 0")
+        raise errors.empty_data(table.name, "no row has a weight above 0")
     return tally, [_joined(each, tally.classes) for each in found], schema
 
 
