@@ -22,11 +22,13 @@ from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.information import equal_groups
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, check_seed, estimate, log_sum
-from banbury.readers import Batch, Widened, is_texts, read
+from banbury.readers import Batch, is_texts, read
+from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
 from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
 from banbury.sums import Keys
+from banbury.table import batches
 from banbury.tally import Tally, count, many
 
 ALL = "all"  # the one class
@@ -46,16 +48,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
     def score_samples(self, X: Any) -> Real:
         """log P(row) of each row, or the logarithm of its density; −inf only under "mle" and "map"."""
-        model, source = self._model(), self._batches(X)
-        while True:
-            logs, told = list[Real](), set[str]()
-            try:
-                for batch in source:
-                    logs.append(log_sum(_log_joint(model, *model._fitting(batch, told))))
-                return np.concatenate(logs)
-            except Widened as wider:  # of a column that is not a feature
-                if not getattr(source, "again", False):
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
+        model, source, told = self._model(), self._batches(X), set[str]()
+        rows = batches(source, "scoring") if isinstance(source, Source) else source
+        return np.concatenate([log_sum(_log_joint(model, *model._fitting(batch, told))) for batch in rows])
 
     def anomaly_scores(self, X: Any) -> Real:
         """−log P(row): the higher, the more unusual a row is."""

@@ -15,10 +15,10 @@ from banbury.arrays import Real
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive
 from banbury.explain import Explanation, Informative, explained, informative
-from banbury.progress import watched
-from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read, read_row
+from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Empty
 from banbury.schema import Schema
+from banbury.table import batches
 from banbury.tally import Label, Tally, Touched, many, named, together
 
 MOST_SAMPLED = 10**10
@@ -223,19 +223,10 @@ class Model:
 
     def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
         """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
-        n_done, warned = 0, set[str]()
-        while True:
-            try:
-                for batch in watched(source, "scoring", source.name):
-                    if batch.first_row < n_done:  # it was read before a column widened
-                        continue
-                    batch.threads = self.threads
-                    yield batch, *self._kernel(*self._fitting(batch, warned), want)
-                    n_done = batch.first_row + batch.n_rows
-                return
-            except Widened as wider:  # of a column that is not a feature
-                if not source.again:
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
+        warned = set[str]()
+        for batch in batches(source, "scoring"):
+            batch.threads = self.threads
+            yield batch, *self._kernel(*self._fitting(batch, warned), want)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.

@@ -11,7 +11,8 @@ from banbury.cli import inputs, output, settings
 from banbury.cli.inputs import Answering
 from banbury.cli.predict import is_density
 from banbury.naive_bayes import Model
-from banbury.readers import Batch, Source, Widened
+from banbury.readers import Batch, Source
+from banbury.table import batches
 
 
 def explain(args: Namespace) -> None:
@@ -65,18 +66,14 @@ def _row(args: Namespace, model: Answering) -> Batch:
     wanted = 1 if args.row is None else args.row
     with inputs.rows(args, model) as data:
         source = data if isinstance(data, Source) else model._read(data, settings.reading(args))
-        while True:
-            n_rows = 0
-            try:
-                for batch in source:
-                    at = wanted - 1 - batch.first_row
-                    if 0 <= at < batch.n_rows:
-                        return batch.cut(at, at + 1)
-                    n_rows = batch.first_row + batch.n_rows
-                text = f"there is no row {wanted:,}: the first is 1 and the last {n_rows:,}."
-                raise errors.BadSetting(text, setting="row", value=wanted)
-            except Widened:
-                continue
+        n_rows = 0
+        for batch in batches(source, "reading"):
+            at = wanted - 1 - batch.first_row
+            if 0 <= at < batch.n_rows:
+                return batch.cut(at, at + 1)
+            n_rows = batch.first_row + batch.n_rows
+        text = f"there is no row {wanted:,}: the first is 1 and the last {n_rows:,}."
+        raise errors.BadSetting(text, setting="row", value=wanted)
 
 
 def _truth(row: Batch, model: Answering) -> Any:

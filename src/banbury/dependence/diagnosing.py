@@ -17,14 +17,14 @@ from banbury.distributions.family import Feature
 from banbury.distributions.histogram import by_type
 from banbury.distributions.information import ColumnTest, entropy, shares
 from banbury.distributions.key_families import within_reach
-from banbury.progress import watched
-from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read
+from banbury.readers import Batch
 from banbury.readers.batches import LazyColumns
 from banbury.readers.columns import Numbers
 from banbury.renamed import takes_old
-from banbury.schema import Features, Missing, Schema, infer
+from banbury.schema import Features, Missing, Schema
 from banbury.sums import in_rows
-from banbury.tally import Growing, Label, Labels, Part, Tally, aligned, parts
+from banbury.table import Labels, Table
+from banbury.tally import Growing, Label, Part, Tally, parts
 
 LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
 
@@ -80,51 +80,22 @@ def diagnose(
     Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of warm and celsius.
     """
     check_n(n)
-    if schema is not None and not (isinstance(features, str) and features == "auto"):
-        raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
-    if schema is not None and not isinstance(schema, Schema):
-        raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
-    source = _opened(data, schema, reading)
-    target = source.target if target is None and np.ndim(weights) < 2 else target
-    labels = Labels.of(target, weights, None, n_threads(threads))
-    while True:
-        try:
-            return _diagnosed(source, labels, schema, features, missing, int(n))
-        except Widened:  # a column does not stay what its first rows were: from the start, reading it as it is
-            continue
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    return _diagnosed(Table.of(data, target, **counting, **reading).again(), int(n))
 
 
-def _opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
-    """The table's batches, which can be read twice."""
-    if isinstance(data, Source):
-        return data
-    kinds = None if schema is None else schema.kinds()
-    if kinds is not None and "text" in kinds.values() and not reading and is_texts(data):
-        return from_texts(data, None, None)  # texts, and no names of files
-    source = read(data, kinds=None if isinstance(data, Batch) else kinds, **reading)
-    if source.again:
-        return source
-    try:
-        batches = list(source)
-    except Widened as wider:
-        raise errors.cannot_restart(wider.column, wider.kind) from None
-    return Source(lambda: iter(batches), source.name, target=source.target)
-
-
-def _diagnosed(
-    source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing, n: int
-) -> Diagnosis:
-    tally, assigned, schema = _counted(source, labels, schema, features, missing)
+def _diagnosed(table: Table, n: int) -> Diagnosis:
+    tally, assigned, schema = _counted(table)
     scale, tests = _rows_per_weight(assigned), dict[str, ColumnTest]()
     for family, columns, sums in sorted(tally.groups, key=lambda group: bool(group[1][0].columns)):  # blocks come last
         tests |= zip((column.name for column in columns), family.test(columns, sums, scale, n, tests), strict=True)
     ranked = sorted((f.name for f in tally.schema.features), key=lambda name: (-tests[name].bits, tests[name].p))
-    compared = compared_columns(tally, [name for name in ranked if tests[name].different], scale, labels.threads)
+    compared = compared_columns(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)
     texts = word_columns(tally)
     words = compared_words(texts, len(tally.classes))
     blocks = {f.name: f.columns for f in schema.features if f.family.joins(f)}
     block_of = {column: name for name, block in blocks.items() for column in block}
-    counted = count_pairs(source, labels, tally, assigned, compared, texts, words)
+    counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
     both = [counted.of_columns(compared, block_of, scale), counted.of_words(words, scale)]
     n_pairs = sum(len(each.bits) for each in both)
     pairs = sorted((p for each in both for p in each.listed(n_pairs, n)), key=lambda p: (-p.bits, p.p))
@@ -173,21 +144,21 @@ def _notes(
 
 
 def _counted(
-    source: Source, labels: Labels, schema: Schema | None, features: Features, missing: Missing
+    table: Table,
 ) -> tuple[Tally, list[LabelledRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
-    growing, seen = None, 0
+    labels, begun = table.labels, list[tuple[Schema, Growing]]()
     labelled: list[list[tuple[Sequence[Label], LabelledRows]]] = []
-    for batch in watched(source, "counting", source.name):
-        seen += batch.n_rows
-        if batch.n_rows == 0:
-            continue
-        batch.threads = labels.threads
-        if schema is None:
-            leaked = {name: "the target" for name in (labels.column,) if name is not None and name in batch.names}
-            schema = infer(batch, labels.reserved() | leaked, labels.name, features, missing)
-        growing = growing or Growing(_compared(schema, batch))
-        batch = aligned(batch, schema, labels.reserved())
+
+    def anew() -> None:
+        begun.clear()
+        labelled.clear()
+
+    for batch in table.batches("counting", anew, quietly=True):
+        if not begun:
+            begun.append((settled := table.settled(batch), Growing(_compared(settled, batch))))
+        [(schema, growing)] = begun
+        batch = table.aligned(batch, schema)
         for feature in schema.features:
             feature.family.check_values(batch, feature, labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
@@ -196,14 +167,13 @@ def _counted(
                 labelled.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
             labelled[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
-    labels.check_length(seen)
-    if growing is None or schema is None:
-        raise errors.empty_data(source.name)
+    [(schema, growing)] = begun
     tally = growing.frozen()
-    if not tally.classes and tally.skipped == seen:
-        raise errors.no_target(seen, labels.name)
+    n_rows = sum(len(rows.classes) for _, rows in labelled[0])
+    if not tally.classes and tally.skipped == n_rows:
+        raise errors.no_target(n_rows, labels.name)
     if not tally.classes:
-        raise errors.empty_data(source.name, "no row has a weight above 0")
+        raise errors.empty_data(table.name, "no row has a weight above 0")
     return tally, [_joined(each, tally.classes) for each in labelled], schema
 
 

@@ -15,9 +15,9 @@ from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
-from banbury.progress import watched
-from banbury.readers import Batch, Source, Widened
+from banbury.readers import Batch, Source
 from banbury.sums import as_index, in_parts, is_decimal, some, total, weighing
+from banbury.table import Table
 from banbury.tally import Labels
 from banbury.tally.tally import ROUNDED
 
@@ -232,21 +232,16 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
 
 def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[Batch], Any]]) -> Any:
     """The sum of what is made of each batch, by what the first one settles; where a column widens, all is read again."""
-    while True:
-        found, seen, count = None, 0, None
-        try:
-            for batch in watched(source, "counting", source.name):
-                batch.threads = labels.threads
-                seen += batch.n_rows
-                if batch.n_rows:
-                    count = count or begin(batch)
-                    part = count(batch)
-                    found = part if found is None else found + part
-        except Widened as wider:
-            if not source.again:
-                raise errors.cannot_restart(wider.column, wider.kind) from None
-            continue
-        labels.check_length(seen)
-        if found is None:
-            raise errors.empty_data(source.name)
-        return found
+    sums: list[Any] = []
+    counts: list[Callable[[Batch], Any]] = []
+
+    def anew() -> None:
+        sums.clear()
+        counts.clear()
+
+    for batch in Table(source, labels).batches("counting", anew, quietly=True):
+        if not counts:
+            counts.append(begin(batch))
+        part = counts[0](batch)
+        sums[:] = [sums[0] + part if sums else part]
+    return sums[0]

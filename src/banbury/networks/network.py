@@ -25,11 +25,11 @@ from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import BINS, MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
-from banbury.progress import watched
-from banbury.readers import Batch, Source, Widened, n_threads, read, read_row
+from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
+from banbury.table import batches
 from banbury.tally import Labels, many
 
 UNUSED = np.random.default_rng(0)
@@ -567,17 +567,7 @@ class BeliefNetwork:
     def _batches(self, rows: Any, reading: Mapping[str, Any]) -> Iterator[Batch]:
         """The rows, each once; where a column widens that is none of the nodes, they are read again."""
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        n_done = 0
-        while True:
-            try:
-                for batch in watched(source, "scoring", source.name):
-                    if batch.first_row >= n_done:
-                        yield batch
-                        n_done = batch.first_row + batch.n_rows
-                return
-            except Widened as wider:
-                if not source.again:
-                    raise errors.cannot_restart(wider.column, wider.kind) from None
+        return batches(source, "scoring")
 
     def _scored_batch(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> Real:
         """log P(keep, what these rows show); ``told`` keeps what was said of their columns."""

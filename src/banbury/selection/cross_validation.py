@@ -169,7 +169,7 @@ def _validated(
     answers: list[tuple[Int, NDArray[np.int32], Real]] = []
     told, start = PendingWarnings(), 0
     for each in splits:
-        posteriors, tested = np.empty((rows.n_rows, len(rows.classes))), np.flatnonzero(each.tested_by >= 0)
+        posteriors = np.empty((rows.n_rows, len(rows.classes)))
         if "features" in settings:
             for split in each.splits:
                 model = replace(_tuned(rows, split, each, settings), threads=rows.threads)
@@ -178,7 +178,9 @@ def _validated(
         else:
             counted = groups or Groups.of(rows, each.groups, each.n_groups)
             score_round(rows, each, counted, settings, "posterior", posteriors, told)
-        whole = len(tested) == rows.n_rows
+        alone = len(splits) == 1  # in the order of rows; splits of several rounds one after the other
+        tested = np.flatnonzero(each.tested_by >= 0) if alone else np.concatenate([split.test for split in each.splits])
+        whole = alone and len(tested) == rows.n_rows
         answers.append((tested, each.tested_by[tested] + start, posteriors if whole else posteriors[tested]))
         start += len(each.splits)
     told.warn(settings["how"])
