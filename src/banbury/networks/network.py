@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import errors, renamed
 from banbury.arrays import Real
 from banbury.dependence.information import entropy, shares
-from banbury.distributions import dirichlet
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
@@ -24,6 +23,7 @@ from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
+from banbury.networks.tables import conditional
 from banbury.networks.variables import BINS, MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, n_threads, read, read_row
@@ -47,9 +47,9 @@ class BeliefNetwork:
     >>> weather = bb.datasets.play_tennis()
     >>> network = bb.BeliefNetwork.count(weather, parents={"play": ["outlook", "wind"], "humidity": ["outlook"]})
     >>> {value: round(p, 3) for value, p in network.query("play", {"outlook": "rain", "wind": "strong"}).items()}
-    {'no': 0.75, 'yes': 0.25}
+    {'no': 0.807, 'yes': 0.193}
     >>> {value: round(p, 3) for value, p in network.query("humidity", {"play": "no"}).items()}
-    {'high': 0.507, 'normal': 0.493}
+    {'high': 0.512, 'normal': 0.488}
     """
 
     variables: tuple[Variable, ...]
@@ -381,13 +381,9 @@ class BeliefNetwork:
         """A node's table, and the log-probability of a value that was never counted."""
         if variable.size == 0:
             raise errors.empty_node(variable.name)
-        offsets, flat = np.array([0, variable.size]), cells.reshape(variable.size, -1)
         if variable.name == self.target:  # the frequencies, as in naive Bayes
-            return dirichlet.shares(flat, offsets, np.zeros(variable.size), "mle", rng).reshape(cells.shape), None
-        alpha, how = variable.pseudo_counts(self.choice.alpha), self.choice.how
-        table = dirichlet.shares(flat, offsets, alpha, how, rng)
-        new = dirichlet.unseen(flat, offsets, alpha, how)
-        return table.reshape(cells.shape), new.reshape(cells.shape[1:])
+            return conditional(cells, np.zeros(variable.size), "mle", rng)[0], None
+        return conditional(cells, variable.pseudo_counts(self.choice.alpha), self.choice.how, rng)
 
     # Asking
 
@@ -438,15 +434,30 @@ class BeliefNetwork:
             found[variable.name] = dict(zip(variable.values, (weights / whole).tolist(), strict=True))
         return found
 
-    def log_evidence(self, given: Mapping[str, Any]) -> float:
-        """log P(given), −inf where it cannot be; what is given is as in ``query``.
+    def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """P(event | given); both say what is known of nodes, as ``given`` does in ``query``.
 
-        >>> import banbury as bb, math
-        >>> coins = bb.BeliefNetwork.from_tables({"a": {"heads": 0.5, "tails": 0.5}, "b": {"heads": 0.5, "tails": 0.5}})
-        >>> math.exp(coins.log_evidence({"a": "heads", "b": "tails"}))
-        0.25
+        >>> import banbury as bb
+        >>> die = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
+        >>> die.probability({"die": [2, 3]}), die.probability({"die": 2}, {"die": [2, 3]})
+        (0.5, 0.5)
         """
-        return float(queried(self._scorer, (), self._evidence(given)))
+        return float(np.exp(self.log_probability(event, given)))
+
+    def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """log P(event | given), −inf where it cannot be."""
+        known, both = self._evidence(given), self._evidence(event)
+        for node, likelihood in known.items():
+            both[node] = both.get(node, 1.0) * likelihood
+        whole = float(queried(self._scorer, (), known)) if known else 0.0
+        if not np.isfinite(whole):
+            raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
+        return float(queried(self._scorer, (), both)) - whole
+
+    def log_evidence(self, given: Mapping[str, Any]) -> float:
+        """The old name of ``log_probability(given)``."""
+        renamed.warn("log_evidence", "log_probability")
+        return self.log_probability(given)
 
     def _node(self, name: Any) -> int:
         if name not in self.nodes:
@@ -608,13 +619,13 @@ class BeliefNetwork:
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
         >>> network.explain({"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"})
-        'yes' 61.8% against 'no' 38.2%, in decibans:
-          prior                     +2.55  +++
-          temperature  = cool       +3.80  ++++
-          outlook      = sunny      -3.01  ---
-          humidity     = high       -2.22  --
-          wind         = strong     +0.97  +
-          sum                       +2.10
+        'no' 57.7% against 'yes' 42.3%, in decibans:
+          prior                     -2.55  ---
+          humidity     = high       +7.29  +++++++
+          temperature  = cool       -6.44  ------
+          outlook      = sunny      +3.01  +++
+          wind         = strong     +0.03
+          sum                       +1.34
         """
         node = self._asked(of)
         classes = self.variables[node].values
