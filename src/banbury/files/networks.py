@@ -17,7 +17,7 @@ from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Choice, Kind
 from banbury.files.checking import Arrays, integers_of, names_of, real, scalars, texts
 from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.counting import Sums
+from banbury.networks.counting import NetworkCounts
 from banbury.networks.given import CLOSE, check_shares
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import Variable, intervals
@@ -142,7 +142,7 @@ def _sums(
     arrays: Arrays,
     digits: Any,
     rounded: Any,
-) -> Sums:
+) -> NetworkCounts:
     if arrays.keys() != set(COUNTED):
         raise ValueError("there are arrays that no network has, or too few")
     if type(rounded) is not bool:
@@ -155,7 +155,7 @@ def _sums(
         for name, of in (("values", [(variable.size,) for variable in variables]), ("cells", shapes))
     )
     try:
-        found = Sums(variables, parents, rows, seen, cells, rounded)
+        found = NetworkCounts.of_tables(variables, parents, rows, seen, cells, rounded)
         return found if rounded else found.checked()
     except errors.NegativeCount:
         raise ValueError("a value has fewer rows than none, or more than there are") from None

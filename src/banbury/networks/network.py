@@ -18,7 +18,7 @@ from banbury.dependence.information import entropy, shares
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
-from banbury.networks.counting import Sums, counted
+from banbury.networks.counting import NetworkCounts, counted
 from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
@@ -55,7 +55,7 @@ class BeliefNetwork:
     variables: tuple[Variable, ...]
     _parents: tuple[tuple[int, ...], ...]
     choice: Choice
-    sums: Sums | None  # None where the tables were given
+    sums: NetworkCounts | None  # None where the tables were given
     _given: tuple[Real, ...] = ()
     target: str | None = None
     columns: tuple[str, ...] = ()  # of the table it was counted from, in order, without the target
@@ -68,7 +68,13 @@ class BeliefNetwork:
     def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
         """Takes the parts that the methods below make; raises where it is called with anything else."""
         if not isinstance(variables, tuple) or not all(isinstance(each, Variable) for each in variables):
-            raise errors.network_by_hand()
+            raise errors.BadSetting(
+                "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
+                "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
+                "bb.BeliefNetwork.tan(data, target).",
+                name="BeliefNetwork",
+                value=None,
+            )
         return super().__new__(cls)
 
     def __getnewargs__(self) -> tuple[tuple[Variable, ...]]:
@@ -111,18 +117,23 @@ class BeliefNetwork:
         labels = Labels.without_target(weights, n_threads(threads))
         first: list[Batch] = []
 
-        def begin(batch: Batch) -> Callable[[Batch], Sums]:
+        def begin(batch: Batch) -> Callable[[Batch], NetworkCounts]:
             first[:] = [batch]
             schema = infer(batch.only(order), (), None, _only(features, order), missing, more_to_come=True)
             for name, why in schema.left_out.items():
-                raise errors.left_out_of_network(name, why)
+                raise errors.BadSetting(
+                    f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
+                    "out.",
+                    name="parents",
+                    value=name,
+                )
             rows = First.of(batch, labels.weights_of(batch))
             found = {f.name: settled(rows, f, bins) for f in schema.features}
             variables = [found[name] for name in order]
-            return lambda batch: Sums.count(batch, variables, indexed, labels)
+            return lambda batch: NetworkCounts.count(batch, variables, indexed, labels)
 
         indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
-        sums: Sums = counted(source, labels, begin)
+        sums: NetworkCounts = counted(source, labels, begin)
         columns, named = tuple(n for n in first[0].names if n not in labels.reserved()), first[0].named
         return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads)
 
@@ -228,8 +239,8 @@ class BeliefNetwork:
         labels = Labels.without_target(weights, n_threads(self.threads))
         target = None if self.target is None else self._node(self.target)
 
-        def count(batch: Batch) -> Sums:
-            return Sums.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
+        def count(batch: Batch) -> NetworkCounts:
+            return NetworkCounts.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
 
         source = read(data, kinds=self._kinds(), **reading)
         return self._with(counted(source, labels, lambda batch: count))
@@ -276,12 +287,17 @@ class BeliefNetwork:
         self._sums("they stay as they are")
         return replace(self, choice=checked_choice(how, alpha, seed))
 
-    def _sums(self, what: str) -> Sums:
+    def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
-            raise errors.given_not_counted(what)
+            raise errors.BadSetting(
+                f"this network's tables were given, not counted, so {what}. Count one with "
+                "bb.BeliefNetwork.count(data, parents).",
+                name="network",
+                value=what,
+            )
         return self.sums
 
-    def _with(self, sums: Sums) -> BeliefNetwork:
+    def _with(self, sums: NetworkCounts) -> BeliefNetwork:
         return replace(self, variables=sums.variables, sums=sums)
 
     # Looking
@@ -380,7 +396,10 @@ class BeliefNetwork:
     def _estimated(self, variable: Variable, cells: Real, rng: np.random.Generator) -> tuple[Real, Real | None]:
         """A node's table, and the log-probability of a value that was never counted."""
         if variable.size == 0:
-            raise errors.empty_node(variable.name)
+            raise errors.EmptyData(
+                f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
+                "leave it out."
+            )
         if variable.name == self.target:  # the frequencies, as in naive Bayes
             return conditional(cells, np.zeros(variable.size), "mle", rng)[0], None
         return conditional(cells, variable.pseudo_counts(self.choice.alpha), self.choice.how, rng)
@@ -522,7 +541,9 @@ class BeliefNetwork:
         highest = joint.max(axis=1, keepdims=True, initial=-np.inf)
         impossible = ~np.isfinite(highest[:, 0])
         if impossible.any():
-            errors.warn(errors.impossible_rows(int(impossible.sum()), self.choice.how))
+            rows = many(int(impossible.sum()), "row")
+            why = f"{rows} of probability zero under how={self.choice.how!r}, whatever the answer; the answer without evidence "
+            errors.warn(errors.BanburyWarning(why + "is given. Smooth with how='mean' to have the evidence weighed."))
             joint[impossible] = queried(self._scorer, (node,), {})
             highest = joint.max(axis=1, keepdims=True)
         joint -= highest
@@ -565,7 +586,8 @@ class BeliefNetwork:
 
     def _asked(self, of: str | None) -> int:
         if of is None and self.target is None:
-            raise errors.no_target_in_network()
+            why = "say which node is asked for with of=..., since this network was made without a target."
+            raise errors.BadSetting(why, name="of", value=None)
         return self._node(self.target if of is None else of)
 
     def _scored(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
