@@ -125,7 +125,7 @@ def sms() -> Iterator[Application]:
         held = drawn(len(lines))
         train.write_bytes(b"".join(line for line, out in zip(lines, held, strict=True) if not out))
         test.write_bytes(b"".join(line for line, out in zip(lines, held, strict=True) if out))
-        yield Application("SMS spam", train, test, {"names": ["class", "text"], "delimiter": "\t"})
+        yield Application("SMS spam", train, test, {"columns": ["class", "text"], "delimiter": "\t"})
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def adult() -> Iterator[tuple[Path, Path, dict[str, Any]]]:
         train.write_bytes(train.read_bytes().strip() + b"\n")
         lines = (folder / "adult.test").read_text(encoding="utf-8").splitlines()[1:]  # the first is no row
         test.write_text("".join(f"{line.removesuffix('.')}\n" for line in lines if line), encoding="utf-8")
-        yield train, test, {"names": ADULT}
+        yield train, test, {"columns": ADULT}
 
 
 def frame(name: str, file: str, names: list[str]) -> Any:

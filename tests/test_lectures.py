@@ -1469,14 +1469,14 @@ def test_spam_in_text_messages_is_found(unpacked, tmp_path, figure):
     (tmp_path / "train.tsv").write_bytes(b"".join(line for i, line in enumerate(lines) if i % 3))
     (tmp_path / "test.tsv").write_bytes(b"".join(lines[::3]))
     sms = Application(tmp_path / "train.tsv", tmp_path / "test.tsv", 5574)
-    right, majority = sms.right(names=["class", "text"], delimiter="\t")
+    right, majority = sms.right(columns=["class", "text"], delimiter="\t")
     assert right >= 0.98 > majority
     figure(
         38,
         "SMS spam",
         "none",
         f"{right:.1%} right; majority {majority:.1%}",
-        'bb.count("train.tsv", "class", names=["class", "text"])',
+        'bb.count("train.tsv", "class", columns=["class", "text"])',
     )
 
 

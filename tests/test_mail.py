@@ -223,7 +223,7 @@ def test_names_of_classes_and_files_may_be_any_bytes(tmp_path):
 
 
 def test_columns_of_a_folder_may_be_named(folder):
-    [batch] = read(folder, names=["label", "body"])
+    [batch] = read(folder, columns=["label", "body"])
     assert batch.names == ("label", "body") and batch.is_text("body")
 
 

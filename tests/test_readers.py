@@ -1,10 +1,12 @@
 """banbury.readers: anything → batches of columns."""
 
+import contextlib
 import datetime
 import gzip
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -172,7 +174,7 @@ def test_a_matrix_without_names_counts_its_columns():
 
 
 def test_a_matrix_takes_names():
-    [batch] = read(np.array([[1.0, 2.0]]), names=["a", "b"])
+    [batch] = read(np.array([[1.0, 2.0]]), columns=["a", "b"])
     assert batch.named and batch.numbers(["b"])[0].tolist() == [2.0]
 
 
@@ -640,9 +642,9 @@ def test_fixed_width_texts_have_no_gaps():
 
 
 def test_texts_may_be_given_a_name():
-    [batch] = read(["a text", "b"], names=["message"])
+    [batch] = read(["a text", "b"], columns=["message"])
     assert (batch.names, batch.named, batch.is_text("message")) == (("message",), True, True)
-    [batch] = read(pa.array(["a text"]), names=["message"])
+    [batch] = read(pa.array(["a text"]), columns=["message"])
     assert (batch.names, batch.named, batch.is_text("message")) == (("message",), True, True)
 
 
@@ -759,7 +761,7 @@ def test_texts_are_not_read_as_codes_from_parquet(tmp_path):
     path = text_tables(tmp_path)[0]
     for names in (None, ["k", "body"]):
         name = "message" if names is None else "body"
-        [batch] = read(path, kinds={name: "text"}, names=names)
+        [batch] = read(path, kinds={name: "text"}, columns=names)
         assert isinstance(batch.texts(name), tuple)
 
 
@@ -828,13 +830,13 @@ def test_what_is_not_a_table_is_refused(data, kind, message):
 
 @pytest.mark.parametrize("data", [np.zeros((1, 2)), [[1, 2]], pd.DataFrame([[1, 2]]), {"a": [1], "b": [2]}])
 def test_names_must_be_as_many_as_the_columns(data):
-    with pytest.raises(errors.LengthMismatch, match="names has 1 entry, and the data have 2 columns"):
-        read(data, names=["a"])
+    with pytest.raises(errors.LengthMismatch, match="columns has 1 entry, and the data have 2 columns"):
+        read(data, columns=["a"])
 
 
 def test_names_must_differ():
     with pytest.raises(errors.DuplicateColumn, match="two columns are named 'a'"):
-        read(np.zeros((1, 2)), names=["a", "a"])
+        read(np.zeros((1, 2)), columns=["a", "a"])
 
 
 def test_batch_rows_must_be_positive():
@@ -851,13 +853,15 @@ def read_text(folder, text, name="t.csv", **options):
 
 
 def test_a_file_with_names_has_no_header(tmp_path):
-    batch = read_text(tmp_path, "1,a\n2,b\n", names=["n", "s"])
+    batch = read_text(tmp_path, "1,a\n2,b\n", columns=["n", "s"])
     assert values_of(batch.codes("n")) == [1, 2] and batch.named
 
 
 def test_names_must_be_as_many_as_a_files_columns(tmp_path):
-    with pytest.raises(errors.LengthMismatch, match=r"t.csv, line 1: 2 fields divided by ',', and names has 3: '1,a'"):
-        read(written(tmp_path, "t.csv", "1,a\n"), names=["a", "b", "c"])
+    with pytest.raises(
+        errors.LengthMismatch, match=r"t.csv, line 1: 2 fields divided by ',', and columns has 3: '1,a'"
+    ):
+        read(written(tmp_path, "t.csv", "1,a\n"), columns=["a", "b", "c"])
 
 
 def test_a_header_of_numbers_is_warned_of(tmp_path):
@@ -952,6 +956,23 @@ def test_a_value_that_kinds_rule_out_is_named_with_its_line(tmp_path):
     with pytest.raises(errors.BadValue, match=r"t.csv, line 5: column 'a' holds 'x', and a number is needed") as caught:
         read_text(tmp_path, 'a,b\n1,"two\nlines"\n\nx,2\n', kinds={"a": "number"})
     assert caught.value.line == 5
+
+
+@pytest.mark.parametrize("value", ["\v1", "x y", "1,5", "é"])
+def test_whatever_kinds_rule_out_is_shown_as_it_stands(tmp_path, value):
+    text = "a;b\n" + "1;2\n" * 1000 + f"{value};2\n" + "2;z\n" * 1000
+    with pytest.raises(errors.BadValue, match=re.escape(f"line 1,002: column 'a' holds {value!r}")):
+        read_text(tmp_path, text, kinds={"a": "number"}, delimiter=";")
+
+
+@pytest.mark.parametrize("first", ["1", "true", "2020-01-01", "2020-01-01 10:00:00", "10:00:00"])
+@pytest.mark.parametrize("later", [" 2020-01-02", "0", "TRUE ", "é", "1e3", "25:00:00", '"a\nb"'])
+@pytest.mark.usefixtures("small_blocks")
+def test_any_type_widens_to_what_holds_both(tmp_path, first, later):
+    source = read(written(tmp_path, "t.csv", "a,b\n" + f"{first},1\n" * 50 + f"{later},1\n" * 3))
+    with contextlib.suppress(Widened):
+        list(source)
+    assert sum(batch.n_rows for batch in source) == 53
 
 
 @pytest.mark.parametrize("row", ["1,2,3", "1", "1,2,"])
@@ -1286,7 +1307,7 @@ def test_a_row_that_names_no_column_is_refused():
 
 
 def test_a_row_of_another_length_is_refused():
-    with pytest.raises(errors.LengthMismatch, match="names has 2 entries"):
+    with pytest.raises(errors.LengthMismatch, match="columns has 2 entries"):
         read_row([1, 2, 3], NAMES, True)
 
 

@@ -1,15 +1,19 @@
-"""banbury.selection.streaming and evaluation: cross-validation in two passes, and a model scored on other rows."""
+"""banbury.selection.streaming and evaluation: cross-validation in three passes, and a model scored on other rows."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
 import banbury as bb
 from banbury import errors
-from banbury.selection.streaming import _Deal, cross_validate_stream
+from banbury.selection.folds import rounds
+from banbury.selection.streaming import cross_validate_stream
 
 FAMILIES = {"number": "gaussian", "word": "categorical", "text": "text"}
 
@@ -33,63 +37,123 @@ def in_batches(rows, sizes):
     return [{k: v[a:b] for k, v in rows.items()} for a, b in pairwise(cuts)]
 
 
-def dealt(rows, n_folds, seed):
-    """The fold of each row, by name of its class in the order in which they are met; −1 without one."""
-    met = {}
-    numbers = [met.setdefault(name, len(met)) if name is not None else -1 for name in rows["y"]]
-    return np.array(numbers), _Deal(n_folds, seed).folds(np.array(numbers, dtype=np.int32))
+FIGURES = (
+    "rows folds accuracy standard_error random_guess majority log_loss brier macro_f1 calibration_error classes".split()
+)
 
 
+def same(streamed, held):
+    """Every figure that both report, to the last bit."""
+    assert streamed.classes == held.classes
+    assert streamed.fold_accuracies.tolist() == held.fold_accuracies.tolist()
+    assert streamed.confusion.tolist() == held.confusion.tolist()
+    assert streamed.confusion.dtype == held.confusion.dtype
+    assert [x.tolist() for x in streamed.per_class] == [x.tolist() for x in held.per_class]
+    a, b = streamed.to_dict(), held.to_dict()
+    assert {name: a[name] for name in FIGURES} == {name: b[name] for name in FIGURES}
+
+
+TABLES = {
+    "gaussian": {"number": "gaussian", "word": None, "text": None},
+    "histogram": {"number": "histogram", "word": None, "text": None},
+    "kernel density": {"number": "kernel_density", "word": None, "text": None},
+    "poisson": {"number": None, "word": None, "text": None, "count": "poisson"},
+    "categorical": {"number": None, "word": "categorical", "text": None},
+    "block": {("number", "count"): bb.Gaussian(covariance="full"), "word": "categorical", "text": None},
+    "joint": {("word", "count"): bb.Joint(), "number": None, "text": None},
+    "text": {"number": None, "word": None, "text": "text"},
+    "all": {"number": "gaussian", "word": "categorical", "text": "text", "count": "poisson"},
+}
+
+
+@pytest.mark.parametrize("families", TABLES.values(), ids=TABLES)
 @given(
-    n_rows=st.integers(12, 60),
-    n_classes=st.integers(2, 4),
-    n_folds=st.integers(2, 5),
+    n_rows=st.integers(8, 50),
+    n_classes=st.integers(1, 4),
+    folds=st.integers(2, 8),
     seed=st.integers(0, 1000),
     sizes=st.lists(st.integers(1, 20), max_size=5),
     gaps=st.booleans(),
+    weights=st.sampled_from([None, "whole", "tenths", "idle"]),
+    groups=st.booleans(),
+    threads=st.sampled_from([1, 3]),
+    how=st.sampled_from(["mean", "predictive", "mle"]),
 )
-def test_two_passes_are_the_cross_validation_of_the_same_folds(n_rows, n_classes, n_folds, seed, sizes, gaps):
+@settings(max_examples=12, deadline=None)
+def test_rows_that_are_held_and_rows_that_are_not_give_the_same_bits(
+    families, n_rows, n_classes, folds, seed, sizes, gaps, weights, groups, threads, how
+):
     rows = table(n_rows, n_classes, seed, gaps)
-    schema = bb.count(rows, target="y", features=FAMILIES).schema
-    numbers, folds = dealt(rows, n_folds, seed)
-    if len(set(folds[numbers >= 0].tolist())) < 2:
-        return
-    found = cross_validate_stream(in_batches(rows, sizes), "y", folds=n_folds, schema=schema, seed=seed)
-    expected = bb.cross_validate(rows, target="y", folds=folds, schema=schema, seed=seed)
-    assert found.classes == expected.classes
-    assert found.confusion.tolist() == expected.confusion.tolist()
-    np.testing.assert_allclose(found.fold_accuracies, expected.fold_accuracies, rtol=1e-12)
-    np.testing.assert_allclose(found.log_loss, expected.log_loss, rtol=1e-9)
-    assert (found.majority, found.random_guess) == (expected.majority, expected.random_guess)
-    tally = bb.count(rows, target="y", schema=schema)
-    assert found.tally == tally and found.tally.skipped == tally.skipped
+    rng = np.random.default_rng(seed)
+    rows["count"] = rng.poisson(3.0, n_rows)
+    drawn = {
+        "whole": rng.integers(1, 4, n_rows),
+        "tenths": rng.integers(1, 9, n_rows) / 10,
+        "idle": np.arange(n_rows) % 3,
+    }
+    weighed = {} if weights is None else {"weights": drawn[weights]}
+    schema = bb.count(rows, target="y", features=families, **weighed).schema
+    together = {"groups": rng.integers(0, 9, n_rows), "folds": GroupKFold(2)} if groups else {"folds": folds}
+    common = {"schema": schema, "seed": seed, "how": how, **weighed, **together}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        held = outcome(lambda: bb.cross_validate(rows, target="y", threads=1, **common))
+        for data in (rows, in_batches(rows, sizes), iter(in_batches(rows, sizes))):
+            streamed = outcome(lambda data=data: cross_validate_stream(data, "y", threads=threads, **common))
+            if isinstance(held, tuple):
+                assert streamed == held
+            else:
+                same(streamed, held)
+                tally = bb.count(rows, target="y", schema=schema, **weighed)
+                assert streamed.tally == tally and streamed.tally.skipped == tally.skipped
 
 
-def test_weights_count_as_in_one_pass():
-    rows = table(60, 2, 0) | {"weight": np.tile([0.0, 0.5, 2.0], 20)}
-    schema = bb.count(rows, target="y", features=FAMILIES, weights="weight").schema
-    _, folds = dealt(rows, 4, 0)
-    found = cross_validate_stream(in_batches(rows, [7, 30]), "y", folds=4, schema=schema, weights="weight")
-    expected = bb.cross_validate(rows, target="y", folds=folds, schema=schema, weights="weight")
-    np.testing.assert_allclose(found.confusion, expected.confusion, rtol=1e-12)
-    np.testing.assert_allclose(found.log_loss, expected.log_loss, rtol=1e-9)
+def outcome(validate):
+    """What it gives, or what it says is wrong."""
+    try:
+        return validate()
+    except bb.BanburyError as problem:
+        return type(problem), str(problem)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("folds", [2, 7, 10])
+def test_play_tennis_held_and_not(folds, seed):
+    weather = bb.datasets.play_tennis()
+    held = bb.cross_validate(weather, target="play", folds=folds, seed=seed)
+    same(cross_validate_stream(weather, "play", folds=folds, seed=seed), held)
+
+
+def test_splitters_that_repeat_and_groups_in_a_column():
+    rows = table(60, 3, 5) | {"house": np.arange(60) // 4}
+    for folds, groups in (
+        (RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0), None),
+        (GroupKFold(4), "house"),
+    ):
+        common = {"folds": folds, "groups": groups, "features": FAMILIES if groups else FAMILIES | {"house": None}}
+        same(
+            cross_validate_stream(in_batches(rows, [25]), "y", **common),
+            bb.cross_validate(in_batches(rows, [25]), "y", **common),
+        )
+
+
+def test_the_target_is_no_feature_of_rows_that_are_not_held():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0, 8.0] * 5, "y": list("abab") * 5})
+    found = cross_validate_stream(frame, frame["y"], folds=2)
+    assert [feature.name for feature in found.tally.schema.features] == ["x"]
 
 
 @given(
-    classes=st.lists(st.integers(-1, 3), min_size=1, max_size=80),
-    cut=st.integers(0, 80),
+    classes=st.lists(st.integers(-1, 3), min_size=8, max_size=80),
     n_folds=st.integers(2, 7),
     seed=st.integers(0, 100),
 )
-def test_dealing_is_even_in_every_class_and_does_not_depend_on_batches(classes, cut, n_folds, seed):
-    numbers = np.array(classes, dtype=np.int32)
-    whole = _Deal(n_folds, seed).folds(numbers)
-    deal = _Deal(n_folds, seed)
-    parts = np.concatenate([deal.folds(numbers[:cut]), deal.folds(numbers[cut:])])
-    labelled = numbers >= 0
-    assert whole[labelled].tolist() == parts[labelled].tolist()
-    for c in set(numbers[labelled].tolist()):
-        each = np.bincount(whole[numbers == c], minlength=n_folds)
+def test_dealing_is_even_in_every_class(classes, n_folds, seed):
+    numbers = np.array([0, 1] * 4 + classes, dtype=np.int32)
+    [dealt] = rounds(n_folds, numbers, seed, None)
+    assert ((dealt.groups >= 0) == (numbers >= 0)).all()
+    for c in set(numbers[numbers >= 0].tolist()):
+        each = np.bincount(dealt.groups[numbers == c], minlength=n_folds)
         assert each.max() - each.min() <= 1
 
 
@@ -109,9 +173,12 @@ def test_folds_that_cannot_be(folds):
         cross_validate_stream(bb.datasets.play_tennis(), "play", folds=folds)
 
 
-def test_what_can_be_read_once_only_is_refused():
-    with pytest.raises(bb.BanburyError, match="reads them twice"):
-        cross_validate_stream(iter([bb.datasets.play_tennis()]), "play", folds=2)
+def test_what_can_be_read_once_only_is_kept(tmp_path, monkeypatch):
+    rows = table(60, 3, 5)
+    held = bb.cross_validate(in_batches(rows, [25]), "y", folds=4)
+    same(cross_validate_stream(iter(in_batches(rows, [25])), "y", folds=4), held)
+    monkeypatch.setattr("banbury.table.IN_MEMORY", 100)  # bytes, so that it is kept in a file
+    same(cross_validate_stream(iter(in_batches(rows, [25])), "y", folds=4), held)
 
 
 def test_no_rows_and_no_classes():
@@ -121,11 +188,19 @@ def test_no_rows_and_no_classes():
         cross_validate_stream({"a": ["p", "q"], "y": [None, None]}, "y")
 
 
-@pytest.mark.parametrize("weights", [[1.0], [0.0, 0.0], [0.0, 1.0]])
-def test_rows_that_leave_nothing_to_learn_from_or_to_test(weights):
+@pytest.mark.parametrize(
+    ("weights", "problem", "words"),
+    [
+        ([1.0], errors.BadSetting, "at most the number of labelled rows, 1"),
+        ([0.0, 0.0], errors.EmptyData, "every row has a weight of zero"),
+        ([0.0, 1.0], errors.EmptyData, "."),
+    ],
+)
+def test_rows_that_leave_nothing_to_learn_from_or_to_test(weights, problem, words):
     rows = {"a": ["p", "q"][: len(weights)], "w": weights, "y": ["k", "k"][: len(weights)]}
-    with pytest.raises(errors.BadSetting, match="two labelled rows at least"):
-        cross_validate_stream(rows, "y", folds=2, features={"a": "categorical"}, weights="w")
+    for validate in (bb.cross_validate, cross_validate_stream):
+        with pytest.raises(problem, match=words):
+            validate(rows, "y", folds=2, features={"a": "categorical"}, weights="w")
 
 
 def test_a_measurement_is_no_class():
@@ -139,7 +214,7 @@ def test_a_measurement_is_no_class():
 def test_it_says_what_it_found():
     found = cross_validate_stream(bb.datasets.play_tennis(), "play", folds=7)
     assert found.to_dict()["accuracy"] == found.accuracy.value and found.to_dict()["folds"] == 7
-    assert repr(found).startswith("7-fold cross-validation in two passes: 14 rows, 2 classes")
+    assert repr(found).startswith("7-fold cross-validation in three passes: 14 rows, 2 classes")
 
 
 # Streams of answers --------------------------------------------------------------------------------------------------

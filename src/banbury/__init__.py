@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from banbury.schema import Schema
     from banbury.selection import (
         CrossValidation,
+        Evaluation,
         LearningCurve,
         Tuning,
         cross_validate,
@@ -65,6 +66,7 @@ __all__ = [
     "CrossValidation",
     "Density",
     "Diagnosis",
+    "Evaluation",
     "Explanation",
     "Gaussian",
     "GaussianNB",
@@ -128,7 +130,7 @@ _HOMES = {
     "networks": "BeliefNetwork",
     "reports": "Report report",
     "schema": "Schema",
-    "selection": "CrossValidation LearningCurve Tuning cross_validate evaluate learning_curve tune",
+    "selection": "CrossValidation Evaluation LearningCurve Tuning cross_validate evaluate learning_curve tune",
     "tally": "Tally count",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

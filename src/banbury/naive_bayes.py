@@ -177,11 +177,10 @@ class Model:
             choice = self.choice
             model = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=self.class_prior, seed=choice.seed)
             return replace(model, threads=self.threads)
-        first_text = len(self.parameters) - len(tally.words)
         parameters: list[Parameters] = []
-        for i, (old, (given, features, sums)) in enumerate(zip(self.parameters, tally.groups, strict=True)):
+        for old, (given, features, sums) in zip(self.parameters, tally.groups, strict=True):
             if isinstance(old, (TextParameters, OccurrencesParameters)) and isinstance(sums, Words) and old.live:
-                ids = [words[i - first_text] for words in touched]
+                ids = [words[features[0].name] for words in touched]
                 parameters.append(old.refreshed(sums, ids[0] if len(ids) == 1 else np.unique(np.concatenate(ids))))
             else:
                 parameters.append(given.estimate(features, sums, self.choice, UNUSED))

@@ -13,6 +13,8 @@ OPTIONS = (
 _KEYWORD = re.compile(rf"(?<![\w.(,-])({OPTIONS.replace(' ', '|')})=(?:'([^']*)'|\"([^\"]*)\"|\[?\.\.\.\]?)?")
 # What the library says to Python, and how it is said here.
 PHRASES = {
+    "give columns=[...]": "give --names",
+    "the columns with columns=": "the columns with --names",
     "bb.count(..., features=...)": "banbury count and --features",
     "bb.Text(min_count=..., max_words=...)": "--text min_count=... or --text max_words=...",
     "of bb.Text": "of --text",
@@ -43,10 +45,10 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
-def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
+def for_the_shell(message: str, args: Namespace | None = None) -> str:
     """The message of the library, with its keywords as options, and with no name of a temporary file.
 
-    >>> for_the_shell("Name the columns with names= if the file has no header.")
+    >>> for_the_shell("Name the columns with columns= if the file has no header.")
     'Name the columns with --names if the file has no header.'
     >>> for_the_shell("Smooth with how='mean' to have the evidence weighed.")
     'Smooth with --how mean to have the evidence weighed.'
@@ -57,12 +59,12 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     >>> for_the_shell("how must be one of 'mle', 'map'. Got 'mpa' instead.")
     "--how must be one of 'mle', 'map'. Got 'mpa' instead."
     """
-    if arguments is not None and not hasattr(arguments, "features"):
+    if args is not None and not hasattr(args, "features"):
         message = message.replace(*OTHER_FAMILY)
-    spool = getattr(arguments, "spool", None)
+    spool = getattr(args, "spool", None)
     if spool:
         message = message.replace(spool, "standard input")
-    if getattr(arguments, "threads", None) is not None:
+    if getattr(args, "threads", None) is not None:
         message = message.replace("BANBURY_THREADS", "--threads")
     message = _ROW.sub(lambda match: f"{int(match[0].replace(',', '')) + 1:,}", message)
     message = _LEFT_OUT.sub(lambda match: "--features " + shlex.quote((match[1] or "COLUMN") + "=none"), message)

@@ -28,7 +28,8 @@ from banbury.dependence.pairs import FEWEST_ROWS, LEVEL, LabelledRows, Word, com
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions import Gaussian, Histogram
 from banbury.distributions.family import Feature
-from banbury.distributions.poisson import Poisson, check_counts
+from banbury.distributions.moments import check_counts
+from banbury.distributions.poisson import Poisson
 from banbury.progress import watched
 from banbury.readers import Batch, Source, Widened, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import LazyColumns
@@ -194,7 +195,7 @@ def _counted(
         batch = aligned(batch, schema, labels.reserved())
         for feature in schema.measured:
             if isinstance(feature.family, Poisson):
-                check_counts(batch, feature.name, labels.threads)
+                check_counts(batch, [feature.name], labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
             growing.add(part)
             if k == len(found):

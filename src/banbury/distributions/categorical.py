@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.family import (
@@ -19,12 +20,15 @@ from banbury.distributions.family import (
     Family,
     Feature,
     Parameters,
-    Shape,
+    Reads,
+    RowsToCount,
     by_class,
     check_positive,
     side_by_side,
 )
-from banbury.sums import Counts, Key, Keys, Moments, in_order
+from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow
+from banbury.readers import Batch
+from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
 
@@ -53,7 +57,6 @@ class Categorical(Family):
     codes: int | None = None
 
     name: ClassVar[str] = "categorical"
-    shape: ClassVar[Shape] = "keys"
     counting: ClassVar[tuple[str, ...]] = ("values", "missing")
 
     def __post_init__(self) -> None:
@@ -64,6 +67,9 @@ class Categorical(Family):
         if self.codes is not None and not (isinstance(self.codes, (int, np.integer)) and 0 <= self.codes < 2**31):
             raise errors.bad_setting("codes", self.codes, "None or a whole number from 0 up")
         check_prior(self.alpha, self.m, self.p)
+
+    def counter(self, feature: Feature) -> ValueCounter:
+        return VALUES
 
     def declared(self) -> frozenset[Key] | None:
         return None if self.values is None else frozenset(self.values)
@@ -102,6 +108,45 @@ class Categorical(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
+
+
+class ValueCounter(KeyCounter):
+    """The rows of each value; those declared stay, and missing is one where the family says so."""
+
+    def reads(self, feature: Feature) -> Reads | None:
+        return "string" if feature.kind == "string" else None
+
+    def described(self, feature: Feature) -> str:
+        return f" of {feature.kind}s"
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
+        columns = [narrow(rows.batch.codes(feature.name, feature.kind), rows) for feature in features]
+        counted = zip(features, count_codes(features, columns, rows), strict=True)
+        parts = [_completed(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
+        return features, Counts.join(parts, len(rows.labels))
+
+
+def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
+    """The keys that the family has: those declared, and missing as a value where it is one."""
+    family = feature.family
+    assert isinstance(family, Categorical)
+    if family.missing == "category":
+        rest = per_class.arranged([1, *per_class.shape]) - total(cells, 0)
+        keys, cells = (*keys, None), Integers.join([cells, rest])
+    declared = family.declared()
+    if not declared:
+        return keys, cells
+    for key in keys:
+        if key is not None and key not in declared:
+            raise errors.unknown_value(key, feature.name, in_order(declared))
+    wanted = in_order(declared.union(keys))
+    return wanted, cells.merge(as_index([wanted.index(key) for key in keys]), len(wanted), 0)
+
+
+VALUES = ValueCounter()
 
 
 def declared_values(values: Any) -> Keys:

@@ -1,9 +1,15 @@
-"""What a feature's distribution must do: name what is counted, and turn sums into parameters that score and sample."""
+"""What a feature's distribution must do: say what is counted, and turn sums into parameters that score and sample.
+
+A family has two halves. Its counter (``Counter``) makes sums of rows, and answers for them; families whose sums are alike share
+one. The rest (``Family``, ``Parameters``) turns sums into probabilities. All of it is asked of a group of features at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -11,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.sums import Key
+from banbury.readers import Batch
+from banbury.sums import Key, rows_of
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
-Shape = Literal["keys", "bins", "moments", "products", "words"]
+Reads = Literal["number", "string", "text"]  # what a text file's column is read as
 Kind = Literal["boolean", "integer", "float", "string"]
 
 LARGEST_SETTING = 1e100
@@ -69,6 +77,15 @@ class Feature(NamedTuple):
         """The columns it is counted from."""
         return self.columns or (self.name,)
 
+    @property
+    def counter(self) -> Counter:
+        """What makes sums of its values."""
+        return self.family.counter(self)
+
+    def counted(self) -> tuple[Any, ...]:
+        """What two features must share for their sums to add."""
+        return self.family.counted(), *self.counter.scale(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -97,6 +114,161 @@ class Parameters:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class RowsToCount:
+    """Rows with their classes and weights, as the kernels take them."""
+
+    batch: Batch
+    labels: Sequence[Any]  # what the class numbers stand for
+    classes: NDArray[np.int32]  # -1: not counted
+    weights: NDArray[Any] | None  # whole numbers, or limbs of parts of a row
+    threads: int
+
+    @property
+    def whole(self) -> bool:
+        return self.weights is None or self.weights.ndim == 1
+
+    @cached_property
+    def per_class(self) -> Integers:
+        """The rows of each class."""
+        return _core.count_classes(self.classes, len(self.labels), self.weights, self.threads)
+
+    def counted(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
+        """What a counting kernel makes of these rows; a bad value gets its column's name and its row."""
+        try:
+            return kernel(*arguments, self.classes, len(self.labels), self.weights, self.threads)
+        except _core.BadValue as bad:
+            raise named(bad, names, self.batch) from None
+
+
+def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
+    """A value that cannot be counted, in a user's words."""
+    what, feature, row, number = bad.args
+    return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
+
+
+class GrowingSums(Protocol):
+    """Sums that grow in place, so that one row costs what it has: those of words."""
+
+    def frozen(self) -> Any: ...
+    def seen(self) -> Any: ...
+    def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Any: ...
+    def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Any: ...
+    def placed(self, index: Int, n_classes: int) -> Self: ...
+    def taken(self, kept: Int) -> Self: ...
+
+
+class Counter:
+    """How features are counted: a row adds whole numbers to their sums. Each question is asked of a group of features.
+
+    Features of one counter and one ``group`` have their sums together, so that one call of a kernel counts them all.
+    """
+
+    shape: ClassVar[str] = ""  # TRANSITION
+
+    def group(self, feature: Feature) -> Any:
+        """Features of which this is equal are counted together."""
+        return None
+
+    def reads(self, feature: Feature) -> Reads | None:
+        """What the column of a text file is read as, where its first rows do not settle it."""
+        return "number"
+
+    def scale(self, feature: Feature) -> tuple[Any, ...]:
+        """Of what the first rows settled, that which two features must share for their sums to add."""
+        return feature.origin, feature.unit, feature.scales, feature.kinds
+
+    def described(self, feature: Feature) -> str:
+        """The same, for people; after the family's name."""
+        return f" about {feature.origin:g} in units of {feature.unit:g}"
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        """The features with what the first rows settle."""
+        return features
+
+    def is_settled(self, feature: Feature) -> bool:
+        """Whether a feature that was read from a file has a scale that could have been settled."""
+        return not feature.scales and is_power(feature.unit)
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
+        """The sums of these rows, UNCOUNTED where they grow in place; and the features, whose bins may have become wider."""
+        raise NotImplementedError
+
+    def growing(self, feature: Feature, n_classes: int, sums: Any = None) -> GrowingSums | None:
+        """Sums that grow in place, beginning with these; None where sums are small, and are added as tallies are."""
+        return None
+
+    def minus(self, features: Sequence[Feature], a: Any, b: Any, rounded: bool, classes: Sequence[Any]) -> Any:
+        """The difference of sums; ``check`` finds what cannot be."""
+        return a - b
+
+    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+        """Raises if these sums cannot be those of any rows: something below zero, or more rows than a class has."""
+        overfull = sums.present.value > rows.value  # both are rounded alike: no larger number becomes the smaller one
+        for f, label in np.argwhere(overfull):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+    def clamped(self, features: Sequence[Feature], sums: Any, least: Real, classes: Sequence[Any]) -> Any:
+        """The nearest sums that rows can have, where rounded ones were subtracted; raises where less than ``least`` is left."""
+        for f, label in np.argwhere(sums.present.value < least):
+            raise errors.negative_count(rows_of(sums.present)[f, label], classes[label], features[f].name)
+        return sums.possible()
+
+    def trimmed(self, features: Sequence[Feature], sums: Any) -> Any:
+        """The sums without what no row has any more."""
+        return sums
+
+    def widened(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
+        """The features with bins so wide that no more are occupied than may be: a function of the totals alone."""
+        return features
+
+    def coarsened(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+        """The sums under features whose bins may be wider."""
+        return sums
+
+    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+        """The feature with the other's scale, if sums can be moved from one to the other."""
+        return feature
+
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+        """The sums under features of another scale."""
+        return sums
+
+    def summary(self, feature: Feature, sums: Any, missing: str) -> str:
+        """What was counted of one feature, in a few words; ``missing`` says how many rows have no value."""
+        return f"{errors.many(len(feature.inputs), 'column')}{missing}"
+
+    def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Any) -> list[int | None]:
+        """How many cells each feature has in a table of all; None for a column that is measured, and has a mean there."""
+        return [None for feature in features for _ in feature.inputs]
+
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+        """The sums out of a file; raises where they are not such sums."""
+        raise NotImplementedError
+
+    def check_exact(self, features: Sequence[Feature], sums: Any) -> None:
+        """Raises where sums from a file are not those of rows, though none of them was rounded."""
+
+    def without_rare(self, sums: Any, min_count: float) -> Any:
+        """The sums without what occurs fewer times than this: of words."""
+        return sums
+
+
+class Stored(Protocol):
+    """The sums of a group in a file."""
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]: ...
+    def integers(self, name: str, shape: tuple[int, ...], signed: bool = False) -> Integers: ...
+    def keys(
+        self, features: Sequence[Feature], check: Callable[[Feature, Any], tuple[Any, ...]]
+    ) -> tuple[Any, ...]: ...
+
+
+def is_power(unit: float) -> bool:
+    return math.frexp(unit)[0] == 0.5
+
+
 class Family:
     """The base of every family: a frozen dataclass whose fields are its settings.
 
@@ -105,14 +277,40 @@ class Family:
     """
 
     name: ClassVar[str]
-    shape: ClassVar[Shape]
     counting: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[bool] = False  # whether it takes several columns together
     blocks: ClassVar[bool] = False  # whether it may: where several are given
 
+    @property
+    def shape(self) -> str:  # TRANSITION
+        return self.counter(Feature("", self)).shape
+
+    def counter(self, feature: Feature) -> Counter:
+        """What makes sums of a feature's values."""
+        raise NotImplementedError
+
     def counted(self) -> tuple[Any, ...]:
-        """What two families must share for their sums to add."""
-        return self.shape, *(getattr(self, setting) for setting in self.counting)
+        """What two families must share for their sums to add: the name of what is counted, and the settings that decide it."""
+        return self.name, *(getattr(self, setting) for setting in self.counting)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        """Start and width of each column's bins, where the family is counted by bins; ``fine`` are widths that will do."""
+        return tuple((0.0, width) for width in fine.tolist())
+
+    def check_columns(self, feature: Feature) -> None:
+        """Raises where settings do not fit the feature's columns."""
+
+    def in_words(self) -> str:
+        """Its name in a sentence."""
+        return self.name.replace("_", " ")
+
+    def reads_text(self) -> bool:
+        """Whether a value is a text, so that a line of a file can be one, and ``strings`` has them."""
+        return False
+
+    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
+        """A column's texts one by one; those that are missing are no strings."""
+        return ()
 
     def declared(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
@@ -131,7 +329,7 @@ class Family:
         """
         return 0.0
 
-    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float | None:
+    def empty_share(self, feature: Feature, sums: Any) -> float | None:
         """Of a block's table the share of cells that no row has; None where there is no table."""
         return None
 
@@ -188,6 +386,14 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
         wanted = "a finite number from 0 up" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
+
+
+def check_whole(setting: str, value: Any, low: int, high: int | None = None) -> None:
+    """Raises unless ``value`` is a whole number from ``low`` up, and to ``high`` if there is an end."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):
+        end = "up" if high is None else f"to {high:,}"
+        raise errors.bad_setting(setting, value, f"a whole number from {low:,} {end}")
 
 
 def check_finite(setting: str, value: Any) -> None:

@@ -15,15 +15,16 @@ from banbury.distributions.covariance import GaussianBlockParameters, Prior, nor
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
+    Counter,
     Family,
     Feature,
     How,
     Parameters,
-    Shape,
     check_finite,
     check_positive,
 )
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.moments import MOMENTS, PRODUCTS
 from banbury.sums import Counts, Moments, Products
 
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
@@ -80,9 +81,11 @@ class Gaussian(Family):
     def block(self) -> bool:  # type: ignore[override]
         return self.covariance is not None
 
-    @property
-    def shape(self) -> Shape:  # type: ignore[override]
-        return "moments" if self.covariance is None else "products"
+    def counter(self, feature: Feature) -> Counter:
+        return MOMENTS if self.covariance is None else PRODUCTS
+
+    def counted(self) -> tuple[Any, ...]:
+        return ("moments" if self.covariance is None else "products",)
 
     def __post_init__(self) -> None:
         if self.variance not in ("per class", "shared"):
@@ -97,6 +100,9 @@ class Gaussian(Family):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
         if self.smoothing is not None:
             check_positive("smoothing", self.smoothing, zero=True)
+
+    def in_words(self) -> str:
+        return "Gaussian"
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator

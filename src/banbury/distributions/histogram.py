@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
+from banbury.distributions.bins import BINS, CELLS, BinCounter
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import (
     MOST_BINS,
@@ -21,7 +22,6 @@ from banbury.distributions.family import (
     Family,
     Feature,
     Parameters,
-    Shape,
     by_class,
     check_finite,
     check_positive,
@@ -49,6 +49,24 @@ def check_grid(start: Any, width: Any) -> None:
         check_positive("width", each)
     for each in several(start):
         check_finite("start", each)
+
+
+def check_one_each(feature: Feature, **settings: Any) -> None:
+    """Raises where a setting has several numbers, and not one for each column of a block."""
+    n_columns = len(feature.columns)
+    for setting, value in settings.items():
+        if isinstance(value, tuple) and (not n_columns or len(value) != n_columns):
+            block = f"a number, or one for each of the {n_columns} columns"
+            column = f"one number for the column {feature.name!r}; several are for a block"
+            raise errors.bad_setting(setting, value, block if n_columns else column)
+
+
+def grid_of(start: Any, width: Any, fine: Real) -> tuple[tuple[float, float], ...]:
+    """Start and width of each column's bins: those that are set, or fine ones from 0 on."""
+    if start is None:
+        return tuple((0.0, each) for each in fine.tolist())
+    starts, widths = (np.broadcast_to(np.array(each, dtype=np.float64), fine.shape).tolist() for each in (start, width))
+    return tuple(zip(starts, widths, strict=True))
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +98,6 @@ class Histogram(Family):
     width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "histogram"
-    shape: ClassVar[Shape] = "bins"
     counting: ClassVar[tuple[str, ...]] = ("start", "width")
     blocks: ClassVar[bool] = True
 
@@ -93,6 +110,18 @@ class Histogram(Family):
         whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
         if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
+
+    def counter(self, feature: Feature) -> BinCounter:
+        return CELLS if feature.columns else BINS
+
+    def counted(self) -> tuple[Any, ...]:
+        return "bins", self.start, self.width
+
+    def check_columns(self, feature: Feature) -> None:
+        check_one_each(feature, start=self.start, width=self.width)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        return grid_of(self.start, self.width, fine)
 
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
         """How often the fine bins are doubled before estimation; a function of the totals alone."""
@@ -165,8 +194,8 @@ class Histogram(Family):
             return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
         return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]
 
-    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float:
-        return empty_share(self, feature, keys, rows)
+    def empty_share(self, feature: Feature, sums: Counts) -> float:
+        return empty_share(self, feature, *_cells(sums, 0))
 
 
 class Joined(NamedTuple):

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.distributions.bins import BINS, CELLS, BinCounter
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
     Parameters,
-    Shape,
     by_class,
     check_positive,
 )
-from banbury.distributions.histogram import check_grid, hashable, several
+from banbury.distributions.histogram import check_grid, check_one_each, grid_of, hashable, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
 from banbury.distributions.kernels import (
     DEVIATION,
@@ -70,7 +70,6 @@ class KernelDensity(Family):
     width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "kernel_density"
-    shape: ClassVar[Shape] = "bins"
     counting: ClassVar[tuple[str, ...]] = ("start", "width")
     blocks: ClassVar[bool] = True
 
@@ -86,6 +85,18 @@ class KernelDensity(Family):
         else:
             for each in several(self.bandwidth) or (self.bandwidth,):
                 check_positive("bandwidth", each)
+
+    def counter(self, feature: Feature) -> BinCounter:
+        return CELLS if feature.columns else BINS
+
+    def counted(self) -> tuple[Any, ...]:
+        return "bins", self.start, self.width
+
+    def check_columns(self, feature: Feature) -> None:
+        check_one_each(feature, start=self.start, width=self.width, bandwidth=self.bandwidth)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        return grid_of(self.start, self.width, fine)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator

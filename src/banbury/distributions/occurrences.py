@@ -18,14 +18,13 @@ from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
     ColumnReader,
-    Family,
     Feature,
     Parameters,
-    Shape,
     by_class,
     check_positive,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
@@ -40,7 +39,7 @@ UNUSED = np.random.default_rng(0)
 
 
 @dataclass(frozen=True, repr=False)
-class Occurrences(Family):
+class Occurrences(WordFamily):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
@@ -64,7 +63,6 @@ class Occurrences(Family):
     missing: Literal["skip", "error"] = "skip"
 
     name: ClassVar[str] = "occurrences"
-    shape: ClassVar[Shape] = "words"
     counting: ClassVar[tuple[str, ...]] = ("threshold",)
     block: ClassVar[bool] = True
 
@@ -93,15 +91,23 @@ class Occurrences(Family):
     def tokeniser(self) -> _core.Tokeniser:
         return UNREAD
 
-    def table(self, feature: Feature, n_classes: int) -> _core.Words:
-        """An empty table with a word for every column."""
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        """One with a word for every column."""
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
 
-    def given(self, rows: ColumnReader, feature: Feature) -> Any:
-        """The block's numbers as the kernels take them."""
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
         cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
         return "matrix", cells, len(feature.inputs), self.threshold, skip
+
+    def check_countable(self, rows: ColumnReader, feature: Feature) -> None:
+        self.check(rows, feature, counting=True)
+
+    def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
+        return feature.columns[int(name.removeprefix("#"))], None
+
+    def frozen(self, words: Words) -> Words:
+        return words.frozen(keep=True)
 
     def check(self, rows: ColumnReader, feature: Feature, counting: bool = False) -> None:
         """Raises for numbers that are no occurrences: below zero, or more than can be added up; a threshold takes any."""
@@ -251,7 +257,7 @@ class OccurrencesParameters(Parameters):
     # Scoring
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        given = self.family.given(rows, self.features[0])
+        given = self.family.kernel_input(rows, self.features[0])
         if self.scores.certain is not None:
             return [self._unsmoothed(given[1])]
         small = len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS

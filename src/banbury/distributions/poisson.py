@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Parameters, Shape, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Counter, Family, Feature, Parameters, check_positive
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.moments import WHOLE_NUMBERS, check_counts
 from banbury.sums import Counts, Moments
 
 SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
@@ -36,7 +36,6 @@ class Poisson(Family):
     prior_rows: float | None = None
 
     name: ClassVar[str] = "poisson"
-    shape: ClassVar[Shape] = "moments"
 
     def __post_init__(self) -> None:
         if self.prior_count is not None:
@@ -44,8 +43,11 @@ class Poisson(Family):
         if self.prior_rows is not None:
             check_positive("prior_rows", self.prior_rows)
 
-    def counted(self) -> tuple[Any, ...]:
-        return "moments", "whole numbers"
+    def counter(self, feature: Feature) -> Counter:
+        return WHOLE_NUMBERS
+
+    def in_words(self) -> str:
+        return "Poisson"
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
@@ -116,7 +118,7 @@ class PoissonParameters(Parameters):
         """A table over the distinct counts in these rows."""
         columns, low, lookups, tables, start = [], [], [], [], 0
         for f, feature in enumerate(self.features):
-            check_counts(rows, feature.name)
+            check_counts(rows, [feature.name])
             column = rows.codes(feature.name, "integer")
             values = np.asarray(column.values, dtype=np.float64)
             columns.append(column.codes)
@@ -161,12 +163,3 @@ class PoissonParameters(Parameters):
             return gammaincc(k, mean), gammainc(k, mean)
         p = self.rate[f] / (self.rate[f] + 1.0)
         return betainc(mean, k, p), betainc(k, mean, 1.0 - p)
-
-
-def check_counts(rows: ColumnReader, name: str, threads: int = 1) -> None:
-    """Raises unless the column holds whole numbers from 0 up."""
-    try:
-        _core.not_counts(rows.numbers([name]), threads)
-    except _core.BadValue as bad:
-        what, _, row, number = bad.args
-        raise errors.bad_value(what, number, name, rows.first_row + row, rows.source) from None

@@ -19,8 +19,9 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import LazyRows, TextParameters
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Shape, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
@@ -34,7 +35,7 @@ NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
-class Text(Family):
+class Text(WordFamily):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
@@ -91,7 +92,6 @@ class Text(Family):
     norm: bool = False
 
     name: ClassVar[str] = "text"
-    shape: ClassVar[Shape] = "words"
     counting: ClassVar[tuple[str, ...]] = (
         "tokens",
         "lowercase",
@@ -173,6 +173,12 @@ class Text(Family):
         """The regular expression that finds words, where one is given."""
         return _pattern(self.tokens)
 
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        return _core.Words(n_classes, self.buckets or 0)
+
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+        return self.texts(rows, feature.name)
+
     def texts(self, rows: ColumnReader, name: str) -> Any:
         """A column's texts as the kernels take them."""
         given = rows.texts(name)
@@ -181,8 +187,10 @@ class Text(Family):
         )  # their words were looked up before
         return given if ready else self.found(_strings(given))
 
+    def reads_text(self) -> bool:
+        return True
+
     def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
-        """A column's texts one by one; those that are missing are no strings."""
         return _strings(rows.texts(name))
 
     def found(self, texts: Iterable[Any]) -> Given:

@@ -34,7 +34,7 @@ def cross_validated(
     weights = None if rows.weights is None else rows.weights[tested]
     what = f"{len(each.splits)}-fold cross-validation"
     return CrossValidation(
-        rows.classes, tested, each.groups[tested], rows.labels[tested], posteriors[tested], weights, what
+        rows.classes, tested, rows.labels[tested], posteriors[tested], weights, what, folds=each.groups[tested]
     )
 
 

@@ -68,8 +68,8 @@ class BandwidthDisplay(Display):
         if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:
             raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
         c = 0 if label is None else number_of(model, label)
-        place = [f.name for f in model.schema.keyed].index(feature)
-        bandwidths, scores = found.family.left_out(*model.tally.counts.feature(place), c)
+        keys, rows = model.tally.of(found.name).feature(0)
+        bandwidths, scores = found.family.left_out(keys, rows, c)
         if len(bandwidths) < 2:
             raise errors.bad_setting(
                 f"column {feature!r}",

@@ -13,7 +13,7 @@ from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import FAINT, Display, colour, line, mark, name
 from banbury.plots.features import ClassedRows, answering
-from banbury.selection import CrossValidation, evaluate
+from banbury.selection import Evaluation, evaluate
 
 SMALLEST, LARGEST = 12.0, 150.0  # areas of marks, in square points
 
@@ -44,9 +44,9 @@ class CalibrationDisplay(Display):
         return cls({"posteriors": curves} if isinstance(curves, Reliability) else curves).plot(ax)
 
     @classmethod
-    def from_cross_validation(cls, result: CrossValidation, *, bins: int = 15, ax: Any = None) -> Self:
+    def from_cross_validation(cls, result: Evaluation, *, bins: int = 15, ax: Any = None) -> Self:
         """Draws the out-of-fold posteriors of ``bb.cross_validate``."""
-        if not isinstance(result, CrossValidation):
+        if not isinstance(result, Evaluation):
             raise errors.bad_setting(
                 "the result", type(result).__name__, "a CrossValidation, as bb.cross_validate makes it"
             )

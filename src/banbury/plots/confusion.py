@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.plots.display import Display, names
-from banbury.selection import CrossValidation
+from banbury.selection import Evaluation
 from banbury.sums import in_order
 
 
@@ -37,10 +37,10 @@ class ConfusionMatrixDisplay(Display):
 
     @classmethod
     def from_cross_validation(
-        cls, result: CrossValidation, *, values: Literal["counts", "shares"] = "counts", ax: Any = None
+        cls, result: Evaluation, *, values: Literal["counts", "shares"] = "counts", ax: Any = None
     ) -> Self:
         """Draws the answers of ``bb.cross_validate``."""
-        if not isinstance(result, CrossValidation):
+        if not isinstance(result, Evaluation):
             raise errors.bad_setting(
                 "the result", type(result).__name__, "a CrossValidation, as bb.cross_validate makes it"
             )

@@ -1,15 +1,16 @@
 """Choosing a model: exact cross-validation by subtraction, leave-one-out, learning curves, the choice of prior and family."""
 
-from banbury.selection.cross_validation import counted_and_validated, cross_validate, left_out
-from banbury.selection.dataset import held
+from banbury.selection.cross_validation import counted_and_validated, cross_validate, left_out, scored_and_validated
+from banbury.selection.dataset import held, streamed
 from banbury.selection.evaluation import evaluate
 from banbury.selection.learning import LearningCurve, learning_curve
-from banbury.selection.results import CrossValidation
+from banbury.selection.results import CrossValidation, Evaluation
 from banbury.selection.streaming import Streamed, cross_validate_stream
 from banbury.selection.tuning import Tuning, tune
 
 __all__ = [
     "CrossValidation",
+    "Evaluation",
     "LearningCurve",
     "Streamed",
     "Tuning",
@@ -20,5 +21,7 @@ __all__ = [
     "held",
     "learning_curve",
     "left_out",
+    "scored_and_validated",
+    "streamed",
     "tune",
 ]

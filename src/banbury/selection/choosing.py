@@ -18,10 +18,10 @@ from banbury.distributions.poisson import PoissonParameters
 from banbury.naive_bayes import estimate
 from banbury.readers import Batch
 from banbury.schema import Schema, infer
-from banbury.selection.cross_validation import learned
 from banbury.selection.dataset import Dataset
 from banbury.selection.folds import Round
 from banbury.selection.groups import Groups
+from banbury.selection.scoring import learned
 
 CANDIDATES: tuple[Family, ...] = (Gaussian(), Histogram(), KernelDensity(), Poisson())
 BEYOND = 64  # bins beyond the outer ones of a histogram: what lies farther is next to nothing

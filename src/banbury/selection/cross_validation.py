@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,20 +11,19 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bag import TextParameters
 from banbury.distributions.family import Choice, How, check_positive
-from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate, score_each
-from banbury.readers import Remembering
+from banbury.naive_bayes import ClassPrior, Model, check_seed
 from banbury.schema import Features, Missing, Schema
 from banbury.selection import leave_one_out
 from banbury.selection.dataset import Dataset, chooses, held
-from banbury.selection.folds import MOST_FOLDS, Round, Split, refuse_groups, rounds
+from banbury.selection.folds import MOST_FOLDS, Round, Split, n_folds, refuse_groups, rounds
 from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation
-from banbury.tally import Label, Tally
+from banbury.selection.scoring import PendingWarnings, answer, normalised, score_round
+from banbury.selection.streaming import Streamed, validated_stream
+from banbury.selection.tuning import several, tune
+from banbury.tally import Tally
 
-FEW = 32
-TOGETHER = 1 << 20  # rows whose columns are made ready at a time, for all models
 INNER_FOLDS = 10
 
 
@@ -97,7 +94,7 @@ def cross_validate(
         refuse_groups(groups)
         return _left_one_out(rows, settings)
     splits = rounds(folds, rows.labels, seed, rows.groups)
-    what = f"{_told(splits)}-fold cross-validation"
+    what = f"{n_folds(splits)}-fold cross-validation"
     if tuned:
         settings |= {"features": "choose" if chooses(features) else "auto"}
         what += ", tuned within each fold"
@@ -107,17 +104,6 @@ def cross_validate(
 def _is(given: Any, default: Any) -> bool:
     """Whether a setting is the default."""
     return given is default or (isinstance(given, type(default)) and given == default)
-
-
-def several(alpha: Any) -> bool:
-    """Whether a setting is to be chosen: from those given, or "auto"."""
-    return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
-
-
-def _told(splits: Sequence[Round]) -> str:
-    """How many folds, and how many times."""
-    each = [len(one.splits) for one in splits]
-    return f"{len(each)} × {each[0]}" if len(each) > 1 and set(each) == {each[0]} != {1} else str(sum(each))
 
 
 def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation:
@@ -137,26 +123,31 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
         raise errors.bad_setting("folds", "loo", "a way to leave out some of two rows at least; there is one")
     tested, scores, impossible, kept = leave_one_out.left_one_out(rows, settings)
     PendingWarnings(impossible).warn(settings["how"])
-    weights = None if rows.weights is None else rows.weights[tested]
     notes = (f"of all rows, not of all but one: {', '.join(kept)}",) if kept else ()
     numbers = np.arange(len(tested), dtype=np.int32)
-    what = "leave-one-out cross-validation"
-    posteriors = normalised(scores)
-    return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what, notes)
+    return _answered(rows, tested, numbers, normalised(scores), "leave-one-out cross-validation", notes)
 
 
 def counted_and_validated(
     rows: Dataset, folds: Any, settings: Mapping[str, Any]
-) -> tuple[Tally, Real, CrossValidation]:
+) -> tuple[Tally, CrossValidation | Streamed]:
+    """The tally of all rows, and their cross-validation: one counting pass for both, of rows that are held or not."""
+    splits = rounds(folds, rows.labels, int(settings["seed"]), None)
+    if not rows.held:
+        validation = validated_stream(rows, splits, settings)
+        return validation.tally, validation
+    groups = Groups.of(rows, splits[0].groups, splits[0].n_groups)
+    found = _validated(rows, splits, settings, f"{n_folds(splits)}-fold cross-validation", groups)
+    return replace(groups.total, skipped=rows.skipped), found
+
+
+def scored_and_validated(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Tally, Real, CrossValidation]:
     """The tally of all rows, and their cross-validation with its log posteriors: one counting pass for all of it."""
     tally, scores, tested = left_out(rows, folds, settings)
     (each,) = rounds(folds, rows.labels, int(settings["seed"]), None)
-    weights = None if rows.weights is None else rows.weights[tested]
     what = f"{len(each.splits)}-fold cross-validation"
-    found = CrossValidation(
-        rows.classes, tested, each.groups[tested], rows.labels[tested], normalised(scores), weights, what
-    )
-    return replace(tally, skipped=int(np.count_nonzero(rows.labels < 0))), scores, found
+    validation = _answered(rows, tested, each.groups[tested], normalised(scores), what)
+    return replace(tally, skipped=rows.skipped), scores, validation
 
 
 def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Tally, Real, Int]:
@@ -166,111 +157,46 @@ def left_out(rows: Dataset, folds: Any, settings: Mapping[str, Any]) -> tuple[Ta
     """
     (each,) = rounds(folds, rows.labels, int(settings["seed"]), None)
     groups = Groups.of(rows, each.groups, each.n_groups)
-    total = groups.total
-    tested, _, places = _placed(rows, [each], [split.test for split in each.splits])
-    scores = np.empty((len(tested), len(rows.classes)))
-    _score_all(rows, each, groups, settings, "log_posterior", scores, places, PendingWarnings())
-    return total, scores, tested
+    scores, tested = np.empty((rows.n_rows, len(rows.classes))), np.flatnonzero(each.tested_by >= 0)
+    score_round(rows, each, groups, settings, "log_posterior", scores, PendingWarnings())
+    return groups.total, scores if len(tested) == rows.n_rows else scores[tested], tested
 
 
-def normalised(log_joint: Real) -> Real:
-    """P(class | row) of log joint probabilities; equal shares in a row in which every class is impossible."""
-    top = _over_classes(np.maximum, log_joint)
-    impossible = np.isneginf(top)
-    if impossible.any():
-        log_joint = np.where(impossible[:, None], 0.0, log_joint)
-        top = np.where(impossible, 0.0, top)
-    shares = np.exp(log_joint - top[:, None])
-    shares /= _over_classes(np.add, shares)[:, None]
-    return shares
-
-
-def _over_classes(join: Any, numbers: Real) -> Real:
-    """A ufunc over the classes of each row; of few classes one after the other, which NumPy does faster."""
-    if numbers.shape[1] > FEW:
-        return np.asarray(join.reduce(numbers, axis=1))
-    result = numbers[:, 0].copy()
-    for c in range(1, numbers.shape[1]):
-        join(result, numbers[:, c], out=result)
-    return result
-
-
-def _validated(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str) -> CrossValidation:
-    tests = [split.test for each in splits for split in each.splits]
-    tested, numbers, places = _placed(rows, splits, tests)
-    posteriors, start, told = np.empty((len(tested), len(rows.classes))), 0, PendingWarnings()
+def _validated(
+    rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any], what: str, groups: Groups | None = None
+) -> CrossValidation:
+    """What models say of rows that they have not seen, round by round; ``groups``: those of the one round, if counted."""
+    answers: list[tuple[Int, NDArray[np.int32], Real]] = []
+    told, start = PendingWarnings(), 0
     for each in splits:
-        stop = start + len(each.splits)
-        score(rows, each, settings, "posterior", posteriors, places[start:stop], told)
-        start = stop
+        posteriors, tested = np.empty((rows.n_rows, len(rows.classes))), np.flatnonzero(each.tested_by >= 0)
+        if "features" in settings:
+            for split in each.splits:
+                model = replace(_tuned(rows, split, each, settings), threads=rows.threads)
+                posteriors[split.test], impossible = answer(rows, split.test, model, "posterior")
+                told.impossible += impossible
+        else:
+            counted = groups or Groups.of(rows, each.groups, each.n_groups)
+            score_round(rows, each, counted, settings, "posterior", posteriors, told)
+        whole = len(tested) == rows.n_rows
+        answers.append((tested, each.tested_by[tested] + start, posteriors if whole else posteriors[tested]))
+        start += len(each.splits)
     told.warn(settings["how"])
+    tested, folds, posteriors = (np.concatenate(x) if len(x) > 1 else x[0] for x in zip(*answers, strict=True))
+    return _answered(rows, tested, folds.astype(np.int32), posteriors, what)
+
+
+def _answered(
+    rows: Dataset, tested: Int, folds: NDArray[np.int32], posteriors: Real, what: str, notes: tuple[str, ...] = ()
+) -> CrossValidation:
     weights = None if rows.weights is None else rows.weights[tested]
     if weights is not None and not weights.any():
         raise errors.tested_nothing()
-    return CrossValidation(rows.classes, tested, numbers, rows.labels[tested], posteriors, weights, what)
-
-
-def _placed(rows: Dataset, splits: Sequence[Round], tests: list[Int]) -> tuple[Int, NDArray[np.int32], list[Int]]:
-    """The rows that are tested, the split of each, and the places of each test among them; of one round in order."""
-    n_tested = sum(map(len, tests))
-    if len(splits) == 1 and n_tested == rows.n_rows:
-        return np.arange(rows.n_rows), splits[0].groups, tests
-    tested = np.concatenate(tests)
-    numbers = np.repeat(np.arange(len(tests), dtype=np.int32), [len(test) for test in tests])
-    if len(splits) > 1:
-        ends = np.cumsum([0, *map(len, tests)])
-        return tested, numbers, [np.arange(a, b) for a, b in pairwise(ends)]
-    inside = np.zeros(rows.n_rows, dtype=np.bool_)
-    inside[tested] = True
-    place = np.cumsum(inside) - 1
-    folds = np.empty(n_tested, dtype=np.int32)
-    folds[place[tested]] = numbers
-    return np.flatnonzero(inside), folds, [place[test] for test in tests]
-
-
-@dataclass
-class PendingWarnings:
-    """What is to be told once, however many folds there are."""
-
-    impossible: int = 0  # rows that are impossible in every class
-    # Columns none of whose words is left, and how many there were.
-    wordless: dict[str, int] = field(default_factory=dict)
-
-    def note(self, model: Model) -> None:
-        bags = {group.features[0].name: group for group in model.parameters if isinstance(group, TextParameters)}
-        for feature, words in zip(model.tally.schema.texts, model.tally.words, strict=True):
-            if feature.name in bags and words.table.n_words and not bags[feature.name].n_words:
-                self.wordless[feature.name] = words.table.n_words
-
-    def warn(self, how: str) -> None:
-        for column, n_words in self.wordless.items():
-            errors.warn(errors.no_words_left(column, n_words))
-        if self.impossible:
-            errors.warn(errors.all_impossible(self.impossible, f"how={how!r}"))
-
-
-def score(
-    rows: Dataset,
-    each: Round,
-    settings: Mapping[str, Any],
-    want: str,
-    out: Real,
-    places: Sequence[Int],
-    told: PendingWarnings,
-) -> None:
-    """Puts the scores of every split's test, rows × classes, to its places: one counting pass, one scoring pass."""
-    if "features" in settings:
-        for split, place in zip(each.splits, places, strict=True):
-            model = _tuned(rows, split, each, settings)
-            told.impossible += answer(rows, split.test, replace(model, threads=rows.threads), want, out, place)
-        return
-    _score_all(rows, each, Groups.of(rows, each.groups, each.n_groups), settings, want, out, places, told)
+    return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
 
 
 def _tuned(rows: Dataset, split: Split, each: Round, settings: Mapping[str, Any]) -> Model:
     """The model of the settings that are best for the rows that a split learns from, by folds of those rows."""
-    from banbury.selection.tuning import tune
-
     inside = each.groups >= 0
     chosen = split.rows
     if chosen is None:
@@ -279,120 +205,3 @@ def _tuned(rows: Dataset, split: Split, each: Round, settings: Mapping[str, Any]
     if len(chosen) < 2:
         raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
     return tune(rows.only(chosen), folds=min(INNER_FOLDS, len(chosen)), **settings).model
-
-
-def _score_all(
-    rows: Dataset,
-    each: Round,
-    groups: Groups,
-    settings: Mapping[str, Any],
-    want: str,
-    out: Real,
-    places: Sequence[Int],
-    told: PendingWarnings,
-) -> None:
-    def model_of(number: int) -> Model:
-        tally = learned(rows, each.splits[number], groups, number)
-        model = estimate(tally, **fitting_prior(settings, rows.classes, tally.classes))
-        told.note(model)
-        return model
-
-    numbers = range(len(each.splits))
-    if not rows.schema.texts:
-        models = [model_of(number) for number in numbers]
-        if all(model.classes == rows.classes for model in models):
-            _score_each(rows, each, models, want, out, places, told)
-            return
-    # A model of text is large: one at a time, and all rows of its test.
-    workers = min(rows.threads, len(each.splits))
-
-    def whole(number: int) -> int:
-        model = replace(model_of(number), threads=rows.threads // workers or 1)
-        return answer(rows, each.splits[number].test, model, want, out, places[number])
-
-    with ThreadPoolExecutor(workers) as pool:
-        told.impossible += sum(pool.map(errors.led_from_here(whole), numbers))
-
-
-def _score_each(
-    rows: Dataset,
-    each: Round,
-    models: Sequence[Model],
-    want: str,
-    out: Real,
-    places: Sequence[Int],
-    told: PendingWarnings,
-) -> None:
-    """Every row by the model of its own split, in the order in which they lie."""
-    in_place = len(out) == rows.n_rows and all(
-        place is split.test for place, split in zip(places, each.splits, strict=True)
-    )
-    found = out if in_place else np.empty((rows.n_rows, out.shape[1]))
-    which = each.tested_by
-    for batch, start in zip(rows.batches, rows.starts.tolist(), strict=False):
-        for first in range(0, batch.n_rows, TOGETHER):
-            part = Remembering(batch.cut(first, first + TOGETHER))
-            at = slice(start + first, start + first + part.n_rows)
-            told.impossible += score_each(models, part, which[at], want, rows.threads, found[at])
-    if not in_place:
-        for split, place in zip(each.splits, places, strict=True):
-            out[place] = found[split.test]
-
-
-def fitting_prior(settings: Mapping[str, Any], classes: Sequence[Label], known: Sequence[Label]) -> Mapping[str, Any]:
-    """The settings, with given probabilities of all classes shared among those that are known."""
-    prior = settings["class_prior"]
-    if len(known) == len(classes) or prior is None or isinstance(prior, (str, int, float)):
-        return settings
-    try:
-        given = dict(prior) if isinstance(prior, Mapping) else dict(zip(classes, prior, strict=True))
-        kept = {name: float(given[name]) for name in known}
-    except (KeyError, TypeError, ValueError):
-        return settings  # estimating says what is wrong with it
-    total = sum(kept.values())
-    if not abs(sum(float(p) for p in given.values()) - 1.0) <= 1e-9:
-        return settings
-    if not total > 0:
-        raise errors.bad_setting(
-            "class_prior",
-            prior,
-            f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned",
-        )
-    return {**settings, "class_prior": {name: p / total for name, p in kept.items()}}
-
-
-def learned(rows: Dataset, split: Split, groups: Groups, number: int, keep: bool = False) -> Tally:
-    """The tally of what a split learns from; ``keep``: several models will be made of it."""
-    if split.learned is not None:
-        return groups.learned(split.learned, number, keep, every=rows.any_idle)
-    assert split.rows is not None
-    chosen = np.full(rows.n_rows, -1, dtype=np.int32)
-    chosen[split.rows] = 0
-    return Groups(rows.count(chosen, 1, groups.counted.schema), rows.classes, 1).total
-
-
-def answer(rows: Dataset, test: Int, model: Model, want: str, out: Real, place: Int) -> int:
-    """Puts what a model says of rows to their places, in the order of all classes: one that it does not know is impossible.
-
-    Returns how many rows are impossible in every class.
-    """
-    start = impossible = 0
-    for batch in rows.take(test):
-        at = place[start : start + batch.n_rows]
-        found, lost = model._kernel(batch, model.parameters, want)
-        impossible += lost
-        if model.classes == rows.classes:
-            out[at] = found
-        else:
-            out[at] = 0.0 if want == "posterior" else -np.inf
-            columns = np.array([rows.classes.index(name) for name in model.classes])
-            out[at[:, None], columns] = found
-        start += batch.n_rows
-    return impossible
-
-
-def answers(rows: Dataset, test: Int, model: Model, want: str) -> Real:
-    """The same, rows × classes."""
-    out = np.empty((len(test), len(rows.classes)))
-    answer(rows, test, model, want, out, np.arange(len(test)))
-    return out

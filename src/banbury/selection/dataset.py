@@ -1,4 +1,4 @@
-"""Dataset: a labelled table that is read once, because its rows are counted and then scored."""
+"""Dataset: a labelled table whose rows are counted and then scored, in memory or pass by pass."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Int
+from banbury.arrays import Int, Real
 from banbury.distributions.bag import missing_texts
+from banbury.distributions.keys import dense_numbers
 from banbury.progress import watched
-from banbury.readers import Batch, Codes, Source, Widened, from_texts, is_texts, n_threads, read
-from banbury.schema import Features, Missing, Schema, infer
+from banbury.readers import Batch, Codes
+from banbury.schema import Schema
 from banbury.sums import in_order, some
-from banbury.tally import Growing, Label, Labels, Tally, aligned, dense_numbers, numbered, parts, refuse_continuous
+from banbury.table import Labels, Table, numbered, refuse_continuous
+from banbury.tally import Growing, Label, Tally, parts
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored
 
@@ -35,15 +37,32 @@ class Dataset:
     threads: int
     name: str | None = None
     groups: Any = None  # what a splitter keeps together: one for each row
+    skipped: int = 0  # rows without a label; those of classes that weigh nothing have one
+    reread: Reread | None = None  # in the place of batches, where they are not held
 
     @property
     def n_rows(self) -> int:
         return len(self.labels)
 
+    @property
+    def n_unlabelled(self) -> int:
+        """How many rows have no class."""
+        return int(np.count_nonzero(self.labels < 0))
+
+    @property
+    def held(self) -> bool:
+        """Whether the rows are in memory; otherwise they are read for each pass."""
+        return self.reread is None
+
     @cached_property
     def starts(self) -> Int:
         """The number of each batch's first row, and of all rows."""
-        return np.cumsum([0, *(batch.n_rows for batch in self.batches)], dtype=np.int64)
+        sizes = [batch.n_rows for batch in self.batches] if self.reread is None else self.reread.sizes
+        return np.cumsum([0, *sizes], dtype=np.int64)
+
+    def each(self, doing: str) -> Iterator[Batch]:
+        """The batches of one pass, which may be told of."""
+        return iter(watched(self.batches, doing, self.name) if self.reread is None else self.reread.each(doing))
 
     def count(self, groups: NDArray[np.int32], n_groups: int, schema: Schema | None = None) -> Tally:
         """The tally whose class ``class * n_groups + group`` has the rows of one class and group; group −1 is not counted."""
@@ -56,7 +75,7 @@ class Dataset:
         )
         growing = Growing(self.schema if schema is None else schema)
         try:
-            for batch in watched(self.batches, "counting", self.name):
+            for batch in self.each("counting"):
                 for part in parts(batch, growing.schema, labels):
                     growing.add(part)
         except errors.TooManyCells as many:
@@ -131,67 +150,42 @@ class Encoded:
         return Encoded(offsets, self.ids[at], self.times[at], self.missing[rows])
 
 
-def held(
-    data: Any,
-    target: Any,
-    *,
-    schema: Schema | None = None,
-    features: Features | Literal["choose"] = "auto",
-    weights: Any = None,
-    missing: Missing = "skip",
-    threads: int | None = None,
-    groups: Any = None,
-    **reading: Any,
-) -> Dataset:
+@dataclass(frozen=True, eq=False)
+class Reread:
+    """Batches that are not held but read again for each pass, with so many rows each."""
+
+    table: Table
+    schema: Schema
+    sizes: Sequence[int]
+
+    def each(self, doing: str) -> Iterator[Batch]:
+        """The batches of one pass; raises if there are other rows than before."""
+        sizes = iter(self.sizes)
+        for batch in self.table.batches(doing):
+            if batch.n_rows != next(sizes, None):
+                raise errors.changed_data(self.table.name)
+            yield _fitting(self.table, batch, self.schema)
+        if next(sizes, None) is not None:
+            raise errors.changed_data(self.table.name)
+
+
+def held(data: Any, target: Any, **settings: Any) -> Dataset:
     """Reads a labelled table into memory; what it is counted as is inferred from the first batch, as ``bb.count`` does.
 
-    ``groups`` says which rows belong together: one for each row, or a column, which is then no feature. Families that are
-    still to be chosen are inferred.
+    The settings are those of ``Table.of``. Families that are still to be chosen are inferred.
     """
-    if isinstance(data, Dataset):
-        return data
-    aside = groups if isinstance(groups, str) else None
-    features = "auto" if chooses(features) else features
-    if schema is not None and not (isinstance(features, str) and features == "auto"):
-        raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
-    if schema is not None and not isinstance(schema, Schema):
-        raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
+    return data if isinstance(data, Dataset) else _labelled(_table(data, target, **settings), hold=True)
+
+
+def streamed(data: Any, target: Any, **settings: Any) -> Dataset:
+    """The same rows, not held but read anew for each pass; of each the class, weight and group are known after the first."""
+    return _labelled(_table(data, target, **settings).again(), hold=False)
+
+
+def _table(data: Any, target: Any, *, features: Any = "auto", weights: Any = None, **settings: Any) -> Table:
     if np.ndim(weights) > 1:
         raise errors.bad_setting("weights", "a matrix", "one number per row")
-    known = schema is not None and bool(schema.texts) and is_texts(data)
-    kinds = schema.kinds() if schema is not None else None
-    source = from_texts(data, None, None) if known else read(data, kinds=kinds, **reading)
-    target = source.target if target is None else target
-    labels = Labels.of(target, weights, None, n_threads(threads))
-    batches = _all(source)
-    labels.check_length(sum(batch.n_rows for batch in batches))
-    for batch in batches:
-        batch.threads = labels.threads
-    if schema is None:
-        reserved = {} if aside is None else {aside: "named in groups="}
-        if labels.column is not None and labels.column in batches[0].names:
-            reserved[labels.column] = "the target"
-        reserved |= labels.reserved()
-        if isinstance(features, Mapping):
-            features = {name: given for name, given in features.items() if name != aside}
-        schema = infer(batches[0], reserved, labels.name, features, missing)
-    found = [numbered(batch, schema, labels) for batch in batches]
-    for codes, names, _ in found:
-        refuse_continuous(names, len(codes))
-    fitting = tuple(_fitting(batch, schema, labels, aside) for batch in batches)
-    weighed = None if found[0][2] is None else np.concatenate([w for _, _, w in found if w is not None])
-    counted = [codes if w is None else np.where(w > 0, codes, -1) for codes, _, w in found]
-    classes: Any = in_order(
-        set[Label]().union(*(used_names(names, codes) for codes, (_, names, _) in zip(counted, found, strict=True)))
-    )
-    if not classes and any(bool((codes >= 0).any()) for codes, _, _ in found):
-        raise errors.empty_data(source.name, "every row has a weight of zero or a missing label")
-    if not classes:
-        raise errors.no_target(sum(batch.n_rows for batch in batches), labels.name)
-    numbers = renumbered([(names, codes) for codes, names, _ in found], classes)
-    if aside is not None:
-        groups = _groups([dense_numbers(batch.codes(aside), labels.threads) for batch in batches])
-    return Dataset(schema, fitting, classes, numbers, weighed, labels.threads, source.name, groups)
+    return Table.of(data, target, features="auto" if chooses(features) else features, weights=weights, **settings)
 
 
 def chooses(features: Any) -> bool:
@@ -199,14 +193,54 @@ def chooses(features: Any) -> bool:
     return isinstance(features, str) and features == "choose"
 
 
-def _fitting(batch: Batch, schema: Schema, labels: Labels, aside: str | None) -> Batch:
-    """The columns of the schema alone; those of words as codes, since they are asked for many times."""
-    reserved = [*labels.reserved(), *filter(None, [aside])]
-    fits = aligned(batch, schema, reserved)
-    extra = [name for name in fits.names if name not in schema.columns]
-    for name in extra:
+def _labelled(table: Table, hold: bool) -> Dataset:
+    """The rows of a table, of each the number of its class among all classes, its weight and its group."""
+    batches, sizes, schemas = list[Batch](), list[int](), list[Schema]()
+    marks: list[tuple[NDArray[np.int32], Sequence[Label], Real | None]] = []
+    groups: list[tuple[NDArray[np.int32], Sequence[Label]]] = []
+
+    def anew() -> None:
+        for collected in (batches, sizes, schemas, marks, groups):
+            collected.clear()
+
+    for batch in table.batches("reading", anew, quietly=hold):
+        if not schemas:
+            schemas.append(table.settled(batch))
+        marks.append(numbered(batch, schemas[0], table.labels))
+        refuse_continuous(marks[-1][1], batch.n_rows)
+        sizes.append(batch.n_rows)
+        if table.labels.group_name is not None:
+            groups.append(dense_numbers(batch.codes(table.labels.group_name), table.labels.threads))
+        if hold:
+            batches.append(_encoded(_fitting(table, batch, schemas[0]), schemas[0]))
+    weights = None if marks[0][2] is None else np.concatenate([w for _, _, w in marks if w is not None])
+    used = [(names, numbers if w is None else np.where(w > 0, numbers, -1)) for numbers, names, w in marks]
+    classes: Any = in_order(set[Label]().union(*(used_names(*each) for each in used)))
+    numbers = [(names, numbers) for numbers, names, _ in marks]
+    if not classes and any(bool((each >= 0).any()) for _, each in numbers):
+        raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
+    if not classes:
+        raise errors.no_target(sum(sizes), table.labels.name)
+    return Dataset(
+        schemas[0],
+        tuple(batches),
+        classes,
+        renumbered(numbers, classes),
+        weights,
+        table.labels.threads,
+        table.name,
+        table.labels.groups if table.labels.group_name is None else _groups(groups),
+        sum(int(np.count_nonzero(each < 0)) for _, each in numbers),
+        None if hold else Reread(table, schemas[0], sizes),
+    )
+
+
+def _fitting(table: Table, batch: Batch, schema: Schema) -> Batch:
+    """The columns of the schema alone."""
+    fits = table.aligned(batch, schema)
+    for name in [name for name in fits.names if name not in schema.columns]:
         fits = fits.without(name)
-    return _encoded(fits, schema)
+    return fits
 
 
 def _encoded(batch: Batch, schema: Schema) -> Batch:
@@ -214,20 +248,6 @@ def _encoded(batch: Batch, schema: Schema) -> Batch:
     keyed = (name for f in schema.keyed if f.family.shape == "keys" for name in f.inputs)
     names = [name for name in keyed if batch.kind(name) == "string"]
     return batch.coded(names) if names else batch
-
-
-def _all(source: Source) -> list[Batch]:
-    """Every batch of a table."""
-    while True:
-        try:
-            batches = [batch for batch in watched(source, "reading", source.name) if batch.n_rows]
-        except Widened as wider:
-            if not source.again:
-                raise errors.cannot_restart(wider.column, wider.kind) from None
-            continue
-        if not batches:
-            raise errors.empty_data(source.name)
-        return batches
 
 
 def used_names(names: Sequence[Label], codes: NDArray[np.int32]) -> set[Label]:

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
+from banbury.distributions.keys import dense_numbers
 from banbury.naive_bayes import Answering
 from banbury.selection.dataset import renumbered, used_names
-from banbury.selection.results import CrossValidation
+from banbury.selection.results import Evaluation
 from banbury.sums import in_order
-from banbury.tally import Label, dense_numbers
+from banbury.tally import Label
 
 
-def evaluate(model: Answering, data: Any, target: str | None = None, **reading: Any) -> CrossValidation:
+def evaluate(model: Answering, data: Any, target: str | None = None, **reading: Any) -> Evaluation:
     """The measures of ``bb.cross_validate``, of a model or of a belief network with a target, on other rows.
 
     ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
@@ -56,5 +57,4 @@ def evaluate(model: Answering, data: Any, target: str | None = None, **reading: 
     scores = np.concatenate([*posteriors])
     scores = np.hstack([scores, np.zeros((len(scores), len(new)))])
     notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
-    folds = np.zeros(len(rows), dtype=np.int32)
-    return CrossValidation(classes, rows, folds, truth[rows], scores, None, "Evaluation", notes)
+    return Evaluation(classes, rows, truth[rows], scores, notes=notes)

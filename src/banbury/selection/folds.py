@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,12 @@ def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> lis
     if isinstance(given, list) and given and all(_is_split(part) for part in given):
         return list(_rounds(given, labels))
     return [_partition(_named(given, labels))]
+
+
+def n_folds(splits: Sequence[Round]) -> str:
+    """How many folds, and how many times, in words."""
+    each = [len(one.splits) for one in splits]
+    return f"{len(each)} × {each[0]}" if len(each) > 1 and set(each) == {each[0]} != {1} else str(sum(each))
 
 
 def refuse_groups(groups: Any) -> None:

@@ -15,11 +15,11 @@ from banbury.arrays import Int, Real
 from banbury.distributions.family import How
 from banbury.naive_bayes import ClassPrior, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.cross_validation import PendingWarnings, answers
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.peer import Peer, PeerArrays
-from banbury.selection.results import CrossValidation, Mean
+from banbury.selection.results import Evaluation, Mean
+from banbury.selection.scoring import PendingWarnings, answers
 from banbury.tally import Tally
 
 N_SIZES = 10  # of a curve, if not given
@@ -91,8 +91,8 @@ def learning_curve(
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
     table = None if peer is None else PeerArrays.of(rows)
-    found: list[list[CrossValidation]] = []
-    others: list[list[CrossValidation]] = []
+    found: list[list[Evaluation]] = []
+    others: list[list[Evaluation]] = []
     told = PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([int(seed), number]))
@@ -205,31 +205,26 @@ class Growth:
         return self.groups.learned(np.arange(len(self.ends)) <= k)
 
 
-def scored(
-    rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any], told: PendingWarnings
-) -> CrossValidation:
+def scored(rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any], told: PendingWarnings) -> Evaluation:
     """What the model of a tally says of rows it has not seen."""
     model = replace(estimate(tally, **settings), threads=rows.threads)
     told.note(model)
     return _answered(rows, tested, answers(rows, tested, model, "posterior"))
 
 
-def scored_beside(
-    rows: Dataset, table: PeerArrays, learned: Int, tally: Tally, tested: Int, peer: Peer
-) -> CrossValidation:
+def scored_beside(rows: Dataset, table: PeerArrays, learned: Int, tally: Tally, tested: Int, peer: Peer) -> Evaluation:
     """What another learner says of them after the rows of the same tally."""
     weights = None if rows.weights is None else rows.weights[learned]
     matrices = table.matrices(learned, tested, tally)
     return _answered(rows, tested, peer.posteriors(*matrices, rows.labels[learned], weights, len(rows.classes)))
 
 
-def _answered(rows: Dataset, tested: Int, posteriors: Real) -> CrossValidation:
+def _answered(rows: Dataset, tested: Int, posteriors: Real) -> Evaluation:
     weights = None if rows.weights is None else rows.weights[tested]
-    one_fold = np.zeros(len(tested), dtype=np.int32)
-    return CrossValidation(rows.classes, tested, one_fold, rows.labels[tested], posteriors, weights)
+    return Evaluation(rows.classes, tested, rows.labels[tested], posteriors, weights)
 
 
-def _measures(found: Sequence[Sequence[CrossValidation]]) -> tuple[Real, Real]:
+def _measures(found: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
     """Accuracies and log losses, repeats × sizes."""
     accuracy = np.array([[each.accuracy.value for each in repeat] for repeat in found])
     return accuracy, np.array([[each.log_loss for each in repeat] for repeat in found])

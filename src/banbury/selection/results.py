@@ -1,20 +1,24 @@
-"""CrossValidation: what a model said of rows it had not seen, and how good that was. The measures are scikit-learn's."""
+"""Evaluation and CrossValidation: what a model said of rows it had not seen, and how good that was."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
+from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.sums import total, weighed
 from banbury.tally import Label, many
 
 BINS = 15  # of the expected calibration error
 SHOWN = 20
+FINEST = -57  # sums of numbers are in units of two to that power
+FEWEST = np.finfo(np.float64).eps  # a lower probability counts as this in the log loss, as scikit-learn has it
 
 
 class Mean(NamedTuple):
@@ -48,49 +52,219 @@ class PerClass(NamedTuple):
     rows: Real
 
 
-class Validation(Protocol):
-    """What every cross-validation can say of itself, whether it held the rows or not."""
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """How answers came out, summed over rows. Every sum is a whole number, so no order and no batches of rows change a bit."""
+
+    n_rows: int  # those of weight 0 too
+    folds: Integers  # (folds, wrong or right): rows
+    cells: Integers  # (true class, answered class): rows
+    bins: Integers  # (bins of confidence, wrong or right): rows
+    sums: Integers  # (−log P(true class), squared distance from the truth, confidence; bins; Σz, Σz²)
+
+    @classmethod
+    def of(
+        cls, posteriors: Real, truth: NDArray[np.int32], folds: NDArray[np.int32], n_folds: int, weights: Real | None
+    ) -> Outcomes:
+        """Of answers, rows × classes, to rows whose classes and folds are known."""
+        best, n_classes = posteriors.argmax(axis=1), posteriors.shape[1]
+        at = np.arange(len(truth))
+        said, confidence, right = posteriors[at, truth], posteriors[at, best], best == truth
+        square = np.einsum("ij,ij->i", posteriors, posteriors)
+        numbers = -np.log(np.maximum(said, FEWEST)), np.maximum(square - 2.0 * said + 1.0, 0.0), confidence
+        place = np.minimum((confidence * BINS).astype(np.int32), BINS - 1)
+        rows, weight = weighed(np.zeros(len(truth), dtype=np.int32), weights)
+
+        def counted(number: Any, *shape: int) -> Integers:
+            cells = np.where(rows < 0, -1, number).astype(np.int32)
+            return _core.count_classes(cells, int(np.prod(shape)), weight, 1).arranged(list(shape))
+
+        bins = np.where(rows < 0, -1, place).astype(np.int32)
+        columns = [np.ascontiguousarray(each) for each in numbers]
+        _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), bins, BINS, weight, 1)
+        return cls(
+            len(truth),
+            counted(2 * folds + right, n_folds, 2),
+            counted(truth.astype(np.int64) * n_classes + best, n_classes, n_classes),
+            counted(2 * place + right, BINS, 2),
+            sums,
+        )
+
+    def __add__(self, other: Outcomes) -> Outcomes:
+        n_rows, folds, cells = self.n_rows + other.n_rows, self.folds + other.folds, self.cells + other.cells
+        return Outcomes(n_rows, folds, cells, self.bins + other.bins, self.sums + other.sums)
+
+    @cached_property
+    def weight(self) -> float:
+        """Of all rows."""
+        return float(total(total(self.bins, 0), 1).value[0, 0])
+
+    def mean(self, number: int) -> float:
+        """Of one of the sums over all rows."""
+        every = total(self.sums, 1).take(np.array([number]), 0)
+        return float(every.values(FINEST)[0, 0, 0]) / self.weight
 
     @property
-    def fold_accuracies(self) -> Real: ...
-    @property
-    def accuracy(self) -> Mean: ...
-    @property
-    def random_guess(self) -> float: ...
-    @property
-    def majority(self) -> float: ...
-    @property
-    def log_loss(self) -> float: ...
+    def by_confidence(self) -> tuple[Real, Real, Real]:
+        """In bins of equal width, the sums of what was said, of what came true, and of the rows' weights."""
+        return self.sums.values(FINEST)[2, :, 0], self.bins.value[:, 1], total(self.bins, 1).value[:, 0]
 
 
-def measures(found: Validation, rows: float) -> dict[str, Any]:
-    """The measures, as JSON can hold them."""
-    return {
-        "rows": rows,
-        "folds": len(found.fold_accuracies),
-        "accuracy": found.accuracy.value,
-        "standard_error": found.accuracy.error,
-        "random_guess": found.random_guess,
-        "majority": found.majority,
-        "log_loss": found.log_loss,
-    }
+class Measures:
+    """How good answers are, by their outcomes. The measures are scikit-learn's."""
+
+    classes: tuple[Label, ...]
+    what: str
+    notes: tuple[str, ...]
+    if TYPE_CHECKING:
+
+        @property
+        def outcomes(self) -> Outcomes:
+            """The sums over rows that all measures are made of."""
+
+        @property
+        def weighted(self) -> bool:
+            """Whether rows had weights."""
+
+    @property
+    def accuracy(self) -> Mean:
+        """The share of right answers."""
+        return Mean(float(total(self.outcomes.folds, 0).value[0, 1]) / self.outcomes.weight, None)
+
+    @property
+    def random_guess(self) -> float:
+        """The accuracy of throwing a die that has a side for each class."""
+        return 1.0 / len(self.classes)
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always answering with the most frequent class."""
+        return float(total(self.outcomes.cells, 1).value.max() / self.outcomes.weight)
+
+    @cached_property
+    def log_loss(self) -> float:
+        """The mean of −log P(true class), in nats; a probability below 2.2e-16 counts as that, as scikit-learn has it."""
+        return self.outcomes.mean(0)
+
+    @cached_property
+    def brier(self) -> float:
+        """The mean squared distance of the posterior from the truth, over all classes; half of it for two classes."""
+        return (0.5 if len(self.classes) == 2 else 1.0) * self.outcomes.mean(1)
+
+    @cached_property
+    def confusion(self) -> NDArray[Any]:
+        """Rows of each true class (down) that were given each class (across)."""
+        cells = self.outcomes.cells.value
+        return cells if self.weighted else cells.astype(np.int64)
+
+    @cached_property
+    def per_class(self) -> PerClass:
+        """Precision, recall, F1 and rows of each class; 0 where there is nothing to divide."""
+        cells = self.outcomes.cells
+        right, true, answered = cells.value.diagonal(), total(cells, 1).value[:, 0], total(cells, 0).value[0]
+        shares = (right, answered), (right, true), (2.0 * right, true + answered)
+        precision, recall, f1 = (np.divide(a, b, out=np.zeros(len(a)), where=b > 0) for a, b in shares)
+        return PerClass(precision, recall, f1, true)
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 of the classes that were tested or predicted."""
+        occurs = (self.confusion.sum(axis=0) + self.confusion.sum(axis=1)) > 0
+        return float(self.per_class.f1[occurs].mean())
+
+    @cached_property
+    def calibration_error(self) -> float:
+        """How far the posterior of the answer is from how often it is right, on average over bins of equal width."""
+        said, came, rows = self.outcomes.by_confidence
+        return float(np.abs(said - came).sum() / rows.sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measures, as JSON can hold them."""
+        return {
+            "rows": self.outcomes.n_rows,
+            **self._of_accuracy(),
+            "random_guess": self.random_guess,
+            "majority": self.majority,
+            "log_loss": self.log_loss,
+            "brier": self.brier,
+            "macro_f1": self.macro_f1,
+            "calibration_error": self.calibration_error,
+            **({"auc": self._auc} if self._auc is not None else {}),
+            "classes": [
+                {"class": name, "precision": p, "recall": r, "f1": f, "rows": n}
+                for name, p, r, f, n in zip(self.classes, *(x.tolist() for x in self.per_class), strict=True)
+            ],
+            "confusion": self.confusion.tolist(),
+            "notes": list(self.notes),
+        }
+
+    def _of_accuracy(self) -> dict[str, Any]:
+        return {"accuracy": self.accuracy.value}
+
+    @property
+    def _auc(self) -> float | None:
+        """The area under the ROC curve, where it can be told."""
+        return None
+
+    @property
+    def _n_different(self) -> int:
+        """The rows that were answered, each once."""
+        return self.outcomes.n_rows
+
+    def __str__(self) -> str:
+        guesses = f"(random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
+        lines = [f"{self.what}: {many(self._n_different, 'row')}, {many(len(self.classes), 'class')}"]
+        lines += [f"  accuracy           {self.accuracy}  {guesses}", f"  log loss           {self.log_loss:.4f}"]
+        lines += [f"  Brier score        {self.brier:.4f}", f"  macro F1           {self.macro_f1:.4f}"]
+        lines += [f"  AUC                {self._auc:.4f}"] if self._auc is not None else []
+        lines += [f"  calibration error  {self.calibration_error:.4f}"]
+        return "\n".join([*lines, *self._class_lines(), *(f"  {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+    def _class_lines(self) -> list[str]:
+        """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
+        shown = range(min(len(self.classes), SHOWN))
+        names = [_shown(self.classes[c]) for c in shown]
+        width = max(len("class"), *map(len, names))
+        measure = "weight" if self.weighted else "rows"
+        lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often taken for"]
+        each = self.per_class
+        for c, name in zip(shown, names, strict=True):
+            others = self.confusion[c].astype(np.float64)
+            others[c] = 0.0
+            taken = f"{_shown(self.classes[int(others.argmax())])} ({others.max():,.6g})" if others.any() else ""
+            lines.append(
+                f"  {name:{width}}  {each.precision[c]:9.4f}  {each.recall[c]:6.4f}  {each.f1[c]:6.4f}  "
+                f"{each.rows[c]:10,.6g}  {taken}".rstrip()
+            )
+        hidden = len(self.classes) - len(names)
+        return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation:
-    """Out-of-fold answers: row ``rows[i]`` was scored by a model that had not counted it, when fold ``folds[i]`` was left out.
+class Evaluation(Measures):
+    """Answers to rows that a model had not counted: ``posteriors``, rows × classes, of row ``rows[i]`` of the table.
 
-    ``posteriors`` is rows × classes; ``truth`` holds class numbers. With repeated splits a row comes once for each.
+    ``truth`` holds class numbers.
     """
 
     classes: tuple[Label, ...]
     rows: Int
-    folds: NDArray[np.int32]
     truth: NDArray[np.int32]
     posteriors: Real
     weights: Real | None = None
-    what: str = ""
+    what: str = "Evaluation"
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        one_fold = np.zeros(len(self.truth), dtype=np.int32)
+        return Outcomes.of(self.posteriors, self.truth, one_fold, 1, self.weights)
+
+    @property
+    def weighted(self) -> bool:
+        return self.weights is not None
 
     @cached_property
     def labels(self) -> NDArray[Any]:
@@ -108,145 +282,60 @@ class CrossValidation:
         """The most probable class of each row."""
         return np.asarray(self.labels[self.best])
 
-    # How good they are
+    @property
+    def auc(self) -> float:
+        """The area under the ROC curve, of two classes: how often a row of the second class gets the higher posterior."""
+        if self._auc is None:
+            raise errors.bad_setting(
+                "auc", f"asked of {len(self.classes)} classes", "asked of two classes, both of them tested"
+            )
+        return self._auc
+
+    @cached_property
+    def _auc(self) -> float | None:
+        if len(self.classes) != 2 or not self.per_class.rows.all():
+            return None
+        from sklearn.metrics import roc_auc_score
+
+        return float(roc_auc_score(self.truth, self.posteriors[:, 1], sample_weight=self.weights))
+
+    @property
+    def _n_different(self) -> int:
+        return len(np.unique(self.rows))
+
+
+class FoldMeasures(Measures):
+    """How good answers are, fold by fold."""
 
     @cached_property
     def fold_accuracies(self) -> Real:
         """The share of right answers in each fold."""
-        weights = np.ones(len(self.truth)) if self.weights is None else self.weights
-        n = int(self.folds.max()) + 1
-        right = np.bincount(self.folds, weights=weights * (self.best == self.truth), minlength=n)
-        every = np.bincount(self.folds, weights=weights, minlength=n)
-        return right[every > 0] / every[every > 0]
+        right, every = self.outcomes.folds.value[:, 1], total(self.outcomes.folds, 1).value[:, 0]
+        return np.asarray(right[every > 0] / every[every > 0])
 
     @cached_property
     def accuracy(self) -> Mean:
         """The mean over folds, and its standard error."""
         return Mean.of(self.fold_accuracies)
 
-    @property
-    def random_guess(self) -> float:
-        """The accuracy of throwing a die that has a side for each class."""
-        return 1.0 / len(self.classes)
+    def _of_accuracy(self) -> dict[str, Any]:
+        value, error = self.accuracy
+        return {"folds": len(self.fold_accuracies), "accuracy": value, "standard_error": error}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation(FoldMeasures, Evaluation):
+    """Out-of-fold answers: row ``rows[i]`` was scored by a model that had not counted it, when fold ``folds[i]`` was left out.
+
+    With repeated splits a row comes once for each.
+    """
+
+    folds: NDArray[np.int32] = field(kw_only=True)
 
     @cached_property
-    def majority(self) -> float:
-        """The accuracy of always answering with the most frequent class."""
-        each = np.bincount(self.truth, weights=self.weights, minlength=len(self.classes))
-        return float(each.max() / each.sum())
-
-    @cached_property
-    def log_loss(self) -> float:
-        """The mean of −log P(true class), in nats; a probability below 2.2e-16 counts as that, as scikit-learn has it."""
-        at = self.posteriors[np.arange(len(self.truth)), self.truth]
-        return float(np.average(-np.log(np.maximum(at, np.finfo(float).eps)), weights=self.weights))
-
-    @cached_property
-    def brier(self) -> float:
-        """The mean squared distance of the posterior from the truth, over all classes; half of it for two classes."""
-        square = np.einsum("ij,ij->i", self.posteriors, self.posteriors)
-        at = self.posteriors[np.arange(len(self.truth)), self.truth]
-        half = 0.5 if len(self.classes) == 2 else 1.0
-        return half * float(np.average(np.maximum(square - 2.0 * at + 1.0, 0.0), weights=self.weights))
-
-    @cached_property
-    def per_class(self) -> PerClass:
-        """Precision, recall, F1 and rows of each class; 0 where there is nothing to divide."""
-        from sklearn.metrics import precision_recall_fscore_support
-
-        found = precision_recall_fscore_support(
-            self.truth,
-            self.best,
-            labels=np.arange(len(self.classes)),
-            sample_weight=self.weights,
-            zero_division=0.0,
-        )
-        return PerClass(*(np.asarray(x, dtype=np.float64) for x in found))
-
-    @property
-    def macro_f1(self) -> float:
-        """The mean F1 of the classes that were tested or predicted."""
-        occurs = (self.confusion.sum(axis=0) + self.confusion.sum(axis=1)) > 0
-        return float(self.per_class.f1[occurs].mean())
-
-    @cached_property
-    def confusion(self) -> NDArray[Any]:
-        """Rows of each true class (down) that were given each class (across)."""
-        table = np.zeros((len(self.classes), len(self.classes)), dtype=np.int64 if self.weights is None else np.float64)
-        np.add.at(table, (self.truth, self.best), 1 if self.weights is None else self.weights)
-        return table
-
-    @cached_property
-    def auc(self) -> float:
-        """The area under the ROC curve, of two classes: how often a row of the second class gets the higher posterior."""
-        if not self._has_auc:
-            raise errors.bad_setting(
-                "auc", f"asked of {len(self.classes)} classes", "asked of two classes, both of them tested"
-            )
-        from sklearn.metrics import roc_auc_score
-
-        return float(roc_auc_score(self.truth, self.posteriors[:, 1], sample_weight=self.weights))
-
-    @property
-    def _has_auc(self) -> bool:
-        weights = np.ones(len(self.truth)) if self.weights is None else self.weights
-        return len(self.classes) == 2 and bool(np.bincount(self.truth, weights=weights, minlength=2).all())
-
-    @cached_property
-    def calibration_error(self) -> float:
-        """How far the posterior of the answer is from how often it is right, on average over bins of equal width."""
-        return calibration_error(self.posteriors.max(axis=1), self.best == self.truth, self.weights)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The measures, as JSON can hold them."""
-        per_class = self.per_class
-        return {
-            **measures(self, len(self.truth)),
-            "brier": self.brier,
-            "macro_f1": self.macro_f1,
-            "calibration_error": self.calibration_error,
-            **({"auc": self.auc} if self._has_auc else {}),
-            "classes": [
-                {"class": name, "precision": p, "recall": r, "f1": f, "rows": n}
-                for name, p, r, f, n in zip(self.classes, *(x.tolist() for x in per_class), strict=True)
-            ],
-            "confusion": self.confusion.tolist(),
-            "notes": list(self.notes),
-        }
-
-    def __str__(self) -> str:
-        head = f"{self.what}: {many(len(np.unique(self.rows)), 'row')}, {many(len(self.classes), 'class')}"
-        lines = [head, f"  accuracy           {self._accuracy_text()}"]
-        lines += [f"  log loss           {self.log_loss:.4f}", f"  Brier score        {self.brier:.4f}"]
-        lines += [f"  macro F1           {self.macro_f1:.4f}"]
-        lines += [f"  AUC                {self.auc:.4f}"] if self._has_auc else []
-        lines += [f"  calibration error  {self.calibration_error:.4f}"]
-        lines += self._class_lines()
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
-
-    __repr__ = __str__
-
-    def _accuracy_text(self) -> str:
-        return f"{self.accuracy}  (random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
-
-    def _class_lines(self) -> list[str]:
-        """A line for each class: precision, recall, F1, rows, and the class it is most often taken for."""
-        shown = range(min(len(self.classes), SHOWN))
-        names = [_shown(self.classes[c]) for c in shown]
-        width = max(len("class"), *map(len, names))
-        measure = "rows" if self.weights is None else "weight"
-        lines = [f"  {'class':{width}}  precision  recall      F1  {measure:>10}  most often taken for"]
-        each = self.per_class
-        for c, name in zip(shown, names, strict=True):
-            others = self.confusion[c].astype(np.float64)
-            others[c] = 0.0
-            taken = f"{_shown(self.classes[int(others.argmax())])} ({others.max():,.6g})" if others.any() else ""
-            lines.append(
-                f"  {name:{width}}  {each.precision[c]:9.4f}  {each.recall[c]:6.4f}  {each.f1[c]:6.4f}  "
-                f"{each.rows[c]:10,.6g}  {taken}".rstrip()
-            )
-        hidden = len(self.classes) - len(names)
-        return [*lines, *([f"  … and {hidden:,} more class{'es' * (hidden > 1)}"] if hidden else [])]
+    def outcomes(self) -> Outcomes:
+        n_folds = int(self.folds.max()) + 1
+        return Outcomes.of(self.posteriors, self.truth, self.folds, n_folds, self.weights)
 
 
 def by_confidence(
@@ -257,12 +346,6 @@ def by_confidence(
     each = (weights * confidence, weights * right, weights)
     said, came, rows = (np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in each)
     return said, came, rows
-
-
-def calibration_error(confidence: Real, right: NDArray[np.bool_], weights: Real | None = None) -> float:
-    """The expected calibration error: bins of equal width, each weighed by its rows."""
-    said, came, rows = by_confidence(confidence, right, np.ones(len(confidence)) if weights is None else weights)
-    return float(np.abs(said - came).sum() / rows.sum())
 
 
 def _shown(label: Label) -> str:

@@ -20,10 +20,10 @@ from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.choosing import FamilyChoice, choose
-from banbury.selection.cross_validation import answers, fitting_prior, learned, several
 from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
+from banbury.selection.scoring import answers, fitting_prior, learned
 from banbury.tally import Tally
 
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
@@ -172,6 +172,11 @@ def _described(settings: Mapping[str, Any]) -> str:
 
 
 # What is tried -------------------------------------------------------------------------------------------------------
+
+
+def several(alpha: Any) -> bool:
+    """Whether a setting is to be chosen: from those given, or "auto"."""
+    return isinstance(alpha, Iterable) and not (isinstance(alpha, np.ndarray) and alpha.ndim == 0)
 
 
 def _alphas(alpha: Any) -> list[float]:

@@ -1,0 +1,397 @@
+"""Table: labelled rows, read once. The one way from any data to counting, validating and scoring."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from tempfile import SpooledTemporaryFile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.distributions.family import Kind
+from banbury.distributions.keys import dense_numbers
+from banbury.progress import watched
+from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, n_threads, read
+from banbury.schema import Features, Missing, Schema, infer
+from banbury.sums import MOST_ROWS
+
+IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows in batches of columns, with the labels, weights and groups that belong to them; held or streamed.
+
+    ``schema`` is None where the first batch settles it, as ``features`` and ``missing`` say.
+    """
+
+    source: Source
+    labels: Labels
+    schema: Schema | None = None
+    features: Features = "auto"
+    missing: Missing = "skip"
+    data: Any = None  # what the source was opened from, and how
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        target: Any = None,
+        *,
+        schema: Schema | None = None,
+        features: Features = "auto",
+        weights: Any = None,
+        classes: Sequence[Scalar] | None = None,
+        groups: Any = None,
+        missing: Missing = "skip",
+        threads: int | None = None,
+        labelled: bool = True,
+        **reading: Any,
+    ) -> Table:
+        """The table of any data; the arguments are those of ``bb.count``. Not ``labelled``: the rows belong to no class.
+
+        ``groups`` says which rows belong together: one for each row, or a column, which is then no feature.
+        """
+        if isinstance(data, Table):
+            return data if schema is None else data.under(schema)
+        if schema is not None and not (isinstance(features, str) and features == "auto"):
+            raise errors.bad_setting("features", features, "left out when a schema is given, which has its families")
+        if schema is not None and not isinstance(schema, Schema):
+            raise errors.bad_setting("schema", schema, "a Schema, such as tally.schema")
+        source = opened(data, schema, reading)
+        if not labelled:
+            labels = Labels.without_target(weights, n_threads(threads))
+            return cls(source, labels, schema, features, missing, data, reading)
+        if target is None and classes is None and np.ndim(weights) < 2:
+            target = source.target
+        labels = Labels.of(target, weights, classes, n_threads(threads), groups)
+        return cls(source, labels, schema, features, missing, data, reading)
+
+    @property
+    def name(self) -> str | None:
+        """What the rows are read from, where that has a name."""
+        return self.source.name
+
+    def batches(self, doing: str, anew: Callable[[], None] | None = None, quietly: bool = False) -> Iterator[Batch]:
+        """The batches that have rows, as ``batches`` of this module gives them; raises unless labels and weights fit them."""
+        n_rows = 0
+        for batch in batches(self.source, doing, anew, quietly):
+            batch.threads = self.labels.threads
+            n_rows = batch.first_row + batch.n_rows
+            if batch.n_rows:
+                yield batch
+        self.labels.check_length(n_rows)
+        if not n_rows:
+            raise errors.empty_data(self.name)
+
+    def settled(self, batch: Batch) -> Schema:
+        """What is counted: as the schema says, or as the first batch, which this is, makes one think."""
+        if self.schema is not None:
+            return self.schema
+        return infer(batch, self.labels.aside(batch.names), self.labels.name, self.chosen, self.missing)
+
+    @property
+    def chosen(self) -> Features:
+        """The families that were asked for, without that of a column of groups."""
+        if not isinstance(self.features, Mapping):
+            return self.features
+        return {name: family for name, family in self.features.items() if name != self.labels.group_name}
+
+    def aligned(self, batch: Batch, schema: Schema) -> Batch:
+        """The batch with the schema's names of columns."""
+        return aligned(batch, schema, self.labels.reserved())
+
+    def again(self) -> Table:
+        """The same rows, to be read as often as one likes: those that come only once are kept."""
+        return self if self.source.again else replace(self, source=Spooled(self.source))
+
+    def parts(self) -> Iterator[Table]:
+        """The rows in parts, each a table that can be pickled and counted elsewhere: ``bb.count(part, schema=schema)``.
+
+        The parts' tallies, under one schema, add up to that of the table.
+        """
+        files = self.data if isinstance(self.data, (list, tuple)) and all(map(_is_file, self.data)) else ()
+        if files and self.labels.by_column:
+            yield from (replace(self, data=file, source=opened(file, self.schema, self.reading)) for file in files)
+            return
+        for batch in self.batches("reading"):
+            part = copy(batch)
+            part.first_row = 0
+            yield replace(self, source=Held((part,), self.name), labels=self.labels.of_rows(batch), data=None)
+
+    def under(self, schema: Schema) -> Table:
+        """The same rows, counted as a schema says."""
+        source = self.source if self.data is None else opened(self.data, schema, self.reading)
+        return replace(self, source=source, schema=schema, features="auto")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rest = self.labels, self.schema, self.features, self.missing
+        if _is_file(self.data):
+            return _reopened, (self.data, self.reading, *rest)
+        return Table, (Held(tuple(self.source), self.name, self.source.target), *rest)
+
+
+def _is_file(data: Any) -> bool:
+    return isinstance(data, (str, os.PathLike)) and os.path.isfile(data)
+
+
+def _reopened(
+    data: Any, reading: Mapping[str, Any], labels: Labels, schema: Schema | None, features: Features, missing: Missing
+) -> Table:
+    return Table(opened(data, schema, reading), labels, schema, features, missing, data, reading)
+
+
+def opened(data: Any, schema: Schema | None, reading: Mapping[str, Any]) -> Source:
+    """The batches of any data. Under a schema of texts a list of strings holds texts: none of them is taken for a file's name."""
+    kinds = None if schema is None or isinstance(data, (Batch, Source)) else schema.kinds()
+    if isinstance(data, Source):
+        return data
+    if kinds and "text" in kinds.values() and is_texts(data) and reading.get("format", "auto") == "auto":
+        return from_texts(data, reading.get("columns"), None)
+    return read(data, kinds=kinds, **reading)
+
+
+def batches(
+    source: Source, doing: str, anew: Callable[[], None] | None = None, quietly: bool = False
+) -> Iterator[Batch]:
+    """The batches of a source. Where a column turns out wider than its first rows were, reading begins again.
+
+    Then ``anew`` is called, which forgets what was made of the rows so far, and all come again, with a warning unless
+    ``quietly``; without it, those that came before are passed over.
+    """
+    n_done = 0
+    while True:
+        try:
+            for batch in watched(source, doing, source.name):
+                if batch.first_row >= n_done:
+                    n_done = batch.first_row + batch.n_rows
+                    yield batch
+            return
+        except Widened as wider:
+            if not source.again:
+                raise errors.cannot_restart(wider.column, wider.kind) from None
+            if anew is not None:
+                n_done = 0
+                anew()
+            if anew is not None and not quietly:
+                errors.warn(errors.widened(wider.column, wider.kind, source.name))
+
+
+class Held(Source):
+    """Batches in memory, which can be pickled."""
+
+    def __init__(self, kept: Sequence[Batch], name: str | None = None, target: str | None = None) -> None:
+        super().__init__(self._each, name, target=target)
+        self.kept = kept
+
+    def _each(self) -> Iterator[Batch]:
+        return iter(self.kept)
+
+
+class Spooled(Source):
+    """The batches of a source that can be read once, kept to be read again: in memory, or if many in a temporary file."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(self._each, source.name, target=source.target)
+        self._file, self._starts = SpooledTemporaryFile(max_size=IN_MEMORY), list[int]()  # noqa: SIM115 (see __del__)
+        for batch in batches(source, "reading"):
+            self._starts.append(self._file.tell())
+            pickle.dump(batch, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def _each(self) -> Iterator[Batch]:
+        for start in self._starts:
+            self._file.seek(start)
+            yield pickle.load(self._file)
+
+    def __del__(self) -> None:
+        self._file.close()
+
+
+def aligned(batch: Batch, schema: Schema, reserved: Collection[str] = ()) -> Batch:
+    """The batch with the schema's column names where either has positions only."""
+    if batch.named and schema.named:
+        for feature in schema.features:
+            for name in feature.inputs:
+                if name not in batch.names:
+                    raise errors.unknown_column(name, batch.names, batch.source)
+        return batch
+    if batch.names == schema.columns:
+        return batch
+    rest = [name for name in batch.names if name not in reserved]
+    if len(rest) != len(schema.columns):
+        raise errors.schema_mismatch(f"{len(schema.columns)} columns were counted, and these rows have {len(rest)}")
+    names = iter(schema.columns)
+    return batch.renamed(tuple(name if name in reserved else next(names) for name in batch.names))
+
+
+# Labels and weights --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Where the labels, weights and groups of rows come from: columns, arrays, or soft labels."""
+
+    name: str | None  # the target's column
+    column: str | None  # the column that labels given as an array were taken from, if they say so
+    codes: Codes | None  # labels given as an array
+    weight_name: str | None
+    weights: Real | None  # (rows,) or (rows, classes)
+    classes: tuple[Scalar, ...] | None  # of soft labels, or the one of all rows
+    threads: int
+    group_name: str | None = None
+    groups: Any = None  # one for each row
+
+    @classmethod
+    def of(
+        cls, target: Any, weights: Any, classes: Sequence[Scalar] | None, threads: int, groups: Any = None
+    ) -> Labels:
+        name = target if isinstance(target, str) else None
+        plain = cls.without_target(weights, threads, soft=True)
+        soft = plain.weights is not None and plain.weights.ndim == 2
+        codes = None if target is None or name is not None else encode(target, threads)
+        if soft and codes is not None:
+            raise errors.bad_setting(
+                "target", "an array", "left out, or a column to leave aside, when weights are soft labels"
+            )
+        if soft:
+            assert plain.weights is not None
+            n_classes = plain.weights.shape[1]
+            classes = tuple(range(n_classes)) if classes is None else _class_names(classes)
+            if len(classes) != n_classes or not classes:
+                raise errors.bad_setting("classes", classes, f"one name for each of the {n_classes} columns of weights")
+        elif classes is not None:
+            classes = _class_names(classes)
+            if target is not None or len(classes) != 1:
+                raise errors.bad_setting(
+                    "classes", classes, "left out unless weights are soft labels, or all rows of one class"
+                )
+        elif target is None:
+            raise errors.bad_setting("target", target, "a column's name, one label per row, or soft labels in weights=")
+        column = getattr(target, "name", None)
+        column = column if isinstance(column, str) else None
+        by_name = isinstance(groups, str)
+        given = {"group_name": groups} if by_name else {"groups": groups}
+        return replace(plain, name=name, column=column, codes=codes, classes=classes, **given)
+
+    @classmethod
+    def without_target(cls, weights: Any, threads: int, soft: bool = False) -> Labels:
+        """Weights alone, of rows that belong to no class; ``soft`` labels or not."""
+        name = weights if isinstance(weights, str) else None
+        array = None if weights is None or name is not None else _weights(weights)
+        if array is not None and array.ndim == 2 and not soft:
+            raise errors.bad_setting("weights", f"an array of shape {array.shape}", "one number per row")
+        return cls(None, None, None, name, array, None, threads)
+
+    def reserved(self) -> dict[str, str]:
+        """The columns that are no features, each with what it is."""
+        roles = (
+            (self.group_name, "named in groups="),
+            (self.weight_name, "named in weights="),
+            (self.name, "the target"),
+        )
+        return {name: role for name, role in roles if name is not None}
+
+    def aside(self, names: Collection[str]) -> dict[str, str]:
+        """The same, with the column among these names that labels were taken from: it would tell the answer."""
+        reserved = self.reserved()
+        if self.column is not None and self.column in names:
+            reserved.setdefault(self.column, "the target")
+        return reserved
+
+    def check_length(self, n_rows: int) -> None:
+        if self.codes is not None and len(self.codes.codes) != n_rows:
+            raise errors.length_mismatch("labels", len(self.codes.codes), n_rows)
+        if self.weights is not None and len(self.weights) != n_rows:
+            raise errors.length_mismatch("weights", len(self.weights), n_rows)
+
+    @property
+    def by_column(self) -> bool:
+        """Whether all of them come with the rows."""
+        return self.codes is None and self.weights is None and self.groups is None
+
+    def of_rows(self, batch: Batch) -> Labels:
+        """Those of a batch alone."""
+        rows = slice(batch.first_row, batch.first_row + batch.n_rows)
+        codes = None if self.codes is None else replace(self.codes, codes=self.codes.codes[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        groups = None if self.groups is None else np.asarray(self.groups)[rows]
+        return replace(self, codes=codes, weights=weights, groups=groups)
+
+    def of_batch(self, batch: Batch, kind: Kind | None) -> tuple[Codes, Real | None]:
+        """The batch's labels, of the kind that the first rows settled, and weights."""
+        rows = slice(batch.first_row, batch.first_row + batch.n_rows)
+        weights = self.weights_of(batch)
+        if self.classes is not None:
+            soft = weights is not None and weights.ndim == 2
+            return Codes(np.zeros(0 if soft else batch.n_rows, dtype=np.int32), 0, self.classes), weights
+        if self.codes is None:
+            assert self.name is not None
+            return batch.codes(self.name, kind), weights
+        return Codes(self.codes.codes[rows], self.codes.low, self.codes.values), weights
+
+    def weights_of(self, batch: Batch) -> Real | None:
+        """The weights of the batch's rows."""
+        if self.weight_name is not None:
+            return _weights(batch.numbers([self.weight_name])[0].reshape(-1), batch.first_row)
+        return None if self.weights is None else self.weights[batch.first_row : batch.first_row + batch.n_rows]
+
+
+def _class_names(classes: Any) -> tuple[Scalar, ...]:
+    """Names of soft labels' columns: scalars, each once."""
+    names = tuple(name.item() if isinstance(name, np.generic) else name for name in classes)
+    fit = all(isinstance(name, (bool, int, float, str)) and name == name for name in names)
+    if not fit or len(set(names)) != len(names):
+        raise errors.bad_setting("classes", names, "texts, numbers or booleans, each once")
+    return names
+
+
+def _weights(weights: Any, first_row: int = 0) -> Real:
+    try:
+        given = np.asarray(weights.filled(np.nan) if isinstance(weights, np.ma.MaskedArray) else weights)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        array = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise errors.bad_setting("weights", type(weights).__name__, "numbers, one per row or rows × classes") from None
+    if (
+        given.dtype.kind in "iu"
+        and array.size
+        and array.max() >= 2.0**53
+        and (array.astype(given.dtype) != given).any()
+    ):
+        wanted = "whole numbers that a double holds, as all below 2**53 are"
+        raise errors.bad_setting("weights", int(given.max()), wanted)
+    if array.ndim not in (1, 2):
+        wanted = "one number per row, or rows × classes"
+        raise errors.bad_setting("weights", f"an array of {array.ndim} dimensions", wanted)
+    if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
+        row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
+        cells = array[row : row + 1].ravel()
+        raise errors.bad_weight(first_row + row, float(cells[~(cells >= 0) | (cells >= MOST_ROWS)][0]))
+    return array
+
+
+# Numbers of classes --------------------------------------------------------------------------------------------------
+
+
+def numbered(batch: Batch, schema: Schema, labels: Labels) -> tuple[NDArray[np.int32], Sequence[Scalar], Real | None]:
+    """The number of each row's class, −1 where it has none; what the numbers stand for; and the rows' weights."""
+    codes, weights = labels.of_batch(batch, schema.target_kind)
+    if len(codes.codes) != batch.n_rows:
+        raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
+    numbers, names = dense_numbers(codes, labels.threads)
+    return numbers, names, weights
+
+
+def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
+    """Labels that are nearly all different and fractional are no classes."""
+    if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
+        raise errors.continuous_target(len(values), n_rows)
