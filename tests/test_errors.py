@@ -648,7 +648,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'text' was counted with ngrams=(1, 1), not (1, 2)", "bb.count"],
     ),
     (
-        "not_numeric",
+        "not numeric",
         lambda _: bb.plots.DecisionBoundaryDisplay.from_model(
             bb.estimate(counted(WORDS | {"z": [1.0, 2.0, 3.0]})), ["x", "z"]
         ),
@@ -656,25 +656,25 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["column 'x' is counted as categorical", "'kernel_density'", "features="],
     ),
     (
-        "text_has_no_axis",
+        "text has no axis",
         lambda _: bb.plots.LikelihoodDisplay.from_model(bb.estimate(bb.count(["one text", "two"], ["a", "b"])), "text"),
         errors.BadSetting,
         ["column 'text' is text", "bb.plots.EvidenceDisplay", "features={'text': None}"],
     ),
     (
-        "block_has_no_axis",
+        "block has no axis",
         lambda _: bb.plots.NomogramDisplay.from_model(two_columns(), "a"),
         errors.BadSetting,
         ["block 'x + y' models 2 columns together as gaussian", "bb.plots.LikelihoodDisplay"],
     ),
     (
-        "too_many_axes",
+        "too many axes",
         lambda _: bb.plots.LikelihoodDisplay.from_model(two_columns(), "x + y", columns=["x", "z"]),
         errors.BadSetting,
         ["block 'x + y' has 2 columns (x, y)", "columns=('x', 'y')", "['x', 'z']"],
     ),
     (
-        "evidence_against_the_rest",
+        "evidence against the rest",
         lambda _: bb.plots.NomogramDisplay.from_model(bb.estimate(bb.count({"x": [1.0, 2.0, 3.0]}, list("abc"))), "a"),
         errors.BadSetting,
         ["of 3 classes 'a' cannot be weighed against all others", "against= ('b', 'c')", "'a' and the rest"],
@@ -999,14 +999,14 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["a + b", "3 rows", "tied"],
     ),
     (
-        "combinations_of_one_row",
+        "combinations of one row",
         lambda _: bb.estimate(
             bb.count({"a": np.sqrt(np.arange(50.0)), "b": np.arange(50) % 2}, ["p", "q"] * 25, features=bb.Joint())
         ),
         ["'a + b'", "more than half of its rows", "bb.Histogram() or bb.KernelDensity()"],
     ),
     (
-        "no_complete_row",
+        "no complete row",
         lambda _: bb.estimate(
             bb.count(
                 {"a": [1.0, None], "b": [None, 2.0]}, [0, 1], features={("a", "b"): bb.Gaussian(covariance="full")}

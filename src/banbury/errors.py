@@ -411,51 +411,6 @@ def missing_library(name: str, what: str, otherwise: str, extra: str = "plots") 
     )
 
 
-def not_numeric(column: str, family: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} is counted as {family}, and a column of numbers is needed to draw an axis of them. Name a column "
-        "counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as one with features=.",
-        column=column,
-        family=family,
-    )
-
-
-def text_has_no_axis(column: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say with "
-        f"bb.plots.EvidenceDisplay, or count without the column: features={{{column!r}: None}}.",
-        column=column,
-    )
-
-
-def block_has_no_axis(block: str, n_columns: int, family: str) -> BadSetting:
-    return BadSetting(
-        f"block {block!r} models {n_columns:,} columns together as {family}, so none of them has a line of its own to be drawn "
-        "on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with bb.plots.EvidenceDisplay.",
-        feature=block,
-        family=family,
-    )
-
-
-def too_many_axes(block: str, columns: Sequence[str], given: Any) -> BadSetting:
-    return BadSetting(
-        f"block {block!r} has {len(columns):,} columns ({listed(columns, 6)}), and its picture has two axes. Name two of them, "
-        f"whatever the others are: columns=({columns[0]!r}, {columns[1]!r}). Got {given!r} instead.",
-        feature=block,
-        columns=list(columns),
-    )
-
-
-def evidence_against_the_rest(label: Any, classes: Sequence[Any]) -> BadSetting:
-    others = [name for name in classes if name != label]
-    return BadSetting(
-        f"of {len(classes):,} classes {label!r} cannot be weighed against all others at once: that evidence does not add up "
-        f"feature by feature. Name one of them with against= ({listed(map(repr, others), 6)}), or count with a target of two "
-        f"classes, {label!r} and the rest.",
-        label=label,
-    )
-
-
 def unknown_choice(name: str, value: Any, known: Iterable[Any]) -> BadSetting:
     known = list(known)
     return BadSetting(
@@ -680,21 +635,6 @@ def loose_covariance(block: str, n_columns: int, n_rows: int, tied: bool) -> Ban
     return BanburyWarning(
         f"block {block!r} of {many(n_columns, 'column')} {few}, whose covariance has no inverse; a little of "
         f"each column's own variance is mixed into it. Take fewer columns, {advice}or a prior."
-    )
-
-
-def no_complete_row(block: str, columns: Sequence[str]) -> BanburyWarning:
-    return BanburyWarning(
-        f"no row has all of {listed(columns)}, so block {block!r} tells no classes apart. Fill the gaps, or take out the columns "
-        "that lack most."
-    )
-
-
-def combinations_of_one_row(block: str) -> BanburyWarning:
-    return BanburyWarning(
-        f"block {block!r} is a table of fractional numbers, and more than half of its rows have a combination of their own, "
-        "which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, whose bins join near "
-        "numbers."
     )
 
 

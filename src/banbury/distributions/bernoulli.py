@@ -14,12 +14,13 @@ from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import check_prior
+from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
-    Parameters,
+    KeyedParameters,
     Reads,
     RowsToCount,
     check_finite,
@@ -175,7 +176,7 @@ FLAGS = FlagCounter()
 
 
 @dataclass(frozen=True)
-class BernoulliParameters(Parameters):
+class BernoulliParameters(KeyedParameters):
     """Log-probabilities of no and of yes, (features, classes)."""
 
     features: tuple[Feature, ...]
@@ -209,9 +210,20 @@ class BernoulliParameters(Parameters):
         return BernoulliParameters(tuple(self.features[f] for f in index), self.no[at], self.yes[at])
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """P(value | class) of no and yes of every feature, (values, classes), and the feature's number and value of each."""
+        """Of no and yes of every feature."""
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
         return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        family, rows = self.family, sums.feature(f)[1].value.sum(axis=1)
+        values: list[Any] = [False, True]
+        names = ["no", "yes"]
+        if (limit := family.threshold) is not None:
+            values, names = [limit, float(np.nextafter(limit, np.inf))], [f"at most {limit:g}", f"above {limit:g}"]
+        elif (yes := family.yes) is not None:
+            other = f"not {yes}" if isinstance(yes, str) else yes + 1
+            values, names = [other, yes], [f"not {yes}", str(yes)]
+        return NamedValues(values, names, rows).most_frequent(n)
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         share = np.exp(self.yes)

@@ -19,7 +19,7 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
-    Parameters,
+    KeyedParameters,
     Reads,
     RowsToCount,
     by_class,
@@ -87,13 +87,14 @@ class Categorical(Family):
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> CategoricalParameters:
+        counted = sums.keys
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
         cells = sums.cells.value
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])
         seen = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
         new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
-        return CategoricalParameters(features, sums.keys, sums.offsets, np.concatenate([seen, new]))
+        return CategoricalParameters(features, sums.keys, sums.offsets, np.concatenate([seen, new]), counted)
 
     def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
@@ -211,13 +212,17 @@ def _converted(value: Any, kind: str) -> Any:
 
 
 @dataclass(frozen=True)
-class CategoricalParameters(Parameters):
-    """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values."""
+class CategoricalParameters(KeyedParameters):
+    """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values.
+
+    ``counted`` are the keys that rows have or that were declared; codes may stand between them.
+    """
 
     features: tuple[Feature, ...]
     keys: tuple[Keys, ...]
     offsets: NDArray[np.int64]
     table: Real
+    counted: tuple[Keys, ...]
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         whole = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
@@ -292,12 +297,15 @@ class CategoricalParameters(Parameters):
         unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        return CategoricalParameters(
-            tuple(self.features[f] for f in index), keys, offsets, self.table[np.concatenate([*rows, unseen])]
-        )
+        table, counted = self.table[np.concatenate([*rows, unseen])], tuple(self.counted[f] for f in index)
+        return CategoricalParameters(tuple(self.features[f] for f in index), keys, offsets, table, counted)
+
+    def is_seen(self, f: int, rows: ColumnReader) -> bool:
+        column = values_of(rows, self.features[f])
+        at = int(column.codes[0]) - column.low
+        return not 0 <= at < len(column.values) or column.values[at] in self.counted[f]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """P(value | class) of all keys, (values, classes), and the feature's number and key of each."""
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
         return np.exp(self.table[: len(names)]), names
 

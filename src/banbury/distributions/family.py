@@ -7,7 +7,7 @@ one. The rest (``Family``, ``Parameters``) turns sums into probabilities. All of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -19,6 +19,16 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.distributions.evidence import (
+    DRAWN,
+    Comparison,
+    Drawn,
+    NamedValues,
+    TellingValues,
+    Term,
+    drawn_telling,
+    stretches,
+)
 from banbury.readers import Batch
 from banbury.sums import Key, rows_of
 
@@ -53,6 +63,7 @@ class ColumnReader(Protocol):
     def kind(self, name: str) -> Any: ...
     def texts(self, name: str) -> Any: ...
     def occurrences(self, names: Sequence[str]) -> Any: ...
+    def head(self, name: str, n: int) -> list[Any]: ...
     def take(self, rows: NDArray[np.int64]) -> ColumnReader: ...
 
 
@@ -112,6 +123,126 @@ class Parameters:
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         """A value of each feature for rows of these classes."""
         raise NotImplementedError
+
+    # Scoring
+
+    def check(self, rows: ColumnReader) -> None:
+        """Raises for values that the kernel would score and that mean nothing."""
+
+    def plain_part(self, texts: list[str]) -> tuple[Any, ...] | None:
+        """The kernel's arguments for rows that are plain texts, of the one column there is; None: they need a reader."""
+        return None
+
+    def log_coefficient(self, rows: ColumnReader) -> Any:
+        """What P(value | class) has beside the score, the same in every class: a number, or one for each row."""
+        return 0.0
+
+    def follow(self, sums: Any, touched: Mapping[str, NDArray[np.uint32]]) -> bool:
+        """Brings the parameters up to date, in place, after the words of these ids changed, by feature; False: it is to be
+        estimated anew."""
+        return False
+
+    # Explaining
+
+    def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
+        """What the first row says of each class, from the likelihoods of its features: a term for each, or for each word."""
+        return [
+            Term(feature.name, first_value(rows, feature), says, self.is_seen(f, rows))
+            for f, (feature, says) in enumerate(zip(self.features, log_likelihoods, strict=True))
+        ]
+
+    def is_seen(self, f: int, rows: ColumnReader) -> bool:
+        """Whether any counted row has the value of the first of these rows; so it is of numbers, whichever they are."""
+        return True
+
+    def texts(self, rows: ColumnReader) -> dict[str, str]:
+        """The texts of the first row, by feature, as they are read."""
+        return {}
+
+    def unknown_words(self, rows: ColumnReader) -> list[str]:
+        """The words of the first row's texts that the parameters say nothing of."""
+        return []
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
+        if any(feature.columns for feature in self.features):
+            return None
+        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), DRAWN), np.random.default_rng(0))
+        columns = ((self.select([f]), values) for f, values in enumerate(drawn))
+        return (each for column in columns for each in drawn_telling(*column, compared))
+
+    def cuts(self, column: str | None) -> list[float] | None:
+        """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
+        return None
+
+    def bandwidths(self) -> list[Any] | None:
+        """The bandwidth of the one feature's kernels in each class, or those of its columns; None: it has none."""
+        return None
+
+    def linear(self) -> tuple[list[str], Real, Real] | None:
+        """Words, weights (words, classes) and intercepts, where a row scores intercepts + counts @ weights; None: it does not."""
+        return None
+
+    # Drawing pictures
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        """The columns of a feature whose values are numbers; none where they are names."""
+        drawn = self.select([f]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
+        return tuple(n for n, each in zip(self.features[f].inputs, drawn, strict=True) if each.dtype.kind in "iuf")
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        """The values of a feature without axes, or the n that most rows have; ``drawn`` draws some."""
+        values, rows = np.unique(np.array(list(map(str, drawn()[0]))), return_counts=True)
+        called = values.tolist()
+        return NamedValues(called, called, rows.astype(np.float64)).most_frequent(n)
+
+
+class NumericParameters(Parameters):
+    """Parameters of columns of numbers that know their distribution functions."""
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a feature: its mean and deviation in each class."""
+        raise NotImplementedError
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
+        raise NotImplementedError
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
+        return np.asarray(np.round(wanted / step) * step)
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        return stretches(self, compared)
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return self.features[f].inputs
+
+
+class KeyedParameters(Parameters):
+    """Parameters of columns of named values, or of combinations of them, each with a probability."""
+
+    def values(self) -> tuple[Real, list[tuple[int, Any]]]:
+        """P(value | class) of all values, (values, classes), and the feature's number and value of each."""
+        raise NotImplementedError
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        share, names = self.values()
+        return iter([TellingValues(share, share, lambda i: (self.features[names[i][0]].name, names[i][1]))])
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return ()
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        keys, rows = sums.feature(f)
+        names = ["missing" if key is None else str(key) for key in keys]
+        return NamedValues(list(keys), names, rows.value.sum(axis=1)).most_frequent(n)
+
+
+def first_value(rows: ColumnReader, feature: Feature) -> Any:
+    """The first row's value of a feature, None where it is missing; of a block a tuple of them."""
+    values = tuple(next(iter(rows.head(name, 1)), None) for name in feature.inputs)
+    return values if feature.columns else values[0]
 
 
 @dataclass(frozen=True)
@@ -336,6 +467,57 @@ class Family:
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError
+
+    # Estimating
+
+    def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
+        """What is to be said of features before they are estimated."""
+        return iter(())
+
+    def tried_bandwidths(self, feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
+        """Bandwidths of a feature in class c, and how likely a row is under the kernels of the others; None: it has none."""
+        return None
+
+    def with_bandwidth(self, bandwidth: float) -> Family:
+        """The same family with this bandwidth, where it has one."""
+        return self
+
+    # Scoring and drawing
+
+    def optional_columns(self, feature: Feature) -> tuple[str, ...]:
+        """The columns of a block that rows may lack, while they have others, and be scored by what they have."""
+        return feature.columns
+
+    def nothing_known(self) -> Any:
+        """What a column holds in a row of which nothing is known."""
+        return None
+
+    def adjective(self) -> str:
+        """What its densities are called in a title."""
+        return self.name.replace("_", " ")
+
+    def measure(self) -> str:
+        """What a number has, given the class: a density, or a probability."""
+        return "density"
+
+    def points(self, low: float, high: float, n: int) -> Real:
+        """Numbers to draw a column at, n at most."""
+        return np.linspace(low, high, n)
+
+    def check_line(self, feature: Feature) -> None:
+        """Raises unless the values of a feature can stand along one line."""
+        if len(feature.inputs) > 1:
+            raise self.no_line(feature)
+
+    def no_line(self, feature: Feature) -> errors.BadSetting:
+        """That they cannot."""
+        return errors.BadSetting(
+            f"block {feature.name!r} models {len(feature.inputs):,} columns together as {self.name}, so none of them has a line "
+            "of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with "
+            "bb.plots.EvidenceDisplay.",
+            feature=feature.name,
+            family=self.name,
+        )
 
     def settings(self) -> dict[str, Any]:
         """The settings that differ from the defaults."""

@@ -21,7 +21,7 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
-    Parameters,
+    NumericParameters,
     by_class,
     check_finite,
     check_positive,
@@ -229,7 +229,7 @@ def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
 
 
 @dataclass(frozen=True)
-class HistogramParameters(Parameters):
+class HistogramParameters(NumericParameters):
     """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
 
     features: tuple[Feature, ...]
@@ -271,14 +271,13 @@ class HistogramParameters(Parameters):
         return self._edges(f)[0] + self.widths[f] * mean, self.widths[f] * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
         edges, masses = self._edges(f), self._masses(f)
         below = _below(edges, masses, self.widths[f], cuts)
         return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
 
-    def nearest_edges(self, f: int, cuts: Real) -> Real:
-        """For each of these numbers the edge of a bin that lies nearest."""
-        edges = self._edges(f)
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """The edges of bins that lie nearest to round numbers."""
+        edges, cuts = self._edges(f), super().ends(f, wanted, step)
         at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1).astype(np.int64)
         ends = np.cumsum([0, *self.sizes[f]])
         above = np.searchsorted(ends, at)
@@ -286,9 +285,9 @@ class HistogramParameters(Parameters):
         nearest = np.where(at - ends[below] < ends[above] - at, ends[below], ends[above])
         return np.asarray(edges[nearest])
 
-    def cuts(self, f: int) -> Real:
-        """The edges between the bins of a feature, in order."""
-        return self._edges(f)[np.cumsum(self.sizes[f])[:-1]]
+    def cuts(self, column: str | None) -> list[float]:
+        """The edges between the bins of the one feature, in order."""
+        return [float(cut) for cut in self._edges(0)[np.cumsum(self.sizes[0])[:-1]]]
 
     def _edges(self, f: int) -> Real:
         bins = self.firsts[f] + np.arange(len(self.tables[f]) + 1)

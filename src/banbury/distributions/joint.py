@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -16,12 +16,13 @@ from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
+from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
-    Parameters,
+    KeyedParameters,
     RowsToCount,
     at_least,
     by_class,
@@ -32,6 +33,7 @@ from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Keys, in_order
 
 MOST_COMBINATIONS = 2**62
+FEWEST_ALONE = 50  # rows of a joint table before it is doubted
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +80,20 @@ class Joint(Family):
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         every = prod(_sizes(sums.keys[0], len(feature.inputs)))
         return 1.0 - len(sums.keys[0]) / every if every else 0.0
+
+    def doubts(self, features: tuple[Feature, ...], sums: Counts) -> Iterator[errors.BanburyWarning]:
+        """Of fractional numbers that hardly two rows have in common."""
+        for f, block in enumerate(features):
+            rows = sums.feature(f)[1].value.sum(axis=1) if "float" in block.kinds else np.zeros(0)
+            if rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
+                yield errors.BanburyWarning(
+                    f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a combination "
+                    "of their own, which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, "
+                    "whose bins join near numbers."
+                )
+
+    def check_line(self, feature: Feature) -> None:
+        """Its combinations can, however many columns there are."""
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
@@ -219,7 +235,7 @@ def combinations(
 
 
 @dataclass(frozen=True)
-class JointParameters(Parameters):
+class JointParameters(KeyedParameters):
     """The tables of some blocks."""
 
     features: tuple[Feature, ...]
@@ -246,13 +262,17 @@ class JointParameters(Parameters):
         return JointParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """P(combination | class) of all cells that rows have, and the feature's number and the combination of each."""
+        """Of all cells that rows have."""
         names = [(f, key) for f, table in enumerate(self.tables) for key in table.cells]
         return np.exp(np.concatenate([table.seen for table in self.tables])), names
 
     @cached_property
     def _orders(self) -> list[list[tuple[Any, ...]]]:
         return [list(table.cells) for table in self.tables]
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        found = super().named_values(f, sums, n, drawn)
+        return found._replace(names=[", ".join(map(str, key)) for key in found.values], what="combination")
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         """Combinations that rows had, or any other where smoothing gives it a share: its values are then drawn one by one."""

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury.arrays import Real
-from banbury.distributions.family import Choice, ColumnReader, Counter, Family, Feature, Parameters, check_positive
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Counter,
+    Family,
+    Feature,
+    NumericParameters,
+    check_positive,
+)
 from banbury.distributions.gamma import log_rising
 from banbury.distributions.moments import WHOLE_NUMBERS, check_counts
 from banbury.sums import Counts, Moments
@@ -87,9 +95,19 @@ class Poisson(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
+    def adjective(self) -> str:
+        return "Poisson"
+
+    def measure(self) -> str:
+        return "probability"
+
+    def points(self, low: float, high: float, n: int) -> Real:
+        low, high = max(np.floor(low), 0.0), np.ceil(high)
+        return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, n))))
+
 
 @dataclass(frozen=True)
-class PoissonParameters(Parameters):
+class PoissonParameters(NumericParameters):
     """Poisson with these means; or, where ``rate`` is given, negative binomial: Poisson under Gamma(mean, rate)."""
 
     features: tuple[Feature, ...]
@@ -148,14 +166,12 @@ class PoissonParameters(Parameters):
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Of a feature: its mean and deviation in each class."""
         if self.rate is None:
             return self.mean[f], np.sqrt(self.mean[f])
         mean = self.mean[f] / self.rate[f]
         return mean, np.sqrt(mean * (1.0 + 1.0 / self.rate[f]))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """P(x < cut | class) and P(x ≥ cut | class) for whole numbers from 1 up, (cuts, classes)."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         k, mean = cuts[:, None], self.mean[f]
@@ -163,3 +179,8 @@ class PoissonParameters(Parameters):
             return gammaincc(k, mean), gammainc(k, mean)
         p = self.rate[f] / (self.rate[f] + 1.0)
         return betainc(mean, k, p), betainc(k, mean, 1.0 - p)
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """Whole numbers from 1 up."""
+        step = np.maximum(step, 1.0)
+        return np.maximum(np.round(wanted / step), 1.0) * step

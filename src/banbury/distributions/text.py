@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
-from banbury.distributions.bag import LazyRows, TextParameters
+from banbury.distributions.bag import TextParameters
 from banbury.distributions.event_models import WeighedWords, WordScores
 from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
@@ -273,7 +273,7 @@ class Text(WordFamily):
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        waiting = LazyRows(sums.table.n_words) if live is not None and sums.waits else None
+        waiting = float(sums.table.n_words) if live is not None and sums.waits else None
         return TextParameters(features, choice, table, kept, words.n_words, scores, live, waiting)
 
     def _live_count(self, choice: Choice) -> float | None:
@@ -287,20 +287,8 @@ class Text(WordFamily):
         return a if a >= 0 else None
 
     def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
-        alpha, how = self.prior(choice), choice.how
-        weighed = WeighedWords(words, self.once, bool(self.idf))
-        if self.model == "bernoulli":
-            if how == "gibbs":
-                return event_models.drawn_bernoulli(words, alpha, rng)
-            return event_models.bernoulli(words, how, alpha)
-        if self.model == "complement":
-            if how == "gibbs":
-                return event_models.drawn_complement(weighed, alpha, self.norm, rng)
-            formula = event_models.normalised_complement if self.norm else event_models.complement
-            return formula(weighed, how, alpha)
-        if how == "gibbs":
-            return event_models.drawn_multinomial(weighed, alpha, rng)
-        return event_models.multinomial(weighed, how, alpha, urn=how == "predictive" and self.counts_tokens)
+        weighed, urn = WeighedWords(words, self.once, bool(self.idf)), choice.how == "predictive" and self.counts_tokens
+        return event_models.estimated(self.model, weighed, choice.how, self.prior(choice), self.norm, urn, rng)
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
         """Of complement, which is no likelihood, and of words weighted by idf: nothing."""
@@ -325,6 +313,16 @@ class Text(WordFamily):
     def counts_tokens(self) -> bool:
         """Whether scores are those of so many tokens, each of which counts one."""
         return not self.idf and (self.model == "presence" or not (self.damping or self.length))
+
+    def no_line(self, feature: Feature) -> errors.BadSetting:
+        return errors.BadSetting(
+            f"column {feature.name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
+            f"with bb.plots.EvidenceDisplay, or count without the column: features={{{feature.name!r}: None}}.",
+            column=feature.name,
+        )
+
+    def check_line(self, feature: Feature) -> None:
+        raise self.no_line(feature)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_words = self.words(sums.table).n_words

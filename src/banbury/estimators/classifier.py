@@ -17,7 +17,7 @@ from banbury.distributions.family import HOWS, check_positive
 from banbury.estimators.guard import Guarded, noted
 from banbury.estimators.rows import TakesTables, as_array, labels_of, one_batch, sample_weights, sorted_classes
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import Model, check_seed, estimate
+from banbury.naive_bayes import LiveModel, Model, check_seed, estimate
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.selection import Tuning, held, left_out, tune
@@ -68,7 +68,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     n_features_in_: int
     _growing: Growing
     _tally: Tally | None  # what was handed out of it
-    _model: Model | None  # of what was counted; not handed out, since its words go on growing
+    _live: LiveModel | None  # of what was counted; not handed out, since its words go on growing
     _frozen: Model | None  # the model that was handed out
     _touched: list[Touched]  # words that changed since the model was made
     _declared: frozenset[Any]  # classes named in advance
@@ -104,7 +104,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             self._keep(learned.growing, labels.dtype, frozenset())
             self._note_columns(learned.growing.schema, batch)
             self.alpha_, self.tuning_, self.calibration_ = learned.alpha, learned.tuning, learned.calibration
-            self._model = model
+            self._live = LiveModel(model)
             return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
@@ -234,7 +234,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def __getstate__(self) -> Any:
         """Without the models, which are made again when first asked for."""
         state = super().__getstate__()
-        made: dict[str, Any] = {"_tally": None, "_model": None, "_frozen": None, "_touched": []}
+        made: dict[str, Any] = {"_tally": None, "_live": None, "_frozen": None, "_touched": []}
         return state | made if "_growing" in state else state
 
     def __copy__(self) -> NaiveBayesClassifier:
@@ -256,7 +256,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """What was learned of other rows does not hold for these."""
         if self.calibration_ is not None:
             self.calibration_ = None
-            self._model = None if self._model is None else self._model.calibrated(None)
+            self._live = None if self._live is None else LiveModel(self._live.model.calibrated(None))
 
     @property
     def _chosen(self) -> list[str]:
@@ -332,7 +332,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
             declared.union(growing.classes), dtype
         )  # it may fail: before anything is changed
         self._growing, self._dtype, self._declared = growing, dtype, declared
-        self._tally = self._model = self._frozen = None
+        self._tally = self._live = self._frozen = None
         self._touched = []
 
     def _changed(self, touched: Touched, classes: tuple[Any, ...]) -> None:
@@ -340,17 +340,17 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         self._touched = noted(self._touched, touched)
         self._tally = self._frozen = None
         if self._growing.classes != classes:
-            self._model, self._touched = None, []
+            self._live, self._touched = None, []
 
     def _current(self) -> Model:
         """The model of what was counted, brought up to date; its words go on growing."""
         self._check_fitted()
-        if self._model is None:
-            self._model = self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_)
+        if self._live is None:
+            self._live = LiveModel(self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_))
         elif self._touched:
-            self._model = self._model.after(self._growing.seen, self._touched)
+            self._live.follow(self._growing.seen, self._touched)
         self._touched = []
-        return self._model
+        return self._live.model
 
     def _estimated(self, tally: Tally, alpha: float) -> Model:
         model = estimate(tally, how=self.how, alpha=alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import numpy as np
-
-from banbury.tally import Touched
+from banbury.tally import Touched, together
 
 MAKING = threading.Lock()
 MOST_NOTED = 256  # batches whose columns and words are noted one by one, until the model is asked for
@@ -18,7 +16,7 @@ def noted(before: list[Touched], touched: Touched) -> list[Touched]:
     every = [*before, touched]
     if len(every) <= MOST_NOTED:
         return every
-    return [{name: np.unique(np.concatenate([each[name] for each in every])) for name in touched}]
+    return [together(every)]
 
 
 class Guarded:

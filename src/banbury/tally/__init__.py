@@ -5,7 +5,7 @@ from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
 from banbury.table import Labels, aligned, numbered, refuse_continuous
 from banbury.tally.counting import count, count_rows, counted, parts
-from banbury.tally.growing import Growing, Part, Touched
+from banbury.tally.growing import Growing, Part, Touched, together
 from banbury.tally.tally import Label, Tally
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "numbered",
     "parts",
     "refuse_continuous",
+    "together",
 ]

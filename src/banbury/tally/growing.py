@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,16 @@ from banbury.schema import Schema
 from banbury.sums import UNCOUNTED
 from banbury.tally.tally import Label, Tally
 
-Touched = dict[str, Any]  # of features whose sums grow in place, what rows changed: the ids of their words
+Touched = dict[
+    str, NDArray[np.uint32]
+]  # of features whose sums grow in place, what rows changed: the ids of their words
+
+
+def together(changes: Sequence[Touched]) -> Touched:
+    """The words that any of these changes touched."""
+    if len(changes) == 1:
+        return changes[0]
+    return {name: np.unique(np.concatenate([each[name] for each in changes])) for name in changes[0]}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from banbury.arrays import Real
 from banbury.distributions.family import Family, How
 from banbury.estimators.guard import noted
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import LiveModel, Model, estimate
 from banbury.tally import Growing, Tally, Touched
 
 
@@ -33,7 +33,7 @@ class State:
     counted_under: Settings  # the settings that the schema was made with
     float_dtype: Any
     home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
-    model: Model | None = None
+    live: LiveModel | None = None
     touched: list[Touched] = field(default_factory=list)
     read: dict[str, Any] = field(default_factory=dict)
 
@@ -42,7 +42,7 @@ class State:
         self.touched = noted(self.touched, touched)
         self.read = {}
         if self.growing.classes != classes or settings.family != self.settings.family:
-            self.model, self.touched = None, []
+            self.live, self.touched = None, []
         self.settings = settings
 
     def refuse_other_sums(self, settings: Settings) -> None:
@@ -58,12 +58,14 @@ class State:
 
     def current(self) -> Model:
         """The model of what was counted, brought up to date."""
-        if self.model is None:
-            self.model = self._with_prior(estimate(self._seen(), how=self.settings.how))
+        if self.live is None:
+            self.live = LiveModel(estimate(self._seen(), how=self.settings.how))
         elif self.touched:
-            self.model = self._with_prior(self.model.after(self._seen(), self.touched))
-        self.touched = []
-        return self.model
+            self.live.follow(self._seen(), self.touched)
+        else:
+            return self.live.model
+        self.live.model, self.touched = self._with_prior(self.live.model), []
+        return self.live.model
 
     def _seen(self) -> Tally:
         return self.under_settings(self.growing.seen)
