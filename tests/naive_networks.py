@@ -58,19 +58,53 @@ def _weight(world: Row, given: Mapping[str, Mapping[Any, float]]) -> float:
 def counted(
     rows: Sequence[Row], values: Mapping[str, Sequence[Any]], parents: Mapping[str, Sequence[str]], alpha: float
 ) -> dict[str, dict[tuple[Any, ...], dict[Any, float]]]:
-    """The tables of rows: (n + α) / (N + αK), of rows that have the node and all its parents."""
+    """The tables of rows that have the node and all its parents; α = 0 for maximum likelihood."""
     tables: dict[str, dict[tuple[Any, ...], dict[Any, float]]] = {}
-    for node, own in values.items():
-        above = parents.get(node, ())
-        tables[node] = {}
-        for cell in product(*(values[parent] for parent in above)):
-            n = dict.fromkeys(own, 0)
-            for row in rows:
-                if row[node] is not None and tuple(row[parent] for parent in above) == cell:
-                    n[row[node]] += 1
-            whole = sum(n.values()) + alpha * len(own)
-            tables[node][cell] = {value: (n[value] + alpha) / whole if whole else 1 / len(own) for value in own}
+    for node in values:
+        above = tuple(parents.get(node, ()))
+        complete = [row for row in rows if None not in (row[node], *(row[parent] for parent in above))]
+        cells = product(*(values[parent] for parent in above))
+        tables[node] = {
+            cell: shares(complete, values, node, dict(zip(above, cell, strict=True)), alpha) for cell in cells
+        }
     return tables
+
+
+def shares(
+    rows: Sequence[Row], values: Mapping[str, Sequence[Any]], node: str, given: Mapping[str, Any], alpha: float
+) -> dict[Any, float]:
+    """P(value | given): (n + α) / (N + αK) with one parent at most, (n + m r) / (N + m) with more: r is of fewer parents."""
+    own, within = values[node], matching(rows, given)
+    n = {value: sum(row[node] == value for row in within) for value in own}
+    if len(given) < 2:
+        whole = len(within) + alpha * len(own)
+        return {value: (n[value] + alpha) / whole if whole else 1 / len(own) for value in own}
+    last = list(given)[-1]
+    others = {parent: value for parent, value in given.items() if parent != last}
+    fewer = shares(rows, values, node, others, alpha)
+    alone = shares(rows, values, node, {}, alpha)
+    beside = shares(rows, values, node, {last: given[last]}, alpha)
+    product_ = {value: fewer[value] * beside[value] / alone[value] if alone[value] else 0.0 for value in own}
+    lower = {value: product_[value] / sum(product_.values()) for value in own} if any(product_.values()) else fewer
+    before = entropy(rows, node, list(others))
+    open_ = entropy(rows, node, list(given)) / before if before > 0 else 1.0
+    m = alpha * (1 + open_**2 * math.sqrt(len(matching(rows, others))))
+    return {
+        value: (n[value] + m * lower[value]) / (len(within) + m) if len(within) + m else lower[value] for value in own
+    }
+
+
+def matching(rows: Sequence[Row], given: Mapping[str, Any]) -> list[Row]:
+    return [row for row in rows if all(row[name] == value for name, value in given.items())]
+
+
+def entropy(rows: Sequence[Row], node: str, given: Sequence[str]) -> float:
+    """H(node | given) in nats, times the number of rows."""
+    nats = 0.0
+    for row in rows:
+        alike = matching(rows, {name: row[name] for name in given})
+        nats -= math.log(sum(other[node] == row[node] for other in alike) / len(alike))
+    return nats
 
 
 def information(rows: Sequence[Row], a: str, b: str, target: str) -> float:

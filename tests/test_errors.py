@@ -824,7 +824,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["row 0 of column 'sky' holds 'sunny'", "columns=[...]"],
     ),
     (
-        "cyclic_structure",
+        "cyclic structure",
         lambda _: bb.BeliefNetwork.count(TWO_WORDS, {"x": ["z"], "z": ["x"]}),
         errors.CyclicStructure,
         ["a cycle", "x → z", "take one of these edges out"],
@@ -836,7 +836,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["'z' has no value 'tt'", "Values: 's', 't'"],
     ),
     (
-        "values_left_out",
+        "values left out",
         lambda _: network().query("x", {"z": {"s": 0.7}}),
         errors.BadSetting,
         ["the soft evidence of 'z'", "under 't'", "0 for what is ruled out: 't': 0"],
@@ -848,19 +848,19 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["x = 'u', z = 's', y = 'b'", "probability zero", "how='mean'"],
     ),
     (
-        "table_too_large",
+        "table too large",
         lambda _: bb.BeliefNetwork.count(many_values(), {"d": ["a", "b", "c"]}, features="categorical"),
         errors.TooManyCells,
         ["'d' given its 3 parents", "4,096,000,000 cells", "800 of 'a'", "fewer parents"],
     ),
     (
-        "pairs_too_large",
+        "pairs too large",
         lambda _: bb.BeliefNetwork.tan(many_values(20), "t", features="categorical"),
         errors.TooManyCells,
         ["pairs of columns", "cells", "800 values", "features={'a': None}"],
     ),
     (
-        "elimination_too_large",
+        "elimination too large",
         lambda _: bb.BeliefNetwork.from_tables({f"n{k}": {0: 0.5, 1: 0.5} for k in range(28)}).query(
             [f"n{k}" for k in range(28)]
         ),
@@ -868,7 +868,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["268,435,456 cells", "67,108,864", "fewer variables at once"],
     ),
     (
-        "not_in_a_network",
+        "not in a network",
         lambda _: bb.BeliefNetwork.count(XY, {"y": ["x"]}, features={"x": "gaussian"}),
         errors.BadSetting,
         ["column 'x' cannot be a node as gaussian", "bb.Histogram(bins=...)"],
@@ -880,13 +880,13 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["block 'x + y' cannot be a node", "features="],
     ),
     (
-        "left_out_of_network",
+        "left out of network",
         lambda _: bb.BeliefNetwork.count({"x": [None, None], "y": ["a", "b"]}, {"y": ["x"]}),
         errors.BadSetting,
         ["'x' is named in parents=", "no value", "features="],
     ),
     (
-        "network_by_hand",
+        "network by hand",
         lambda _: bb.BeliefNetwork({"wet": ["rain"]}),
         errors.BadSetting,
         ["BeliefNetwork.count(data, parents)", "BeliefNetwork.from_tables(", "BeliefNetwork.tan("],
@@ -910,7 +910,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["the parents of 'y' are z here, none there", "network.count_more(rows)"],
     ),
     (
-        "given_not_counted",
+        "given not counted",
         lambda _: bb.BeliefNetwork.from_tables({"a": {0: 1.0}}).bic,
         errors.BadSetting,
         ["given, not counted", "bb.BeliefNetwork.count"],
@@ -922,19 +922,19 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["table of 'a'", "sum to 1.1"],
     ),
     (
-        "empty_node",
+        "empty node",
         lambda _: (network() - network()).query("x"),
         errors.EmptyData,
         ["a value of 'z'", "Count rows that have"],
     ),
     (
-        "no_target_in_network",
+        "no target in network",
         lambda _: network().predict({"x": ["u"]}),
         errors.BadSetting,
         ["of=", "without a target"],
     ),
     (
-        "dense_needed",
+        "dense needed",
         lambda _: bb.TANClassifier().fit(sparse.eye(3).tocsr(), list("aba")),
         TypeError,
         ["Sparse data", ".toarray()"],
@@ -1032,7 +1032,7 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["after partial_fit", "not calibrated", "Fit again"],
     ),
     (
-        "impossible_rows",
+        "impossible rows",
         lambda _: bb.BeliefNetwork.tan({"x": ["u", "v"], "z": ["s", "t"], "y": ["a", "b"]}, "y", how="mle").predict(
             {"x": ["u"], "z": ["t"]}
         ),

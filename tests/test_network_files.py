@@ -151,7 +151,7 @@ def answers(network: bb.BeliefNetwork, rows: Any) -> Any:
                 network.posterior(rows, of=node).tolist(),
                 network.predict(rows, of=node).tolist(),
             ]
-            said += [network.log_joint(rows, of=node).tolist(), network.log_evidence(known)]
+            said += [network.log_joint(rows, of=node).tolist(), network.log_probability(known)]
         return said
 
 

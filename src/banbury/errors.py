@@ -136,7 +136,6 @@ def led_from_here(work: Callable[[int], Any]) -> Callable[[int], Any]:
 
 
 SHORT = 40  # characters of a name, of the data's, that is shown
-LONG_CYCLE = 12  # nodes of a cycle that are shown
 
 
 def listed(names: Iterable[Any], most: int = 12) -> str:
@@ -493,10 +492,6 @@ def cannot_convert(thing: Any, why: str) -> TypeError:
     )
 
 
-def dense_needed() -> TypeError:
-    return TypeError("Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray().")
-
-
 def not_one_column(shape: tuple[int, ...]) -> BanburyError:
     return BanburyError(f"one value per row is needed, and this array has the shape {shape}. Give a 1-D array.")
 
@@ -659,29 +654,12 @@ class CyclicStructure(BanburyError):
     """A network whose edges lead back to where they began."""
 
 
-def cyclic_structure(cycle: Sequence[str]) -> CyclicStructure:
-    shown = " → ".join(map(str, cycle if len(cycle) <= LONG_CYCLE else [*cycle[: LONG_CYCLE - 1], "…", cycle[-1]]))
-    return CyclicStructure(
-        f"the parents make a cycle: {shown}. A belief network has none; take one of these edges out.",
-        cycle=list(cycle),
-    )
-
-
 def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownValue:
     return UnknownValue(
         f"{column!r} has no value {value!r}.{did_you_mean(value, known)}\n  Values: {listed(map(repr, known))}",
         value=value,
         column=column,
         known=list(known),
-    )
-
-
-def values_left_out(node: str, lacking: Sequence[Any]) -> BadSetting:
-    return BadSetting(
-        f"the soft evidence of {node!r} does not say how likely what was observed is under {listed(map(repr, lacking))}. Name "
-        f"every value, with 0 for what is ruled out: {lacking[0]!r}: 0",
-        name="given",
-        value=node,
     )
 
 
@@ -693,68 +671,12 @@ def impossible_given(evidence: Iterable[str], smoothed: bool) -> ImpossibleEvide
     )
 
 
-def table_too_large(sizes: Sequence[tuple[str, int]], cells: int, most: int) -> TooManyCells:
-    (name, _), *parents = sizes
-    counted = " × ".join(f"{size:,} of {column!r}" for column, size in sizes)
-    advice = "fewer parents, columns cut into fewer bins, or rare values joined"
-    return TooManyCells(
-        f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({counted}), and {most:,} "
-        f"are the most. Give it {advice}.",
-        column=name,
-        cells=cells,
-    )
-
-
-def pairs_too_large(cells: int, most: int, column: str, size: int) -> TooManyCells:
-    return TooManyCells(
-        f"the tables of all pairs of columns would have {cells:,} cells, and {most:,} are the most; {column!r} alone has "
-        f"{size:,} values. Leave it out with features={{{column!r}: None}}, join its rare values, or cut numbers into fewer "
-        "bins.",
-        column=column,
-        cells=cells,
-    )
-
-
-def elimination_too_large(cells: int, most: int) -> TooManyCells:
-    return TooManyCells(
-        f"the answer needs a table of {cells:,} cells on the way, and {most:,} are the most: too many nodes hang together. "
-        "Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values.",
-        cells=cells,
-    )
-
-
-def not_in_a_network(column: str, what: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} cannot be a node as {what}: a node has a table of its values. Declare it 'categorical', 'bernoulli' "
-        f"or bb.Histogram(bins=...) in features=, or leave it out with features={{{column!r}: None}}.",
-        name="features",
-        value=column,
-    )
-
-
 def no_block_in_a_network(block: str) -> BadSetting:
     return BadSetting(
         f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
         "Name the columns one by one in features=, or leave the block out of it.",
         name="features",
         value=block,
-    )
-
-
-def left_out_of_network(column: str, why: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it out.",
-        name="parents",
-        value=column,
-    )
-
-
-def network_by_hand() -> BadSetting:
-    return BadSetting(
-        "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, parents), give "
-        "them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with bb.BeliefNetwork.tan(data, target).",
-        name="BeliefNetwork",
-        value=None,
     )
 
 
@@ -783,32 +705,5 @@ def unlike_networks(why: str) -> SchemaMismatch:
     )
 
 
-def given_not_counted(what: str) -> BadSetting:
-    return BadSetting(
-        f"this network's tables were given, not counted, so {what}. Count one with bb.BeliefNetwork.count(data, parents).",
-        name="network",
-        value=what,
-    )
-
-
 def bad_table(node: str, why: str) -> BadSetting:
     return BadSetting(f"the table of {node!r} {why}.", name="tables", value=node)
-
-
-def empty_node(node: str) -> EmptyData:
-    return EmptyData(
-        f"no row that was counted has a value of {node!r}, so it has no table. Count rows that have, or leave it out."
-    )
-
-
-def no_target_in_network() -> BadSetting:
-    return BadSetting(
-        "say which node is asked for with of=..., since this network was made without a target.", name="of", value=None
-    )
-
-
-def impossible_rows(n_rows: int, how: str) -> BanburyWarning:
-    return BanburyWarning(
-        f"{many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is "
-        "given. Smooth with how='mean' to have the evidence weighed."
-    )

@@ -119,7 +119,9 @@ def in_order(keys: Any) -> Keys:
         return tuple(sorted(keys, key=_rank))
 
 
-def _rank(key: Key) -> tuple[int, Any]:
+def _rank(key: Any) -> tuple[int, Any]:
+    if isinstance(key, tuple):
+        return 4, tuple(map(_rank, key))
     if key is None:
         return 3, 0
     if isinstance(key, str):
@@ -206,6 +208,10 @@ class Counts:
             if names:
                 start = self.offsets[f]
                 used[start : start + len(self.keys[f])] |= [key in names for key in self.keys[f]]
+        return self.only(used)
+
+    def only(self, used: NDArray[np.bool_]) -> Counts:
+        """Without the keys that are not used."""
         if used.all():
             return self
         parts = np.split(used, self.offsets[1:-1])

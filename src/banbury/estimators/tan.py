@@ -120,7 +120,9 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _batch(self, X: Any) -> Batch:
         if hasattr(X, "toarray") and hasattr(X, "nnz"):
-            raise errors.dense_needed()
+            raise TypeError(
+                "Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray()."
+            )
         return one_batch(X)
 
     def __sklearn_is_fitted__(self) -> bool:

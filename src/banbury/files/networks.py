@@ -18,7 +18,7 @@ from banbury.distributions.family import Choice, Kind
 from banbury.distributions.keys import names_of, scalars
 from banbury.files.checking import Arrays, integers_of, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
-from banbury.networks.counting import Sums
+from banbury.networks.counting import NetworkCounts
 from banbury.networks.given import CLOSE, check_shares
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import Variable, intervals
@@ -143,7 +143,7 @@ def _sums(
     arrays: Arrays,
     digits: Any,
     rounded: Any,
-) -> Sums:
+) -> NetworkCounts:
     if arrays.keys() != set(COUNTED):
         raise ValueError("there are arrays that no network has, or too few")
     if type(rounded) is not bool:
@@ -156,7 +156,7 @@ def _sums(
         for name, of in (("values", [(variable.size,) for variable in variables]), ("cells", shapes))
     )
     try:
-        found = Sums(variables, parents, rows, seen, cells, rounded)
+        found = NetworkCounts.of_tables(variables, parents, rows, seen, cells, rounded)
         return found if rounded else found.checked()
     except errors.NegativeCount:
         raise ValueError("a value has fewer rows than none, or more than there are") from None

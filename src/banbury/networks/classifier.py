@@ -1,4 +1,4 @@
-"""Asked: a network that is asked for one of its nodes, and answers as a model does."""
+"""NetworkClassifier: a network that is asked for one of its nodes, and answers as a model does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NetworkClassifier:
 
     >>> import banbury as bb
     >>> network = bb.BeliefNetwork.count(bb.datasets.play_tennis(), parents={"play": ["wind"]})
-    >>> asked = Asked(network, "wind")
+    >>> asked = NetworkClassifier(network, "wind")
     >>> asked.classes, asked.explain({"play": "yes"}).winner
     (('strong', 'weak'), 'weak')
     """

@@ -1,9 +1,10 @@
-"""Sums: how many rows have each value of a node together with each of its parents'. They add and subtract as tallies do."""
+"""NetworkCounts: rows of each value of a node, and of it with each of its parents'. They add and subtract as tallies do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,9 +17,9 @@ from banbury.arrays import Real
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.readers import Batch, Source
-from banbury.sums import as_index, in_parts, is_decimal, some, total, weighing
+from banbury.sums import Counts, as_index, in_parts, is_decimal, some, total, weighing
 from banbury.table import Table
-from banbury.tally import Labels
+from banbury.tally import Labels, many
 from banbury.tally.tally import ROUNDED
 
 
@@ -66,17 +67,17 @@ def summed(cells: Integers, axis: int) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """The rows of each variable's values, and of its values together with those of its parents.
+class NetworkCounts:
+    """Counts of a network: of each node's values, then of each node's values together with those of its parents.
 
-    A row counts for a variable and its parents where it has a value of each of them.
+    A row counts for a node and its parents where it has a value of each of them. Keys are values, or tuples of them, the node's
+    first; of numbers that are cut they are the numbers of the bins.
     """
 
     variables: tuple[Variable, ...]
     parents: tuple[tuple[int, ...], ...]
     rows: Integers  # (1,)
-    seen: tuple[Integers, ...]  # (values,)
-    cells: tuple[Integers, ...]  # (values, values of each parent)
+    counts: Counts  # of one class
     rounded: bool = False  # they were scaled by a fraction, or kept as doubles once
 
     @classmethod
@@ -87,125 +88,155 @@ class Sums:
         parents: tuple[tuple[int, ...], ...],
         labels: Labels,
         target: int | None = None,
-    ) -> Sums:
+    ) -> NetworkCounts:
         """Of these rows; of those alone that have a value of the target, where there is one."""
         rows, threads, n_rows = Weighed.of(labels.weights_of(batch)), labels.threads, batch.n_rows
         check_length(rows.weights, n_rows)
         met = [variable.met(batch, threads) for variable in variables]
-        found, places = tuple(variable for variable, _ in met), [each for _, each in met]
+        known, places = tuple(variable for variable, _ in met), [each for _, each in met]
         all_of_them = rows.without_idle(np.zeros(n_rows, dtype=np.int32))
         if target is not None:
             all_of_them = np.where(places[target] < 0, np.int32(MISSING), all_of_them)
         seen, cells = [], []
         for v, above in enumerate(parents):
-            sizes = [found[p].size for p in above]
-            check_size(found, v, above)
-            seen.append(tallied([places[v]], [found[v].size], all_of_them, 1, rows, threads).arranged([found[v].size]))
+            sizes = [known[p].size for p in above]
+            check_size(known, v, above)
+            seen.append(tallied([places[v]], [known[v].size], all_of_them, 1, rows, threads))
             within = joint_places([*(places[p] for p in above), all_of_them], [*sizes, 1], n_rows)
-            table = tallied([places[v]], [found[v].size], within, prod(sizes), rows, threads)
-            cells.append(table.arranged([found[v].size, *sizes]))
+            cells.append(tallied([places[v]], [known[v].size], within, prod(sizes), rows, threads))
         n = _core.count_classes(all_of_them, 1, rows.weights, threads)
-        return cls(found, parents, n, tuple(seen), tuple(cells)).trimmed()
+        return cls.of_tables(known, parents, n, seen, cells)
 
-    def with_values(self, variables: tuple[Variable, ...]) -> Sums:
-        """The same sums in tables that have at least these values."""
-        if all(a.values == b.values for a, b in zip(variables, self.variables, strict=True)):
-            return replace(self, variables=variables)
-        index = [
-            np.array([new.index[value] for value in old.values], dtype=np.int64)
-            for new, old in zip(variables, self.variables, strict=True)
-        ]
-        seen, cells = [], []
-        for v, above in enumerate(self.parents):
-            check_size(variables, v, above)
-            seen.append(self.seen[v].merge(index[v], variables[v].size, 0))
-            table = self.cells[v]
-            for axis, each in enumerate((v, *above)):
-                table = table.merge(index[each], variables[each].size, axis)
-            cells.append(table)
-        return replace(self, variables=variables, seen=tuple(seen), cells=tuple(cells))
+    @classmethod
+    def of_tables(
+        cls,
+        variables: tuple[Variable, ...],
+        parents: tuple[tuple[int, ...], ...],
+        rows: Integers,
+        seen: Sequence[Integers],
+        cells: Sequence[Integers],
+        rounded: bool = False,
+    ) -> NetworkCounts:
+        """From tables that have a cell for every combination: of each node's values, and of those with its parents'."""
+        keys = [variable.keys for variable in variables]
+        parts = [(own, rows.arranged([len(own), 1])) for own, rows in zip(keys, seen, strict=True)]
+        for v, above in enumerate(parents):
+            flat = cells[v].arranged([prod(cells[v].shape), 1])
+            used = np.flatnonzero(some(flat))
+            axes = np.unravel_index(used, [len(keys[each]) for each in (v, *above)])
+            names = ([keys[each][k] for k in axis.tolist()] for each, axis in zip((v, *above), axes, strict=True))
+            combined: Any = tuple(zip(*names, strict=True))
+            parts.append((combined, flat.take(as_index(used), 0)))
+        return cls(variables, parents, rows, Counts.join(parts, 1), rounded).trimmed()
 
-    def trimmed(self) -> Sums:
+    @cached_property
+    def seen(self) -> tuple[Integers, ...]:
+        """Rows of each value of each node."""
+        return tuple(self.counts.feature(v)[1].arranged([each.size]) for v, each in enumerate(self.variables))
+
+    @cached_property
+    def cells(self) -> tuple[Integers, ...]:
+        """Of each node a table with a cell for every combination, (values, values of each parent)."""
+        return tuple(self._table(v) for v in range(len(self.variables)))
+
+    def _table(self, v: int) -> Integers:
+        scope = (v, *self.parents[v])
+        check_size(self.variables, v, self.parents[v])
+        shape = [self.variables[each].size for each in scope]
+        keys, cells = self.counts.feature(len(self.variables) + v)
+        index = np.zeros(len(keys), dtype=np.int64)
+        for each, size, column in zip(scope, shape, zip(*keys, strict=True), strict=False):
+            place = self.counts.index[each]
+            index = index * size + np.array([place[key] for key in column], dtype=np.int64)
+        return cells.merge(index, prod(shape), 0).arranged(shape)
+
+    def trimmed(self) -> NetworkCounts:
         """Without the values that no row has, unless they are declared."""
-        kept = [
-            np.flatnonzero([n or value in declared for n, value in zip(some(rows), each.values, strict=True)])
-            for each, rows, declared in ((v, s, v.declared()) for v, s in zip(self.variables, self.seen, strict=True))
-        ]
-        if all(len(k) == v.size for k, v in zip(kept, self.variables, strict=True)):
-            return self
-        variables = tuple(v.of(tuple(v.values[i] for i in k)) for v, k in zip(self.variables, kept, strict=True))
-        seen = tuple(rows.take(k, 0) for rows, k in zip(self.seen, kept, strict=True))
-        cells = []
-        for v, above in enumerate(self.parents):
-            table = self.cells[v]
-            for axis, each in enumerate((v, *above)):
-                table = table.take(kept[each], axis)
-            cells.append(table)
-        return replace(self, variables=variables, seen=seen, cells=tuple(cells))
+        n, declared = len(self.variables), [variable.declared() for variable in self.variables]
+        counts = self.counts.without_empty([*declared, *(None for _ in declared)])
+        gone = [set(old).difference(new) for old, new in zip(self.counts.keys[:n], counts.keys[:n], strict=True)]
+        if any(gone):  # sums that were rounded may have rows of a value with its parents' that have none of the value
+            scopes = [(v, *above) for v, above in enumerate(self.parents)]
+            kept = [*(True for keys in counts.keys[:n] for _ in keys)]
+            for scope, keys in zip(scopes, counts.keys[n:], strict=True):
+                kept += [not any(k in gone[v] for v, k in zip(scope, key, strict=True)) for key in keys]  # type: ignore[arg-type]
+            counts = counts.only(np.array(kept, dtype=np.bool_))
+        return replace(self, counts=counts)._with_values()
 
-    def _together(self, other: Sums) -> tuple[Sums, Sums]:
-        """Both with the values of either; raises where they do not count the same things."""
+    def _with_values(self) -> NetworkCounts:
+        """The same, its variables with the values that are counted."""
+        variables = (v.of_keys(keys) for v, keys in zip(self.variables, self.counts.keys, strict=False))
+        return replace(self, variables=tuple(variables))
+
+    def _check_alike(self, other: NetworkCounts) -> None:
+        """Raises where they do not count the same things."""
         if why := _other_structure(self._above(), other._above()):
             raise errors.unlike_networks(why)
         for mine, theirs in zip(self.variables, other.variables, strict=True):
             if why := mine.differs(theirs):
                 raise errors.unlike_networks(why)
-        variables = tuple(a.union(b) for a, b in zip(self.variables, other.variables, strict=True))
-        return self.with_values(variables), other.with_values(variables)
 
     def _above(self) -> dict[str, list[str]]:
         """The parents of each variable, by name."""
         names = [variable.name for variable in self.variables]
         return {name: [names[p] for p in above] for name, above in zip(names, self.parents, strict=True)}
 
-    def __add__(self, other: Sums) -> Sums:
-        a, b = self._together(other)
-        return replace(
-            a._with([x + y for x, y in zip(a._all(), b._all(), strict=True)]), rounded=a.rounded or b.rounded
-        )
+    def __add__(self, other: NetworkCounts) -> NetworkCounts:
+        self._check_alike(other)
+        rounded = self.rounded or other.rounded
+        both = replace(self, rows=self.rows + other.rows, counts=self.counts + other.counts, rounded=rounded).trimmed()
+        for v, above in enumerate(both.parents):
+            check_size(both.variables, v, above)
+        return both
 
-    def __sub__(self, other: Sums) -> Sums:
-        a, b = self._together(other)
-        left = a._with([x - y for x, y in zip(a._all(), b._all(), strict=True)])
-        if not a.rounded and not b.rounded:
-            return left.checked().trimmed()
-        short = min(float(rows.value.min(initial=0.0)) for rows in left._all())
-        if short < -ROUNDED * float(a.rows.value[0]):
+    def __sub__(self, other: NetworkCounts) -> NetworkCounts:
+        self._check_alike(other)
+        rounded = self.rounded or other.rounded
+        left = replace(self, rows=self.rows - other.rows, counts=self.counts - other.counts, rounded=rounded)
+        if not rounded:
+            return left._with_values().checked().trimmed()
+        short = min(float(rows.value.min(initial=0.0)) for rows in (left.rows, left.counts.cells))
+        if short < -ROUNDED * float(self.rows.value[0]):
             raise errors.negative_rows(short, None, None)
-        return replace(left._with([rows.at_least_zero() for rows in left._all()]), rounded=True).trimmed()
+        counts = Counts(left.counts.keys, left.counts.cells.at_least_zero())
+        return replace(left, rows=left.rows.at_least_zero(), counts=counts).trimmed()
 
-    def checked(self) -> Sums:
-        """These sums; raises where no rows can have them: less than none, or more with their parents' values than in all."""
-        for each, rows in zip([None, *self.variables, *self.variables], self._all(), strict=True):
-            for cell in np.argwhere(rows.is_negative()):
-                value = None if each is None else each.values[cell[0]]
-                raise errors.negative_rows(rows.value[tuple(cell)], None if each is None else each.name, value)
-        for variable, seen, cells in zip(self.variables, self.seen, self.cells, strict=True):
-            with_parents = cells.arranged([cells.shape[0], prod(cells.shape[1:])])
-            for (k,) in np.argwhere((seen - summed(with_parents, 1)).is_negative()):
-                over = (seen - summed(with_parents, 1)).value[k]
-                raise errors.negative_rows(over, variable.name, variable.values[k])
-            left = self.rows - total(seen, 0)
-            if left.is_negative().any():
-                raise errors.negative_rows(left.value[0], None, None)
+    def _check_cells(self) -> NetworkCounts:
+        """These counts; raises where one is below zero."""
+        if self.rows.is_negative().any():
+            raise errors.negative_rows(self.rows.value[0], None, None)
+        for row, _ in np.argwhere(self.counts.cells.is_negative()):
+            f = int(np.searchsorted(self.counts.offsets, row, side="right")) - 1
+            variable = self.variables[f % len(self.variables)]
+            key: Any = self.counts.keys[f][row - self.counts.offsets[f]]
+            own = key if f < len(self.variables) else key[0]
+            value = own if variable.cuts is None else variable.values[own]
+            raise errors.negative_rows(self.counts.cells.value[row, 0], variable.name, value)
         return self
 
-    def __mul__(self, factor: float) -> Sums:
-        scaled = [rows.times(factor) for rows in self._all()]
-        rounded = self.rounded or not is_decimal(factor) or not all(exact for _, exact in scaled)
-        return replace(self._with([rows for rows, _ in scaled]), rounded=rounded).trimmed()
+    def checked(self) -> NetworkCounts:
+        """These counts; raises where no rows can have them: less than none, or more with their parents' values than in all."""
+        self._check_cells()
+        for v, variable in enumerate(self.variables):
+            keys, cells = self.counts.feature(len(self.variables) + v)
+            own = as_index([self.counts.index[v][key[0]] for key in keys])  # type: ignore[index]
+            left = self.seen[v].arranged([variable.size, 1]) - cells.merge(own, variable.size, 0)
+            for k, _ in np.argwhere(left.is_negative()):
+                raise errors.negative_rows(left.value[k, 0], variable.name, variable.values[k])
+            lacking = self.rows - total(self.seen[v], 0)
+            if lacking.is_negative().any():
+                raise errors.negative_rows(lacking.value[0], None, None)
+        return self
 
-    def same(self, other: Sums) -> bool:
-        a, b = self._together(other)
-        values = all(v.values == w.values for v, w in zip(self.variables, other.variables, strict=True))
-        return values and all(x.same(y) for x, y in zip(a._all(), b._all(), strict=True))
+    def __mul__(self, factor: float) -> NetworkCounts:
+        rows, exact = self.rows.times(factor)
+        counts, also = self.counts.times(factor)
+        rounded = self.rounded or not (exact and also and is_decimal(factor))
+        return replace(self, rows=rows, counts=counts, rounded=rounded).trimmed()
 
-    def _all(self) -> list[Integers]:
-        return [self.rows, *self.seen, *self.cells]
-
-    def _with(self, rows: Sequence[Integers]) -> Sums:
-        n = len(self.variables) + 1
-        return replace(self, rows=rows[0], seen=tuple(rows[1:n]), cells=tuple(rows[n:]))
+    def same(self, other: NetworkCounts) -> bool:
+        self._check_alike(other)
+        return self.rows.same(other.rows) and self.counts.same(other.counts)
 
 
 def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequence[str]]) -> str | None:
@@ -226,8 +257,14 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
     """Raises where a table would be too large."""
     cells = prod(variables[each].size for each in (v, *parents))
     if cells > MOST_CELLS:
-        sizes = [(variables[each].name, variables[each].size) for each in (v, *parents)]
-        raise errors.table_too_large(sizes, cells, MOST_CELLS)
+        name = variables[v].name
+        sizes = " × ".join(f"{variables[each].size:,} of {variables[each].name!r}" for each in (v, *parents))
+        raise errors.TooManyCells(
+            f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({sizes}), and "
+            f"{MOST_CELLS:,} are the most. Give it fewer parents, columns cut into fewer bins, or rare values joined.",
+            column=name,
+            cells=cells,
+        )
 
 
 def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[Batch], Any]]) -> Any:

@@ -101,10 +101,15 @@ def _path(scopes: Shapes, shapes: Shapes, keep: tuple[int, ...]) -> list[tuple[i
     formula = ",".join("".join(symbols[name] for name in scope) for scope in scopes)
     formula += "->" + "".join(symbols[name] for name in kept)
     for effort in ("auto", "auto-hq"):
-        path, found = opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=effort)
-        if found.largest_intermediate <= MOST_CELLS:
+        path, about = opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=effort)
+        if about.largest_intermediate <= MOST_CELLS:
             return [tuple(step) for step in path]
-    raise errors.elimination_too_large(int(found.largest_intermediate), MOST_CELLS)
+    cells = int(about.largest_intermediate)
+    raise errors.TooManyCells(
+        f"the answer needs a table of {cells:,} cells on the way, and {MOST_CELLS:,} are the most: too many nodes hang together. "
+        "Ask for fewer variables at once, give more evidence, or give the nodes fewer parents or values.",
+        cells=cells,
+    )
 
 
 def _product(

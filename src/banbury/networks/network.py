@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import errors, renamed
 from banbury.arrays import Real
-from banbury.distributions import dirichlet
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
 from banbury.distributions.information import entropy, shares
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
-from banbury.networks.counting import Sums, counted
+from banbury.networks.counting import NetworkCounts, counted
 from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
+from banbury.networks.tables import conditional
 from banbury.networks.variables import BINS, MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
 from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
@@ -47,15 +47,15 @@ class BeliefNetwork:
     >>> weather = bb.datasets.play_tennis()
     >>> network = bb.BeliefNetwork.count(weather, parents={"play": ["outlook", "wind"], "humidity": ["outlook"]})
     >>> {value: round(p, 3) for value, p in network.query("play", {"outlook": "rain", "wind": "strong"}).items()}
-    {'no': 0.75, 'yes': 0.25}
+    {'no': 0.807, 'yes': 0.193}
     >>> {value: round(p, 3) for value, p in network.query("humidity", {"play": "no"}).items()}
-    {'high': 0.507, 'normal': 0.493}
+    {'high': 0.512, 'normal': 0.488}
     """
 
     variables: tuple[Variable, ...]
     _parents: tuple[tuple[int, ...], ...]
     choice: Choice
-    sums: Sums | None  # None where the tables were given
+    sums: NetworkCounts | None  # None where the tables were given
     _given: tuple[Real, ...] = ()
     target: str | None = None
     columns: tuple[str, ...] = ()  # of the table it was counted from, in order, without the target
@@ -68,7 +68,13 @@ class BeliefNetwork:
     def __new__(cls, variables: Any = None, *parts: Any, **named: Any) -> BeliefNetwork:
         """Takes the parts that the methods below make; raises where it is called with anything else."""
         if not isinstance(variables, tuple) or not all(isinstance(each, Variable) for each in variables):
-            raise errors.network_by_hand()
+            raise errors.BadSetting(
+                "bb.BeliefNetwork is not called itself. Count the tables of a structure with bb.BeliefNetwork.count(data, "
+                "parents), give them with bb.BeliefNetwork.from_tables(tables, parents), or learn a tree with "
+                "bb.BeliefNetwork.tan(data, target).",
+                name="BeliefNetwork",
+                value=None,
+            )
         return super().__new__(cls)
 
     def __getnewargs__(self) -> tuple[tuple[Variable, ...]]:
@@ -111,18 +117,23 @@ class BeliefNetwork:
         labels = Labels.without_target(weights, n_threads(threads))
         first: list[Batch] = []
 
-        def begin(batch: Batch) -> Callable[[Batch], Sums]:
+        def begin(batch: Batch) -> Callable[[Batch], NetworkCounts]:
             first[:] = [batch]
             schema = infer(batch.only(order), (), None, _only(features, order), missing, more_to_come=True)
             for name, why in schema.left_out.items():
-                raise errors.left_out_of_network(name, why)
+                raise errors.BadSetting(
+                    f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "
+                    "out.",
+                    name="parents",
+                    value=name,
+                )
             rows = First.of(batch, labels.weights_of(batch))
             found = {f.name: settled(rows, f, bins) for f in schema.features}
             variables = [found[name] for name in order]
-            return lambda batch: Sums.count(batch, variables, indexed, labels)
+            return lambda batch: NetworkCounts.count(batch, variables, indexed, labels)
 
         indexed = tuple(tuple(order.index(each) for each in structure[name]) for name in order)
-        sums: Sums = counted(source, labels, begin)
+        sums: NetworkCounts = counted(source, labels, begin)
         columns, named = tuple(n for n in first[0].names if n not in labels.reserved()), first[0].named
         return cls(sums.variables, indexed, choice, sums, (), None, columns, named, {}, threads)
 
@@ -228,8 +239,8 @@ class BeliefNetwork:
         labels = Labels.without_target(weights, n_threads(self.threads))
         target = None if self.target is None else self._node(self.target)
 
-        def count(batch: Batch) -> Sums:
-            return Sums.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
+        def count(batch: Batch) -> NetworkCounts:
+            return NetworkCounts.count(self._aligned(batch, every=True), self.variables, sums.parents, labels, target)
 
         source = read(data, kinds=self._kinds(), **reading)
         return self._with(counted(source, labels, lambda batch: count))
@@ -276,12 +287,17 @@ class BeliefNetwork:
         self._sums("they stay as they are")
         return replace(self, choice=checked_choice(how, alpha, seed))
 
-    def _sums(self, what: str) -> Sums:
+    def _sums(self, what: str) -> NetworkCounts:
         if self.sums is None:
-            raise errors.given_not_counted(what)
+            raise errors.BadSetting(
+                f"this network's tables were given, not counted, so {what}. Count one with "
+                "bb.BeliefNetwork.count(data, parents).",
+                name="network",
+                value=what,
+            )
         return self.sums
 
-    def _with(self, sums: Sums) -> BeliefNetwork:
+    def _with(self, sums: NetworkCounts) -> BeliefNetwork:
         return replace(self, variables=sums.variables, sums=sums)
 
     # Looking
@@ -380,14 +396,13 @@ class BeliefNetwork:
     def _estimated(self, variable: Variable, cells: Real, rng: np.random.Generator) -> tuple[Real, Real | None]:
         """A node's table, and the log-probability of a value that was never counted."""
         if variable.size == 0:
-            raise errors.empty_node(variable.name)
-        offsets, flat = np.array([0, variable.size]), cells.reshape(variable.size, -1)
+            raise errors.EmptyData(
+                f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
+                "leave it out."
+            )
         if variable.name == self.target:  # the frequencies, as in naive Bayes
-            return dirichlet.shares(flat, offsets, np.zeros(variable.size), "mle", rng).reshape(cells.shape), None
-        alpha, how = variable.pseudo_counts(self.choice.alpha), self.choice.how
-        table = dirichlet.shares(flat, offsets, alpha, how, rng)
-        new = dirichlet.unseen(flat, offsets, alpha, how)
-        return table.reshape(cells.shape), new.reshape(cells.shape[1:])
+            return conditional(cells, np.zeros(variable.size), "mle", rng)[0], None
+        return conditional(cells, variable.pseudo_counts(self.choice.alpha), self.choice.how, rng)
 
     # Asking
 
@@ -438,15 +453,30 @@ class BeliefNetwork:
             found[variable.name] = dict(zip(variable.values, (weights / whole).tolist(), strict=True))
         return found
 
-    def log_evidence(self, given: Mapping[str, Any]) -> float:
-        """log P(given), −inf where it cannot be; what is given is as in ``query``.
+    def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """P(event | given); both say what is known of nodes, as ``given`` does in ``query``.
 
-        >>> import banbury as bb, math
-        >>> coins = bb.BeliefNetwork.from_tables({"a": {"heads": 0.5, "tails": 0.5}, "b": {"heads": 0.5, "tails": 0.5}})
-        >>> math.exp(coins.log_evidence({"a": "heads", "b": "tails"}))
-        0.25
+        >>> import banbury as bb
+        >>> die = bb.BeliefNetwork.from_tables({"die": {1: 0.5, 2: 0.25, 3: 0.25}})
+        >>> die.probability({"die": [2, 3]}), die.probability({"die": 2}, {"die": [2, 3]})
+        (0.5, 0.5)
         """
-        return float(queried(self._scorer, (), self._evidence(given)))
+        return float(np.exp(self.log_probability(event, given)))
+
+    def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """log P(event | given), −inf where it cannot be."""
+        known, both = self._evidence(given), self._evidence(event)
+        for node, likelihood in known.items():
+            both[node] = both.get(node, 1.0) * likelihood
+        whole = float(queried(self._scorer, (), known)) if known else 0.0
+        if not np.isfinite(whole):
+            raise errors.impossible_given(self._told(given), self.choice.how not in ("mle", "map"))
+        return float(queried(self._scorer, (), both)) - whole
+
+    def log_evidence(self, given: Mapping[str, Any]) -> float:
+        """The old name of ``log_probability(given)``."""
+        renamed.warn("log_evidence", "log_probability")
+        return self.log_probability(given)
 
     def _node(self, name: Any) -> int:
         if name not in self.nodes:
@@ -511,7 +541,9 @@ class BeliefNetwork:
         highest = joint.max(axis=1, keepdims=True, initial=-np.inf)
         impossible = ~np.isfinite(highest[:, 0])
         if impossible.any():
-            errors.warn(errors.impossible_rows(int(impossible.sum()), self.choice.how))
+            rows = many(int(impossible.sum()), "row")
+            why = f"{rows} of probability zero under how={self.choice.how!r}, whatever the answer; the answer without evidence "
+            errors.warn(errors.BanburyWarning(why + "is given. Smooth with how='mean' to have the evidence weighed."))
             joint[impossible] = queried(self._scorer, (node,), {})
             highest = joint.max(axis=1, keepdims=True)
         joint -= highest
@@ -554,7 +586,8 @@ class BeliefNetwork:
 
     def _asked(self, of: str | None) -> int:
         if of is None and self.target is None:
-            raise errors.no_target_in_network()
+            why = "say which node is asked for with of=..., since this network was made without a target."
+            raise errors.BadSetting(why, name="of", value=None)
         return self._node(self.target if of is None else of)
 
     def _scored(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
@@ -598,13 +631,13 @@ class BeliefNetwork:
         >>> import banbury as bb
         >>> network = bb.BeliefNetwork.tan(bb.datasets.play_tennis(), target="play", level=None)
         >>> network.explain({"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"})
-        'yes' 61.8% against 'no' 38.2%, in decibans:
-          prior                     +2.55  +++
-          temperature  = cool       +3.80  ++++
-          outlook      = sunny      -3.01  ---
-          humidity     = high       -2.22  --
-          wind         = strong     +0.97  +
-          sum                       +2.10
+        'no' 57.7% against 'yes' 42.3%, in decibans:
+          prior                     -2.55  ---
+          humidity     = high       +7.29  +++++++
+          temperature  = cool       -6.44  ------
+          outlook      = sunny      +3.01  +++
+          wind         = strong     +0.03
+          sum                       +1.34
         """
         node = self._asked(of)
         classes = self.variables[node].values

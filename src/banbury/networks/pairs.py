@@ -16,7 +16,7 @@ from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.dependence.pairs import PairInformation, measured
 from banbury.distributions.information import FEWEST_ROWS
-from banbury.networks.counting import Sums, Weighed, counted, summed, tallied, turned
+from banbury.networks.counting import NetworkCounts, Weighed, counted, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
 from banbury.networks.variables import MISSING, Bins, First, Places, Variable, check_length, chosen, kind_of_values
@@ -148,7 +148,7 @@ class Pairs:
         kept = []
         for variable, table in zip(self.features, self.single, strict=True):
             declared, seen = variable.declared(), np.asarray(some(table).any(axis=1))
-            kept.append([k for k, value in enumerate(variable.values) if seen[k] or value in declared])
+            kept.append([k for k, value in enumerate(variable.keys) if seen[k] or value in declared])
         if len(c) == self.target.size and all(len(k) == v.size for k, v in zip(kept, self.features, strict=True)):
             return self
         index = [np.array(k, dtype=np.int64) for k in kept]
@@ -237,7 +237,7 @@ class Pairs:
         starts = np.cumsum([0, *(self.features[a].size for a in before)])[:-1]
         return table.value / whole, starts
 
-    def sums(self, tree: Sequence[int | None]) -> Sums:
+    def sums(self, tree: Sequence[int | None]) -> NetworkCounts:
         """The sums of a network in which each column has the class and one other as parents, at most."""
         kept = [k for k, variable in enumerate(self.features) if variable.size]
         place = {k: 1 + at for at, k in enumerate(kept)}
@@ -250,7 +250,7 @@ class Pairs:
             cells.append(self.single[b] if a is None else self._pair(a, b))
         rows = total(self.classes, 0)
         variables = (self.target, *(self.features[k] for k in kept))
-        return Sums(variables, tuple(parents), rows, tuple(seen), tuple(cells))
+        return NetworkCounts.of_tables(variables, tuple(parents), rows, seen, cells)
 
     def _pair(self, a: int, b: int) -> Integers:
         """(values of b, classes, values of a)."""
@@ -281,4 +281,10 @@ def _check_size(features: Sequence[Variable], n_classes: int) -> None:
     cells = (sizes.sum() ** 2 - (sizes**2).sum()) / 2 * n_classes
     if cells > MOST_CELLS:
         widest = features[int(sizes.argmax())]
-        raise errors.pairs_too_large(int(cells), MOST_CELLS, widest.name, widest.size)
+        raise errors.TooManyCells(
+            f"the tables of all pairs of columns would have {int(cells):,} cells, and {MOST_CELLS:,} are the most; "
+            f"{widest.name!r} alone has {widest.size:,} values. Leave it out with features={{{widest.name!r}: None}}, "
+            "join its rare values, or cut numbers into fewer bins.",
+            column=widest.name,
+            cells=int(cells),
+        )

@@ -7,6 +7,8 @@ from typing import Any
 
 from banbury import errors
 
+LONG_CYCLE = 12  # nodes of a cycle that are shown
+
 
 def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
     """Every node with its parents, those that are named as parents only included; raises unless each is named once."""
@@ -43,7 +45,10 @@ def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...
         freed = {child for name in ready for child in children[name] if not lacking[child]}
         ready = sorted(freed, key=place.__getitem__)
     if len(order) < len(parents):
-        raise errors.cyclic_structure(_cycle({name: above for name, above in parents.items() if lacking[name]}))
+        cycle = _cycle({name: above for name, above in parents.items() if lacking[name]})
+        shown = " → ".join(cycle if len(cycle) <= LONG_CYCLE else [*cycle[: LONG_CYCLE - 1], "…", cycle[-1]])
+        why = f"the parents make a cycle: {shown}. A belief network has none; take one of these edges out."
+        raise errors.CyclicStructure(why, cycle=cycle)
     return tuple(order)
 
 

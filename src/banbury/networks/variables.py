@@ -52,6 +52,15 @@ class Variable:
     def index(self) -> dict[Key, int]:
         return {value: k for k, value in enumerate(self.values)}
 
+    @property
+    def keys(self) -> Keys:
+        """What its values are counted by: themselves, or the numbers of the bins."""
+        return self.values if self.cuts is None else tuple(range(self.size))
+
+    def of_keys(self, keys: Keys) -> Variable:
+        """The same with the values that have these keys."""
+        return self if self.cuts is not None or keys == self.values else self.of(keys)
+
     def pseudo_counts(self, alpha: float) -> Real:
         """The prior's α for each value."""
         if isinstance(self.family, Categorical):
@@ -62,8 +71,8 @@ class Variable:
         return np.full(self.size, float(alpha if own is None else own))
 
     def declared(self) -> frozenset[Key]:
-        """The values that stay though no row has them."""
-        return frozenset(self.values) if self.cuts is not None else self.family.declared() or frozenset()
+        """The keys of values that stay though no row has them."""
+        return frozenset(self.keys) if self.cuts is not None else self.family.declared() or frozenset()
 
     def differs(self, other: Variable) -> str | None:
         """Why sums of the two cannot be added, or None."""
@@ -172,7 +181,12 @@ class Variable:
             check_positive(f"the evidence of {self.name} = {value!r}", weight, zero=True)
             weights[place] = weight
         if lacking := [value for place, value in enumerate(self.values) if place not in places]:
-            raise errors.values_left_out(self.name, lacking)
+            raise errors.BadSetting(
+                f"the soft evidence of {self.name!r} does not say how likely what was observed is under "
+                f"{errors.listed(map(repr, lacking))}. Name every value, with 0 for what is ruled out: {lacking[0]!r}: 0",
+                name="given",
+                value=self.name,
+            )
         return weights
 
     def drawn(self, places: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
@@ -247,10 +261,15 @@ def settled(first: First, feature: Feature, bins: Bins) -> Variable:
         return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
     if feature.columns:
         raise errors.no_block_in_a_network(feature.name)
-    if family.shape == "words":
-        raise errors.not_in_a_network(feature.name, "texts")
-    if feature.why == "declared" and not isinstance(family, Histogram):
-        raise errors.not_in_a_network(feature.name, family.name)
+    text = family.shape == "words"
+    if text or (feature.why == "declared" and not isinstance(family, Histogram)):
+        raise errors.BadSetting(
+            f"column {feature.name!r} cannot be a node as {'texts' if text else family.name}: a node has a table of its values. "
+            f"Declare it 'categorical', 'bernoulli' or bb.Histogram(bins=...) in features=, or leave it out with "
+            f"features={{{feature.name!r}: None}}.",
+            name="features",
+            value=feature.name,
+        )
     values, cells = first.by_class(numbers_of(first.batch, feature.name))
     given = family if isinstance(family, Histogram) else Histogram()
     cuts = _grid(values, given, feature) if given.width is not None else _bins(values, cells, given, bins)
