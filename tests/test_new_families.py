@@ -15,7 +15,9 @@ import banbury as bb
 from banbury import plots
 from banbury.distributions import Family
 from banbury.distributions.family import Parameters
+from banbury.distributions.keys import KeyCounter, count_codes
 from banbury.errors import BadSetting
+from banbury.sums import Counts
 
 matplotlib.use("Agg")
 
@@ -25,7 +27,9 @@ class Laplace(Family):
     """Numbers, in two tails that fall alike."""
 
     name: ClassVar[str] = "laplace"
-    shape: ClassVar[Any] = "moments"
+
+    def counter(self, feature: Any) -> Any:
+        return bb.Gaussian().counter(feature)
 
     def estimate(self, features: Any, sums: Any, choice: Any, rng: Any) -> LaplaceParameters:
         n = np.maximum(sums.n.value, 1.0)
@@ -59,12 +63,25 @@ class LaplaceParameters(Parameters):
         return [rng.laplace(mean[classes], scale[classes]) for mean, scale in zip(self.mean, self.scale, strict=True)]
 
 
+class NameCounter(KeyCounter):
+    """The rows of each value."""
+
+    def count(self, features: Any, rows: Any) -> Any:
+        columns = [rows.batch.codes(feature.name) for feature in features]
+        return features, Counts.join(count_codes(features, columns, rows), len(rows.labels))
+
+
+NAMES = NameCounter()
+
+
 @dataclass(frozen=True, repr=False)
 class Names(Family):
     """One of the values that were counted."""
 
     name: ClassVar[str] = "names"
-    shape: ClassVar[Any] = "keys"
+
+    def counter(self, feature: Any) -> Any:
+        return NAMES
 
     def estimate(self, features: Any, sums: Any, choice: Any, rng: Any) -> NamesParameters:
         tables = []

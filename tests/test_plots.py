@@ -1068,7 +1068,7 @@ def test_what_is_no_trace_is_not_drawn() -> None:
     with pytest.raises(BadSetting, match="one of a row at least"):
         plots.PosteriorDisplay.from_trace(sports().trace([], []))
     with pytest.raises(BadSetting, match="7 hypotheses at most"):
-        plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play", most=8)
+        plots.PosteriorDisplay.from_hypotheses(sports(), bb.datasets.enjoy_sport(), "play", n=8)
 
 
 def test_the_components_of_a_mixture_add_up_to_its_density() -> None:

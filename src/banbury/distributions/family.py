@@ -550,7 +550,7 @@ class Family:
 
     def adjective(self) -> str:
         """What its densities are called in a title."""
-        return self.name.replace("_", " ")
+        return self.in_words()
 
     def measure(self) -> str:
         """What a number has, given the class: a density, or a probability."""

@@ -170,9 +170,6 @@ class Gaussian(Family):
                 "Fill the gaps, or take out the columns that lack most."
             )
 
-    def adjective(self) -> str:
-        return "Gaussian"
-
     def is_plain(self, how: How) -> bool:
         """Whether each class has its own mean and variance, and nothing else."""
         return (

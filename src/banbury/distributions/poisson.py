@@ -100,9 +100,6 @@ class Poisson(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
-    def adjective(self) -> str:
-        return "Poisson"
-
     def measure(self) -> str:
         return "probability"
 
