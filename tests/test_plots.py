@@ -924,8 +924,8 @@ def test_a_calibrated_model_is_drawn_before_and_after() -> None:
 def test_a_network_with_a_target_is_drawn_as_a_model_is() -> None:
     days = bb.datasets.play_tennis()
     tree = bb.BeliefNetwork.tan(days, "play", level=None)
-    found = plots.EvidenceDisplay.from_model(tree, ROW, "no").explanation
-    assert found == tree.explain(ROW, "no")
+    found = plots.EvidenceDisplay.from_model(tree, ROW, "yes").explanation
+    assert found == tree.explain(ROW, "yes")
     shown = plots.CalibrationDisplay.from_model(tree, days, bins=5)
     expected = reliability(tree.posterior(days), [tree.classes.index(label) for label in days["play"]], bins=5)
     np.testing.assert_array_equal(shown.curves["posteriors"].accuracy, expected.accuracy)
