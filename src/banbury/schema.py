@@ -23,7 +23,6 @@ from banbury.distributions import (
     Text,
     family,
 )
-from banbury.distributions.bins import FINE_BINS as FINE_BINS
 from banbury.distributions.family import Counter, Feature, Kind, Reads
 from banbury.distributions.keys import kind_of
 from banbury.distributions.scales import SAMPLE, first_rows
@@ -103,28 +102,6 @@ class Schema:
         """The features that are counted together, in the order of the first of each."""
         return grouped(self.features)
 
-    # TRANSITION
-    @cached_property
-    def keyed(self) -> tuple[Feature, ...]:
-        return tuple(f for f in self.features if f.counter.shape in ("keys", "bins"))
-
-    @cached_property
-    def measured(self) -> tuple[Feature, ...]:
-        return tuple(f for f in self.features if f.counter.shape == "moments")
-
-    @cached_property
-    def blocks(self) -> tuple[Feature, ...]:
-        return tuple(f for f in self.features if f.counter.shape == "products")
-
-    @cached_property
-    def texts(self) -> tuple[Feature, ...]:
-        return tuple(f for f in self.features if f.counter.shape == "words")
-
-    @cached_property
-    def declared(self) -> tuple[frozenset[Any] | None, ...]:
-        return tuple(feature.family.declared() for feature in self.keyed)
-
-    # END OF TRANSITION
     @cached_property
     def index(self) -> dict[str, int]:
         return {feature.name: f for f, feature in enumerate(self.features)}

@@ -69,6 +69,9 @@ class TextParameters(Parameters):
         rows = self.table, scores.weights, base, scores.constant
         return ("words", texts, family.tokeniser, *rows, family.once, scores.polya)
 
+    def lost_words(self, sums: Words) -> int:
+        return 0 if self.n_words else sums.table.n_words
+
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         texts = self.family.texts(rows, self.features[0].name)
         return [self.part(texts) if self.scores.certain is None else self._unsmoothed(texts)]

@@ -27,8 +27,6 @@ LARGEST_BIN = 2**53
 class BinCounter(KeyCounter):
     """The rows of each fine bin of a column."""
 
-    shape = "bins"  # TRANSITION
-
     def reads(self, feature: Feature) -> Reads | None:
         return "number"
 

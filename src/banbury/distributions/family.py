@@ -198,6 +198,10 @@ class Parameters:
         """Which rows have a value of each feature that no row counted had, (rows, features); None where none is listed."""
         return None
 
+    def lost_words(self, sums: Any) -> int:
+        """How many words were counted, if the parameters are left with none of them."""
+        return 0
+
     # Explaining
 
     def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
@@ -351,8 +355,6 @@ class Counter:
     Features of one counter and one ``group`` have their sums together, so that one call of a kernel counts them all.
     """
 
-    shape: ClassVar[str] = ""  # TRANSITION
-
     def group(self, feature: Feature) -> Any:
         """Features of which this is equal are counted together."""
         return None
@@ -467,10 +469,6 @@ class Family:
     counting: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[bool] = False  # whether it takes several columns together
     blocks: ClassVar[bool] = False  # whether it may: where several are given
-
-    @property
-    def shape(self) -> str:  # TRANSITION
-        return self.counter(Feature("", self)).shape
 
     def counter(self, feature: Feature) -> Counter:
         """What makes sums of a feature's values."""

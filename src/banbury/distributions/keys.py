@@ -23,8 +23,6 @@ LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value
 class KeyCounter(Counter):
     """The rows of each key and class."""
 
-    shape = "keys"  # TRANSITION
-
     def reads(self, feature: Feature) -> Reads | None:
         return None
 

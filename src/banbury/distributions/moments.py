@@ -29,8 +29,6 @@ def names_of(features: Sequence[Feature], batch: Batch) -> tuple[str, ...]:
 class MomentCounter(Counter):
     """n, Σz and Σz² of each column."""
 
-    shape = "moments"  # TRANSITION
-
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
         origins, units = scales_of_moments(first_rows(batch, names_of(features, batch)))
         each = zip(features, origins.tolist(), units.tolist(), strict=True)
@@ -108,8 +106,6 @@ def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
 
 class ProductCounter(Counter):
     """n, Σz and Σzzᵀ of a block of columns, of the rows that have all of them; each block has sums of its own."""
-
-    shape = "products"  # TRANSITION
 
     def group(self, feature: Feature) -> Any:
         return feature.name

@@ -117,8 +117,6 @@ def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) 
 class WordCounter(Counter):
     """Occurrences and documents of each word and class; each feature has a table of its own."""
 
-    shape = "words"  # TRANSITION
-
     def group(self, feature: Feature) -> Any:
         return feature.name
 

@@ -261,7 +261,7 @@ def settled(first: First, feature: Feature, bins: Bins) -> Variable:
         return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
     if feature.columns:
         raise errors.no_block_in_a_network(feature.name)
-    text = family.shape == "words"
+    text = family.reads_text()
     if text or (feature.why == "declared" and not isinstance(family, Histogram)):
         raise errors.BadSetting(
             f"column {feature.name!r} cannot be a node as {'texts' if text else family.name}: a node has a table of its values. "
@@ -335,7 +335,7 @@ def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ..
     left_out = dict(schema.left_out)
     found = []
     for feature in schema.features:
-        if feature.family.shape == "words" and feature.why != "declared":
+        if feature.why != "declared" and (feature.columns or feature.family.reads_text()):
             left_out[feature.name] = "texts, which have no table"
         else:
             found.append(settled(first, feature, bins))

@@ -114,13 +114,14 @@ class Dataset:
         """The same rows, with the words of these columns of text looked up in tables."""
         if not tables:
             return self
-        families: dict[str, Any] = {feature.name: feature.family for feature in self.schema.texts}
         batches = []
         for batch in self.batches:
             columns: dict[str, Encoded] = {}
             for name, table in tables.items():
-                texts = families[name].texts(batch, name)
-                bags = table.bags(families[name].tokeniser, texts, self.threads)
+                feature = self.schema[name]
+                family: Any = feature.family
+                texts = family.kernel_input(batch, feature)
+                bags = table.bags(family.tokeniser, texts, self.threads)
                 columns[name] = Encoded(*bags, missing_texts(texts, batch.n_rows))
             batches.append(batch.with_columns(columns))
         return replace(self, batches=tuple(batches))
@@ -245,8 +246,8 @@ def _fitting(table: Table, batch: Batch, schema: Schema) -> Batch:
 
 def _encoded(batch: Batch, schema: Schema) -> Batch:
     """The batch with its words as codes: they are asked for many times."""
-    keyed = (name for f in schema.keyed if f.family.shape == "keys" for name in f.inputs)
-    names = [name for name in keyed if batch.kind(name) == "string"]
+    values = (name for f in schema.features if f.counter.reads(f) != "text" for name in f.inputs)
+    names = [name for name in values if batch.kind(name) == "string"]
     return batch.coded(names) if names else batch
 
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.bag import TextParameters
 from banbury.naive_bayes import Model, estimate, score_each
 from banbury.readers import Batch, Remembering
 from banbury.selection.dataset import Dataset
@@ -33,10 +32,9 @@ class PendingWarnings:
     wordless: dict[str, int] = field(default_factory=dict)
 
     def note(self, model: Model) -> None:
-        bags = {group.features[0].name: group for group in model.parameters if isinstance(group, TextParameters)}
-        for feature, words in zip(model.tally.schema.texts, model.tally.words, strict=True):
-            if feature.name in bags and words.table.n_words and not bags[feature.name].n_words:
-                self.wordless[feature.name] = words.table.n_words
+        for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
+            if n_words := group.lost_words(sums):
+                self.wordless[features[0].name] = n_words
 
     def warn(self, how: str) -> None:
         for column, n_words in self.wordless.items():
@@ -51,7 +49,7 @@ def score_round(
     """Puts what is said of every row, rows × classes, by the model of the split that tests it: one scoring pass."""
     model_of = model_maker(rows, each, groups, settings, told)
     numbers = range(len(each.splits))
-    if not rows.schema.texts:
+    if not groups.counted.has_words:
         models = [model_of(number) for number in numbers]
         if all(model.classes == rows.classes for model in models):
             for batch, start in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
@@ -90,7 +88,7 @@ def score_batch(
 ) -> int:
     """Puts what is said of a batch's rows, each by the model of its number; how many are impossible in every class."""
     impossible = 0
-    if not rows.schema.texts and all(model.classes == rows.classes for model in models):
+    if all(model.classes == rows.classes and not model.tally.has_words for model in models):
         for first in range(0, batch.n_rows, TOGETHER):
             part, at = Remembering(batch.cut(first, first + TOGETHER)), slice(first, first + TOGETHER)
             impossible += score_each(models, part, which[at], want, rows.threads, out[at])

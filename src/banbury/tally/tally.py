@@ -18,7 +18,7 @@ from banbury._core import Integers
 from banbury.distributions.family import Family, Feature
 from banbury.errors import many
 from banbury.schema import Group, Schema
-from banbury.sums import MOST_ROWS, Counts, Moments, in_order, is_decimal, rows_of, some, total
+from banbury.sums import MOST_ROWS, Words, in_order, is_decimal, rows_of, some, total
 
 Label = bool | int | float | str
 ROUNDED = 1e-9  # of a class's rows: what subtracting sums that were rounded may leave below zero
@@ -95,28 +95,11 @@ class Tally:
         groups = enumerate(self.schema.groups)
         return {f.name: (g, at) for g, group in groups for at, f in enumerate(group.features)}
 
-    # TRANSITION
     @cached_property
-    def counts(self) -> Any:
-        parts = [self.of(f.name).feature(0) for f in self.schema.keyed]
-        return Counts.join(parts, len(self.classes))
+    def has_words(self) -> bool:
+        """Whether some features are counted in tables of words, which may be large."""
+        return any(isinstance(sums, Words) for sums in self.sums)
 
-    @cached_property
-    def moments(self) -> Any:
-        each = [self.of(f.name) for f in self.schema.measured]
-        if not each:
-            return Moments.zeros(0, len(self.classes))
-        return Moments(Integers.join([m.n for m in each]), Integers.join([m.sums for m in each]))
-
-    @cached_property
-    def words(self) -> tuple[Any, ...]:
-        return tuple(self.of(f.name) for f in self.schema.texts)
-
-    @cached_property
-    def products(self) -> tuple[Any, ...]:
-        return tuple(self.of(f.name) for f in self.schema.blocks)
-
-    # END OF TRANSITION
     def with_sums(self, changed: Mapping[int, Any]) -> Tally:
         """The same with other sums of some groups of features, by their numbers."""
         return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
