@@ -34,7 +34,7 @@ def tasks(setting: Setting) -> Iterator[Task | Figure]:
 
 def of_files(setting: Setting, folder: Path, model: Any, both: Any, document: str) -> Iterator[Task | Figure]:
     ours, peers = folder / "it.banbury", folder / "it.joblib"
-    words = model.tally.words[0].table.n_words
+    words = model.tally.sums[0].table.n_words
     if words != len(both[0].vocabulary_):
         raise WrongAnswer(f"we know {words:,} words, and scikit-learn {len(both[0].vocabulary_):,}")
     bb.save(model, ours)

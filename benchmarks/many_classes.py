@@ -76,7 +76,7 @@ def run(n_classes: int) -> dict[str, Any]:
             learner.partial_fit(documents, labels)
         model = learner.model_
         noted("train", start)
-        report |= {"words": model.tally.words[0].table.n_words, "pairs": n_pairs(model.tally)}
+        report |= {"words": model.tally.sums[0].table.n_words, "pairs": n_pairs(model.tally)}
         del learner
         forget_peak()
         start = time.perf_counter()
@@ -100,7 +100,7 @@ def run(n_classes: int) -> dict[str, Any]:
 
 def n_pairs(tally: Any) -> int:
     """Pairs of word and class that occur, counted some words at a time."""
-    table = tally.words[0].table
+    table = tally.sums[0].table
     cuts = range(0, table.n_ids, 1 << 16)
     ids = (np.arange(start, min(start + (1 << 16), table.n_ids), dtype=np.uint32) for start in cuts)
     return sum(len(table.pairs(some)[1]) for some in ids)

@@ -299,7 +299,7 @@ def made_of(engine: str) -> Callable[..., Any]:
 def n_words(model: Any) -> int:
     if isinstance(model, Pipeline):
         return len(model[0].vocabulary_)
-    return int(model.tally_.words[0].table.n_words)
+    return int(model.tally_.sums[0].table.n_words)
 
 
 def same_counts(c: Rows, peer: Pipeline) -> str:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import by_shape
 import naive_blocks
 import naive_matrix
 import naive_text
@@ -81,16 +82,16 @@ def value_of(feature: Any, row: Row) -> Any:
 def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction) -> None:
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return
-    if feature.family.shape == "products":
+    if by_shape.shape(feature.family) == "products":
         naive_blocks.add_products(tally.sums[feature.name], feature, value, label, w)
-    elif feature.columns and feature.family.shape in ("keys", "bins"):
+    elif feature.columns and by_shape.shape(feature.family) in ("keys", "bins"):
         if (key := naive_blocks.key_of(feature, value)) is not None:
             tally.keys[feature.name][key, label] = tally.keys[feature.name].get((key, label), ZERO) + w
-    elif feature.family.shape == "moments":
+    elif by_shape.shape(feature.family) == "moments":
         n, first, second = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
         x = on_grid(value, feature.origin, feature.unit)
         tally.sums[feature.name][label] = n + w, first + w * x, second + w * x * x
-    elif feature.family.shape == "words":
+    elif by_shape.shape(feature.family) == "words":
         texts, words = tally.texts[feature.name], tally.words[feature.name]
         texts[label] = texts.get(label, ZERO) + w
         amounts = occurrences if feature.family.name == "occurrences" else weighed
@@ -107,7 +108,7 @@ def key_of(feature: Any, value: Any) -> Any:
     family = feature.family
     if missing(value):
         return None
-    if family.shape == "bins":
+    if by_shape.shape(family) == "bins":
         return math.floor((Fraction(value) - Fraction(feature.origin)) / Fraction(feature.unit))
     if family.name == "bernoulli":
         if family.yes is not None:
@@ -146,7 +147,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
     """log P(value | class) for every class; a missing value says nothing."""
     if missing(value) and getattr(feature.family, "missing", "skip") != "category":
         return dict.fromkeys(tally.classes(), 0.0)
-    if feature.columns and feature.family.shape in ("keys", "bins", "products"):
+    if feature.columns and by_shape.shape(feature.family) in ("keys", "bins", "products"):
         return {c: naive_blocks.score(tally, feature, value, c, how, alpha) for c in tally.classes()}
     score = {
         "bernoulli": _keyed,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import multivariate_t
 
+import by_shape
 import naive
 
 ZERO = Fraction(0)
@@ -21,7 +22,7 @@ def key_of(feature: Any, value: Sequence[Any]) -> Cell | None:
     """The combination of values, or of the numbers of their bins; a row that lacks one of them has none."""
     if any(naive.missing(part) for part in value):
         return None
-    if feature.family.shape == "keys":
+    if by_shape.shape(feature.family) == "keys":
         return tuple(value)
     places = zip(value, feature.scales, strict=True)
     return tuple(math.floor((Fraction(x) - Fraction(start)) / Fraction(width)) for x, (start, width) in places)

@@ -18,6 +18,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 import banbury as bb
+import by_shape
 import naive
 from banbury.distributions import FAMILIES, description_length, family
 from banbury.distributions.family import HOWS
@@ -169,13 +170,13 @@ def test_no_is_evidence_too() -> None:
 
 def test_a_threshold_says_where_yes_begins() -> None:
     tally = count([0.2, 0.7, 0.5, 3.0], list("ppqq"), bb.Bernoulli(threshold=0.5))
-    assert tally.counts.cells.value.tolist() == [[1, 1], [1, 1]]
+    assert by_shape.counts(tally).cells.value.tolist() == [[1, 1], [1, 1]]
     assert likelihood(tally, 0.5, how="mle") == {"p": 0.5, "q": 0.5}
 
 
 def test_a_word_may_mean_yes() -> None:
     tally = count(["ja", "nein", "ja", "vielleicht"], list("ppqq"), bb.Bernoulli(yes="ja"))
-    assert tally.counts.cells.value.tolist() == [[1, 1], [1, 1]]
+    assert by_shape.counts(tally).cells.value.tolist() == [[1, 1], [1, 1]]
     assert likelihood(tally, "never met", how="mle") == {"p": 0.5, "q": 0.5}
 
 
@@ -350,7 +351,7 @@ FIVES = bb.Histogram(start=0, width=5)
 
 def test_a_histogram_is_the_share_of_each_bin_over_its_width() -> None:
     tally = count(AGES, SCHOOLS, FIVES)
-    assert tally.counts.keys == ((0, 2),)
+    assert by_shape.counts(tally).keys == ((0, 2),)
     assert likelihood(tally, 2.0, how="mle") == pytest.approx({"none": 1 / 5, "high": 0.0})
     # Bins -1 to 3: the occupied ones from 0 to 2, and one more on each side.
     assert likelihood(tally, 2.0) == pytest.approx({"none": 3 / 7 / 5, "high": 1 / 8 / 5})
@@ -662,7 +663,7 @@ def test_leave_one_out_maximises_the_likelihood_of_each_row_under_the_others() -
 
 def test_leave_one_out_tries_finer_bandwidths_about_the_best() -> None:
     given = bb.KernelDensity(bandwidth="leave-one-out", start=0, width=GRID)
-    tried, likelihoods = given.left_out(*one_class(POINTS, given).counts.feature(0), 0)
+    tried, likelihoods = given.left_out(*by_shape.counts(one_class(POINTS, given)).feature(0), 0)
     best = int(likelihoods.argmax())
     assert np.all(np.diff(tried) > 0)
     np.testing.assert_allclose(np.diff(np.log2(tried))[best - 1 : best + 1], 1 / 16, rtol=1e-9)
@@ -675,7 +676,7 @@ LONELY = np.r_[np.random.default_rng(4).normal(size=80), 40.0, 41.0, -300.0, 1e5
 @pytest.mark.parametrize("x", [POINTS, POINTS.round(), LONELY], ids=["fine", "coarse", "lonely"])
 def test_the_likelihood_left_out_is_that_of_pairs_of_bins(kernel: str, x: Any) -> None:
     given = bb.KernelDensity(kernel, "leave-one-out", start=0, width=2.0**-8)  # type: ignore[arg-type]
-    keys, rows = one_class(x, given).counts.feature(0)
+    keys, rows = by_shape.counts(one_class(x, given)).feature(0)
     tried, likelihoods = given.left_out(keys, rows, 0)
     cells = {key: Fraction(int(n)) for key, n in zip(keys, rows.value[:, 0], strict=True)}
     for h, found in list(zip(tried.tolist(), likelihoods.tolist(), strict=True))[::3]:
@@ -694,7 +695,7 @@ def test_joining_bins_changes_the_likelihood_of_a_wide_bandwidth_by_little() -> 
 def test_an_outlier_left_out_is_as_unlikely_as_its_neighbours_say() -> None:
     """Others' kernels are not lost beside its own, which is taken out."""
     given = bb.KernelDensity(bandwidth="leave-one-out", start=0, width=0.5)
-    keys, rows = one_class([0.0, 1.0, 13.0], given).counts.feature(0)
+    keys, rows = by_shape.counts(one_class([0.0, 1.0, 13.0], given)).feature(0)
     tried, likelihoods = given.left_out(keys, rows, 0)
     h = tried[0]
     apart = np.array([[1, 13], [1, 12], [13, 12]]) / 0.5

@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import banbury as bb
+import by_shape
 import naive
 from banbury.distributions import FAMILIES, Family
 from banbury.distributions.family import HOWS
@@ -149,7 +150,7 @@ def parametrized(cases: Mapping[str, Case]) -> pytest.MarkDecorator:
 
 every_family = parametrized(CASES)
 BAGS = {name: case for name, case in CASES.items() if case.family.name == "text"}
-OTHERS = {name: case for name, case in CASES.items() if case.family.shape != "words"}
+OTHERS = {name: case for name, case in CASES.items() if by_shape.shape(case.family) != "words"}
 every_bag, every_other = parametrized(BAGS), parametrized(OTHERS)
 
 
@@ -254,7 +255,7 @@ def quietly() -> Iterator[None]:
 
 def assert_same(a: bb.Tally, b: bb.Tally) -> None:
     assert a.classes == b.classes
-    assert a.counts.keys == b.counts.keys
+    assert by_shape.counts(a).keys == by_shape.counts(b).keys
     assert words_of(a) == words_of(b)
     assert a == b
     assert b == a
@@ -262,13 +263,16 @@ def assert_same(a: bb.Tally, b: bb.Tally) -> None:
 
 def words_of(tally: bb.Tally) -> list[set[str]]:
     """The words that are there; of columns, which always are, those that occur."""
-    tables = [(words.table, feature.columns) for words, feature in zip(tally.words, tally.schema.texts, strict=True)]
+    tables = [
+        (words.table, feature.columns)
+        for words, feature in zip(by_shape.words(tally), by_shape.texts(tally.schema), strict=True)
+    ]
     return [set(table.words(table.in_order() if columns else None)) for table, columns in tables]
 
 
 def bits(tally: bb.Tally) -> tuple[Any, ...]:
     """Everything a tally holds, to the last bit."""
-    words = [{name: array.tobytes() for name, array in words.table.state().items()} for words in tally.words]
+    words = [{name: array.tobytes() for name, array in words.table.state().items()} for words in by_shape.words(tally)]
     return tally.digest(), words, tally.skipped
 
 
@@ -387,23 +391,25 @@ def test_a_missing_value_leaves_its_features_sums_alone(case: Case, data: st.Dat
     blank = Table(tuple((None, *row[1:]) for row in table.rows), table.weights)
     more = table.count(schema) + blank.count(schema)
     alone = table.count(schema)
-    if schema.measured:
-        sums = more.moments.take([0], 0)
-        assert sums.same(alone.moments.take([0], 0))
-    elif schema.blocks:
-        assert more.products[0].same(alone.products[0])
+    if by_shape.measured(schema):
+        sums = by_shape.moments(more).take([0], 0)
+        assert sums.same(by_shape.moments(alone).take([0], 0))
+    elif by_shape.blocks(schema):
+        assert by_shape.products(more)[0].same(by_shape.products(alone)[0])
     elif case.family.name in ("joint", "histogram", "kernel_density") and schema.features[0].columns:
-        assert more.counts.same(alone.counts)  # a row that lacks one value of a block is in none of its cells
+        assert by_shape.counts(more).same(
+            by_shape.counts(alone)
+        )  # a row that lacks one value of a block is in none of its cells
     elif case.family.block:
-        found, before = (pairs_of(tally.words[0].table, tally.classes) for tally in (more, alone))
+        found, before = (pairs_of(by_shape.words(tally)[0].table, tally.classes) for tally in (more, alone))
         for (word, label), cell in found.items():
             assert cell == before[word, label] if word == "#0" else cell >= before[word, label]
-    elif schema.texts:
-        assert more.words[0].same(alone.words[0])
-        assert exact(more.words[0].texts) == exact(alone.words[0].texts)
+    elif by_shape.texts(schema):
+        assert by_shape.words(more)[0].same(by_shape.words(alone)[0])
+        assert exact(by_shape.words(more)[0].texts) == exact(by_shape.words(alone)[0].texts)
     else:
-        keys, cells = more.counts.feature(0)
-        own, before = alone.counts.feature(0)
+        keys, cells = by_shape.counts(more).feature(0)
+        own, before = by_shape.counts(alone).feature(0)
         assert [key for key in keys if key is not None] == [key for key in own if key is not None]
         index = np.array([k for k, key in enumerate(own) if key is not None], dtype=np.int64)
         assert cells.take(index, 0).same(before.take(index, 0))
@@ -470,7 +476,7 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
     table = data.draw(tables(case, far=False, width=1))
     here = table.schema(case)
     there = data.draw(tables(case, far=False, width=1)).schema(case).with_widest_bins(here)
-    if case.block and case.family.shape == "bins":
+    if case.block and by_shape.shape(case.family) == "bins":
         (a,), (b,) = here.features, there.features
         widest = tuple((start, max(own, other)) for (start, own), (_, other) in zip(a.scales, b.scales, strict=True))
         there = replace(there, features=(b._replace(scales=widest),))
@@ -482,7 +488,10 @@ def test_a_tally_moves_to_another_schema(case: Case, data: st.DataObject) -> Non
         assert_same(moved, fresh)
         return
     assert moved.classes == fresh.classes
-    for a, b in [(moved.moments, fresh.moments), *zip(moved.products, fresh.products, strict=True)]:
+    for a, b in [
+        (by_shape.moments(moved), by_shape.moments(fresh)),
+        *zip(by_shape.products(moved), by_shape.products(fresh), strict=True),
+    ]:
         spread = "spread" if isinstance(a, Moments) else "scatter"
         assert a.n.same(b.n)
         np.testing.assert_allclose(a.mean, b.mean, rtol=1e-15, atol=1e-15)
@@ -500,22 +509,22 @@ def exact(sums: Any) -> list[Fraction]:
 def assert_counts(tally: bb.Tally, slow: naive.Tally) -> None:
     assert list(tally.classes) == slow.classes()
     assert exact(tally.rows) == [slow.rows[c] for c in tally.classes]
-    for f, feature in enumerate(tally.schema.keyed):
-        keys, cells = tally.counts.feature(f)
+    for f, feature in enumerate(by_shape.keyed(tally.schema)):
+        keys, cells = by_shape.counts(tally).feature(f)
         assert list(keys) == slow.values(feature)
         cell = slow.keys[feature.name]
         assert exact(cells) == [cell.get((k, c), Fraction(0)) for k in keys for c in tally.classes]
-    for f, feature in enumerate(tally.schema.measured):
+    for f, feature in enumerate(by_shape.measured(tally.schema)):
         for c, label in enumerate(tally.classes):
             n, first, second = slow.sums[feature.name].get(label, (Fraction(0),) * 3)
-            one = tally.moments.take([f], 0).take([c], 1)
+            one = by_shape.moments(tally).take([f], 0).take([c], 1)
             assert exact(one.n) == [n]
             origin, unit = Fraction(feature.origin), Fraction(feature.unit)
             square = (second - 2 * origin * first + n * origin**2) / unit**2
             assert exact(one.sums) == [(first - n * origin) / unit * 2**57, square * 4**57]
-    for feature, products in zip(tally.schema.blocks, tally.products, strict=True):
+    for feature, products in zip(by_shape.blocks(tally.schema), by_shape.products(tally), strict=True):
         assert_products(products, feature, tally.classes, slow)
-    for feature, words in zip(tally.schema.texts, tally.words, strict=True):
+    for feature, words in zip(by_shape.texts(tally.schema), by_shape.words(tally), strict=True):
         assert_words(words, feature, tally.classes, slow)
 
 
@@ -583,7 +592,7 @@ def close(found: float, expected: float, size: float = 1.0) -> bool:
 
 def rounded(slow: naive.Tally, schema: bb.Schema) -> bool:
     """Whether a class lies so far from the origin, and so close together, that a double's mean misses it."""
-    for feature in schema.measured:
+    for feature in by_shape.measured(schema):
         for sums in slow.sums[feature.name].values():
             n, mean, spread = naive.moments(sums)
             if abs(mean) > 1e6 * feature.unit and spread < n * mean**2 / 10**6:
@@ -611,7 +620,7 @@ def test_log_joints_are_those_of_the_naive_twin(case: Case, data: st.DataObject)
         assert list(model.classes) == list(expected)
         for value, wanted in zip(joint, expected.values(), strict=True):
             size = (
-                1e3 * abs(wanted) if schema.blocks else 1.0
+                1e3 * abs(wanted) if by_shape.blocks(schema) else 1.0
             )  # covariances that rows do not settle are inverted all the same
             assert close(value, wanted, size), (row, joint, expected)
 
@@ -647,7 +656,7 @@ def test_evidence_is_that_of_the_naive_twin(case: Case, data: st.DataObject) -> 
     wanted = naive.evidence(slow, schema, row, told.winner, told.against, how, 1.0)
     for name, decibans in wanted.items():
         found = sum(e.decibans for e in told.evidence if case.family.block or e.feature == name)
-        loose = 1e-6 if schema.blocks else 1e-9  # as above
+        loose = 1e-6 if by_shape.blocks(schema) else 1e-9  # as above
         assert found == pytest.approx(decibans, rel=loose, abs=10 * loose)
 
 
@@ -659,7 +668,7 @@ def test_evidence_is_that_of_the_naive_twin(case: Case, data: st.DataObject) -> 
 @given(data=st.data())
 def test_leaving_a_row_out_by_subtraction_is_refitting_without_it(case: Case, data: st.DataObject) -> None:
     kinds = (
-        ("none", "whole") if case.family.shape == "products" else tuple(WEIGHTS)
+        ("none", "whole") if by_shape.shape(case.family) == "products" else tuple(WEIGHTS)
     )  # of a sixteenth, noise may be left
     table = data.draw(tables(case, min_size=2, weights=kinds))
     schema = table.schema(case)
@@ -671,7 +680,9 @@ def test_leaving_a_row_out_by_subtraction_is_refitting_without_it(case: Case, da
         assert_same(left, refitted)
         if left.classes:
             models = (bb.estimate(each, how=how) for each in (left, refitted))
-            tolerance = 1e-6 if schema.blocks else 1e-9  # covariances that rows do not settle are inverted all the same
+            tolerance = (
+                1e-6 if by_shape.blocks(schema) else 1e-9
+            )  # covariances that rows do not settle are inverted all the same
             assert_same_answers(*models, table.at([i]).columns(), tolerance)
 
 
@@ -811,7 +822,7 @@ def test_what_is_informative_is_likelier_in_its_class_than_in_the_rest(case: Cas
                 assert row.ratio > 1
             else:
                 assert row.ratio == pytest.approx(row.probability / row.probability_rest)
-            if case.family.shape == "keys" and not isinstance(row.value, bool):
+            if by_shape.shape(case.family) == "keys" and not isinstance(row.value, bool):
                 assert row.probability == pytest.approx(model.likelihood(row.feature, row.value)[label])
 
 
@@ -858,13 +869,13 @@ def test_nothing_of_what_was_forgotten_is_in_the_file(
 ) -> None:
     folder = Path(tmp_path_factory.getbasetemp())
     kept = data.draw(tables(case, max_size=4, width=1, weights=("none",)))
-    before = data.draw(st.sampled_from(["", "ab ", "x ab "])) if case.family.shape == "words" else ""
+    before = data.draw(st.sampled_from(["", "ab ", "x ab "])) if by_shape.shape(case.family) == "words" else ""
     labels = st.sampled_from(["no", f"class {SECRET}"])
     gone = Table(tuple((f"{before}{SECRET}", data.draw(labels)) for _ in range(data.draw(st.integers(1, 3)))))
     both = Table(kept.rows + gone.rows)
     schema = both.schema(case)
     together = both.count(schema)
-    assert traces(saved(together, folder)) or case.family.shape == "keys" or case.family.buckets
+    assert traces(saved(together, folder)) or by_shape.shape(case.family) == "keys" or case.family.buckets
     left = together - gone.count(schema)
     clf = bb.NaiveBayesClassifier(features={"x0": case.family}).fit(both.columns(labelled=False), both.labels())
     clf.predict(both.columns(labelled=False))
@@ -890,7 +901,7 @@ def test_a_value_that_was_counted_is_possible(case: Case, data: st.DataObject) -
         return
     joint = bb.estimate(tally, how="mle").log_joint(table.columns())
     for i, label in enumerate(table.labels()):
-        counted = schema.texts or not schema.features[0].columns or None not in table.rows[i]
+        counted = by_shape.texts(schema) or not schema.features[0].columns or None not in table.rows[i]
         if counted and (table.weights is None or table.weights[i] > 0):
             assert np.isfinite(joint[i, tally.classes.index(label)])
 
@@ -1048,8 +1059,8 @@ def test_densities_and_probabilities_sum_to_one(case: Case, how: str) -> None:
     def density(points: Any) -> np.ndarray:
         return np.exp(model.log_joint({"x": points})[:, 0])
 
-    if case.family.shape == "keys":
-        keys = tally.counts.keys[0]
+    if by_shape.shape(case.family) == "keys":
+        keys = by_shape.counts(tally).keys[0]
         if case.block:
             keys = [key for (key,) in keys]
         if case.family.name == "bernoulli":
@@ -1064,4 +1075,4 @@ def test_densities_and_probabilities_sum_to_one(case: Case, how: str) -> None:
         n = 400_000
         u = (np.arange(n) + 0.5) / n * np.pi - np.pi / 2
         total = float((density(2.0 * np.tan(u)) * 2.0 / np.cos(u) ** 2).sum() * np.pi / n)
-        assert total == pytest.approx(1.0, abs=1e-4 if case.family.shape == "bins" else 1e-9)
+        assert total == pytest.approx(1.0, abs=1e-4 if by_shape.shape(case.family) == "bins" else 1e-9)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import banbury as bb
+import by_shape
 from banbury import _core
 from banbury.distributions import Text
 from banbury.distributions.family import HOWS
@@ -394,7 +395,7 @@ def test_rows_that_are_impossible_in_every_class_get_the_prior() -> None:
 def test_bags_are_counters_of_ids(family: Text, threads: int) -> None:
     texts = [*SAID, None, "unheard of words", "w1 unheard w1", "ÜBER über w1"]
     tally = bb.count({"said": SAID}, LABELS, features={"said": family})
-    table: _core.Words = tally.words[0].table
+    table: _core.Words = by_shape.words(tally)[0].table
     (batch,) = bb.readers.read({"said": texts})
     given_texts = family.texts(batch, "said")
     offsets, ids, times = table.bags(family.tokeniser, given_texts, threads)

@@ -25,6 +25,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import banbury as bb
+import by_shape
 from banbury.calibration import reliability
 from banbury.readers import read
 
@@ -707,7 +708,7 @@ def test_by_date_every_post_gets_scikit_learns_answers(by_date, figure):
     tally = bb.count(texts, target=labels)
     vectoriser = CountVectorizer()
     counts, held_counts = vectoriser.fit_transform(texts), vectoriser.transform(held)
-    assert tally.words[0].table.n_words == counts.shape[1]
+    assert by_shape.words(tally)[0].table.n_words == counts.shape[1]
     peers = {
         "multinomial": (MultinomialNB(), False, None, (0.71, 0.80)),
         "presence": (MultinomialNB(), True, None, (0.71, 0.80)),

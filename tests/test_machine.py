@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 import banbury as bb
+import by_shape
 from banbury.distributions import FAMILIES
 from banbury.distributions.family import HOWS
 from test_laws import CASES, PARTS, QUARTERS, TENTHS, TEXTS, TIMES, WORDS, Case, quietly
@@ -54,8 +55,8 @@ def beyond(case: Case) -> st.SearchStrategy[Any]:
     if str(case.family) == str(CASES["categorical, integers"].family):
         return LARGE
     if case.family.name == "joint" or not case.far:
-        return SENTINELS if case.family.shape == "products" else case.cells
-    return more[case.family.shape]
+        return SENTINELS if by_shape.shape(case.family) == "products" else case.cells
+    return more[by_shape.shape(case.family)]
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 import banbury as bb
+import by_shape
 from banbury import errors
 from banbury.distributions import FAMILIES
 from banbury.distributions.family import HOWS
@@ -144,10 +145,13 @@ class Data:
         """Whether all sums are whole numbers, so that no order of adding them up can show."""
         schema, weights = self.schema, self.weights or ()
         parts = any(
-            feature.columns and any(x and x != int(x) for x in self.columns[feature.name]) for feature in schema.texts
+            feature.columns and any(x and x != int(x) for x in self.columns[feature.name])
+            for feature in by_shape.texts(schema)
         )
-        inexact = parts or any(map(damped, schema.texts))
-        return all(w == int(w) for w in weights) and not (schema.measured or schema.blocks or inexact)
+        inexact = parts or any(map(damped, by_shape.texts(schema)))
+        return all(w == int(w) for w in weights) and not (
+            by_shape.measured(schema) or by_shape.blocks(schema) or inexact
+        )
 
 
 Splits = list[tuple[list[int], list[int]]]
@@ -205,7 +209,7 @@ def tables(draw: st.DrawFn, cases: Sequence[Case], far: bool = True, most: int =
     labels = st.sampled_from(["no", "yes", "maybe", "no", "yes", None])
     columns = {f"x{j}": draw(st.lists(case.values(far), min_size=n, max_size=n)) for j, case in enumerate(cases)}
     weights = draw(st.lists(WEIGHTS[kind], min_size=n, max_size=n)) if kind != "none" else None
-    if weights is not None and any(case.family.shape == "words" for case in cases):
+    if weights is not None and any(by_shape.shape(case.family) == "words" for case in cases):
         weights = [
             weight or 1.0 for weight in weights
         ]  # until test_a_text_of_weight_zero_is_scored_by_its_words passes
@@ -636,7 +640,7 @@ def test_batches_are_one_table(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_batches_of_counts_are_one_table_bit_for_bit() -> None:
     data = mixed_frame(N)
-    kept = [name for name, family in data.families.items() if family.shape != "moments"]
+    kept = [name for name, family in data.families.items() if by_shape.shape(family) != "moments"]
     data = Data({name: data.columns[name] for name in kept}, {name: data.families[name] for name in kept}, data.labels)
     folds = [i % 3 for i in range(N)]
     pieces = [data.rows(range(a, min(a + 5, N))) for a in range(0, N, 5)]
