@@ -397,7 +397,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["no docstrings in asyncio, collections", "-OO", "Run it without"],
     ),
     (
-        "changed data",
+        "changed_data",
         lambda _: diagnose(Restless(), "y"),
         errors.BanburyError,
         ["not the same", "a second time", "a copy"],

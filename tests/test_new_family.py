@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import norm
 
 import banbury as bb
-from banbury.distributions.family import Choice, Family, Feature, Parameters
+from banbury.distributions.family import Choice, Counter, Family, Feature, Parameters
+from banbury.distributions.moments import MOMENTS
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,7 +21,9 @@ class Shift(Family):
     """Numbers about a mean per class, all of them one unit wide."""
 
     name: ClassVar[str] = "shift"
-    shape: ClassVar[Any] = "moments"
+
+    def counter(self, feature: Feature) -> Counter:
+        return MOMENTS
 
     def estimate(self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: Any) -> ShiftParameters:
         mean = (sums.n.value * sums.mean) / (sums.n.value + 1.0)

@@ -32,7 +32,7 @@ from banbury.distributions.evidence import (
 from banbury.distributions.information import ColumnTest, bits_of_draws
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.readers import Batch
-from banbury.sums import Counts, Key, Keys, rows_of
+from banbury.sums import Key, Keys, rows_of
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
@@ -677,11 +677,10 @@ class Family:
 
         Here each row's own sums are subtracted, and the rest is estimated: slow, and right for all sums that subtract.
         """
-        own, found = held_out.own_sums(features), [np.zeros((0, held_out.n_classes))]
+        counter, own, found = features[0].counter, held_out.own_sums(features), [np.zeros((0, held_out.n_classes))]
         for row, label in enumerate(held_out.labels.tolist()):
-            left = sums - own.take([row]).merge([label], held_out.n_classes)
-            if isinstance(left, Counts):
-                left = left.without_empty((self.declared(),) * len(features))
+            mine = own.take([row]).merge([label], held_out.n_classes)
+            left = counter.trimmed(features, counter.minus(features, sums, mine, False, range(held_out.n_classes)))
             parameters = self.estimate(features, left, choice, UNUSED)
             found.append(held_out.take(np.array([row])).scores(parameters))
         return np.concatenate(found)
