@@ -93,7 +93,7 @@ def newsgroups(train: bool = True) -> tuple[list[str], list[str]]:
 def words() -> Display:
     model = bb.estimate(bb.count(*newsgroups()))
     text = "The shuttle launch was delayed again: a valve in the main engine froze, and NASA wants the orbit checked."
-    return bb.plots.EvidenceDisplay.from_model(model, text, most=12)
+    return bb.plots.EvidenceDisplay.from_model(model, text, n=12)
 
 
 def nomogram() -> Display:
@@ -125,7 +125,7 @@ def nomogram_row() -> Display:
             "capital_loss": 0.0,
             "hours_per_week": 45.0,
         }
-        return bb.plots.NomogramDisplay.from_model(model, ">50K", data=train, row=row, most=8, **reading)
+        return bb.plots.NomogramDisplay.from_model(model, ">50K", data=train, row=row, n=8, **reading)
 
 
 def confusion() -> Display:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
@@ -101,16 +102,17 @@ def old() -> bytes:
     """The file of format 1 of ``weighed``."""
     plain, tally = weighed(None), weighed()
     about, new = files.unpacked(saved(tally))
-    sums = {"classes": tally.rows, "counts": tally.counts.cells, "moments": tally.moments.n}
-    rows = {"classes": plain.rows, "counts": plain.counts.cells, "moments": plain.moments.n}
+    sums = {"classes": tally.rows, "counts": tally.of("w").cells, "moments": tally.of("x").n}
+    rows = {"classes": plain.rows, "counts": plain.of("w").cells, "moments": plain.of("x").n}
     arrays = {f"{name}.weights": three(numbers.value) for name, numbers in sums.items()}
     arrays |= {f"{name}.rows": numbers.limbs()[..., 0].copy() for name, numbers in rows.items()}
-    each = [tally.moments.sums.values(-57 * (k + 1))[..., k] for k in range(2)]
+    each = [tally.of("x").sums.values(-57 * (k + 1))[..., k] for k in range(2)]
     arrays["moments.sums"] = three(np.stack(each, axis=-1))
-    arrays |= {f"words.0.{name}": array for name, array in plain.words[0].table.state().items()}
+    arrays |= {f"words.0.{name}": array for name, array in plain.of("t").state().items()}
     for name, was in (("weights", "parts"), ("texts.weights", "texts.parts")):
-        arrays[f"words.0.{name}"] = three(files.numbers(new[f"words.0.{was}"]).astype(float) / 1e36)
+        arrays[f"words.0.{name}"] = three(files.numbers(new[f"0.{was}"]).astype(float) / 1e36)
     kept = {name: value for name, value in about["tally"].items() if name not in ("digits", "rounded")}
+    kept["keys"] = [keys for group in kept["keys"] for keys in group]
     return files.packed(about | {"format": 1, "tally": kept}, arrays)
 
 
@@ -182,12 +184,25 @@ def feature(number: int, **changes: Any) -> Change:
     return text(change)
 
 
+def stored_as(name: str, arrays: Mapping[str, Any]) -> str:
+    """The name of an array in the file: sums are those of a group of features, here the only one that has such."""
+    if name in arrays:
+        return name
+    stored = {"counts": "cells"}.get(name, re.sub(r"^(moments|words\.0|products\.0)\.", "", name))
+    (found,) = (key for key in arrays if re.fullmatch(rf"\d+\.{re.escape(stored)}", key))
+    return found
+
+
 def array(name: str, change: Callable[[Any], Any]) -> Change:
     """Another array of this name; None: none."""
 
     def changed(content: bytes) -> bytes:
-        made = change(files.unpacked(content)[1][name])
-        return files.rewritten(content, drop=[name]) if made is None else files.rewritten(content, arrays={name: made})
+        arrays = files.unpacked(content)[1]
+        stored = stored_as(name, arrays)
+        made = change(arrays[stored])
+        if made is None:
+            return files.rewritten(content, drop=[stored])
+        return files.rewritten(content, arrays={stored: made})
 
     return changed
 
@@ -221,7 +236,7 @@ def number(name: str, at: Any, number: int) -> Change:
 def flat(content: bytes) -> bytes:
     """A spread below zero, by as little as can be: n Q < S S."""
     _, arrays = files.unpacked(content)
-    n, (s, q) = files.numbers(arrays["moments.n"])[0, 0], files.numbers(arrays["moments.sums"])[0, 0]
+    n, (s, q) = (files.numbers(arrays[stored_as(f"moments.{name}", arrays)])[0, 0] for name in ("n", "sums"))
     assert n * q >= s * s
     return number("moments.sums", (0, 0, 1), (s * s - 1) // n)(content)
 
@@ -256,7 +271,7 @@ def padded(n: int) -> Callable[[np.ndarray], np.ndarray]:
 def all_whole(content: bytes) -> bytes:
     """Texts and occurrences in parts, all of which are whole."""
     _, arrays = files.unpacked(content)
-    changed = {name: 10**36 + 0 * files.numbers(arrays[name]) for name in ("words.0.parts", "words.0.texts.parts")}
+    changed = {name: 10**36 + 0 * files.numbers(arrays[name]) for name in ("0.parts", "0.texts.parts")}
     return files.rewritten(content, arrays={name: files.limbs(each, 3) for name, each in changed.items()})
 
 
@@ -362,7 +377,9 @@ def columns(names: list[str]) -> Change:
 def keys_backwards(content: bytes) -> bytes:
     """The keys of every feature, last first."""
     return text(
-        lambda about: about | {"tally": about["tally"] | {"keys": [keys[::-1] for keys in about["tally"]["keys"]]}}
+        lambda about: (
+            about | {"tally": about["tally"] | {"keys": [[k[::-1] for k in group] for group in about["tally"]["keys"]]}}
+        )
     )(content)
 
 
@@ -440,8 +457,8 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "class-of-a-list": ("BadFile", tally(classes=[["p"], "q"])),
     "class-not-a-number": ("BadFile", tally(classes=[float("nan"), 1.0])),
     "class-missing": ("BadFile", tally(classes=["p", None])),
-    "keys-too-many": ("BadFile", tally(keys=[["a", "b", "c"]])),
-    "keys-of-no-feature": ("BadFile", tally(keys=[["a", "b"], ["c"]])),
+    "keys-too-many": ("BadFile", tally(keys=[[], [["a", "b", "c"]], []])),
+    "keys-of-no-feature": ("BadFile", tally(keys=[[], [["a", "b"], ["c"]], []])),
     "skipped-negative": ("BadFile", tally(skipped=-1)),
     "skipped-too-many": ("BadFile", tally(skipped=10**400)),
     "columns-without-a-feature": ("BadFile", columns(["t", "w"])),
@@ -485,7 +502,7 @@ ATTACKS: Mapping[str, tuple[str, Change]] = {
     "limbs-more-than-any-number-has": ("BadFile", array("classes", padded(60))),
     "limbs-that-no-sum-has": ("BadFile", number("classes", 0, 2**2000)),
     "limbs-of-32-bits": ("BadFile", array("classes", lambda limbs: limbs.astype(np.uint32))),
-    "limbs-of-empty-sums-more-than-needed": ("BadFile", to(golden_texts, array("counts", padded(1)))),
+    "limbs-of-empty-sums-more-than-needed": ("BadFile", to(golden_texts, array("classes", padded(1)))),
     "digits-of-7": ("BadFile", digits(classes=7)),
     "digits-of-36": ("BadFile", digits(classes=36)),
     "digits-negative": ("BadFile", digits(classes=-18)),

@@ -1216,16 +1216,32 @@ def test_warnings_are_a_line_on_stderr(here, capsys):
 
 
 def test_the_unexpected_is_one_line_and_debug_shows_where(here, capsys, monkeypatch):
-    from banbury.cli import looking
+    from banbury.cli import show
 
     def broken(given):
         raise RuntimeError("a bug\nof two lines")
 
-    monkeypatch.setattr(looking, "show", broken)
+    monkeypatch.setattr(show, "show", broken)
     code, message = refused(capsys, "show", "tally.banbury")
     assert code == 1 and "RuntimeError: a bug)" in message and "--debug" in message
     with pytest.raises(RuntimeError):
         main(["show", "tally.banbury", "--debug"])
+
+
+def test_what_the_system_refuses_is_one_line_with_its_file(here, capsys, monkeypatch):
+    from banbury.cli import show
+
+    def broken(args):
+        raise OSError(28, "No space left on device", "out.txt")
+
+    monkeypatch.setattr(show, "show", broken)
+    code, message = refused(capsys, "show", "tally.banbury")
+    assert code == 1 and "the system says: No space left on device in out.txt." in message
+
+
+def test_one_family_for_all_columns_of_a_tally_is_refused(here, capsys):
+    code, message = refused(capsys, "estimate", "tally.banbury", "--features", "gaussian", "-o", "new.banbury")
+    assert code == 2 and "--features must be COLUMN=FAMILY: each column has a family already. Got 'gaussian'" in message
 
 
 def test_json_has_neither_nan_nor_infinity(here, capsys):

@@ -953,3 +953,11 @@ def test_bins_do_not_depend_on_how_weights_are_added_up() -> None:
         hard = bb.count({"x": x}, target=np.zeros(n), features="histogram")
         soft = bb.count({"x": x}, weights=shares, classes=[0, 1, 2], schema=hard.schema)
         assert bb.estimate(soft).cuts("x") == bb.estimate(hard).cuts("x"), seed
+
+
+def test_a_family_says_its_name_in_a_sentence_and_whether_it_reads_text():
+    names = {name: kind().in_words() for name, kind in FAMILIES.items()}
+    assert {name for name in names if FAMILIES[name]().reads_text()} == {"text"}
+    assert (names["kernel_density"], names["text"]) == ("kernel density", "text")
+    assert (names["gaussian"], names["poisson"], names["bernoulli"]) == ("Gaussian", "Poisson", "Bernoulli")
+    assert list(FAMILIES["gaussian"]().strings(None, "x")) == []

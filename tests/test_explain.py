@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import banbury as bb
 from banbury.distributions.bag import OTHERS
+from banbury.distributions.evidence import stretch
 from banbury.distributions.kernel_density import DEVIATION
 from banbury.errors import BadSetting, BanburyError, UnknownClass
 from banbury.explain import LikelihoodRatio
-from banbury.explain.ratios import _stretch
 
 ROW = {"outlook": "sunny", "temperature": "cool", "humidity": "high", "wind": "strong"}
 
@@ -605,7 +605,7 @@ def test_a_stretch_has_round_ends() -> None:
     [(-0.0, 2.5, "from 0 to 2.5"), (-1.0, -0.0, "from -1 to 0"), (-np.inf, -0.0, "< 0"), (-0.0, np.inf, "≥ 0")],
 )
 def test_a_stretch_that_ends_at_zero_has_no_sign_there(low: float, high: float, shown: str) -> None:
-    assert _stretch(low, high) == shown
+    assert stretch(low, high) == shown
 
 
 def test_a_column_that_says_nothing_is_not_mentioned() -> None:

@@ -188,7 +188,7 @@ def test_rows_in_any_order_and_in_any_batches_come_to_the_same(drawn, data):
     assert in_turn.log_evidence == pytest.approx(at_once.log_evidence, abs=1e-9)
     assert (in_turn.map, in_turn.ml, in_turn.mdl) == (at_once.map, at_once.ml, at_once.mdl)
     assert in_turn.n_rows == at_once.n_rows
-    trace = space.trace(predictions=said, target=truth, most=99)
+    trace = space.trace(predictions=said, target=truth, n=99)
     assert trace.posteriors[-1] == pytest.approx(at_once.posterior, abs=1e-12)
     assert trace.posteriors.sum(axis=1) == pytest.approx(np.ones(len(truth) + 1))
 
@@ -329,7 +329,7 @@ def test_rows_may_be_any_table(make):
     assert says.version_space == ["if sunny"]
     made = bb.conjunctions(table, "play", labels=["no", "yes"]).update(table, "play")
     assert made.version_space == ["sky=sunny", "wind=1", "sky=sunny, wind=1"]
-    cut = bb.thresholds(table, features=["wind"], labels=["no", "yes"]).update(table, "play")
+    cut = bb.thresholds(table, columns=["wind"], labels=["no", "yes"]).update(table, "play")
     assert cut.version_space == ["wind<=1.5"]
     assert made.bayes_optimal({"sky": "sunny", "wind": 1}).tolist() == ["yes"]
     assert made.bayes_optimal(table).tolist() == ["yes", "no", "no"]
@@ -456,7 +456,7 @@ def test_thousands_of_hypotheses_about_mushrooms_are_weighed_by_their_mistakes(m
 
 def test_a_trace_keeps_those_that_rise_highest_and_counts_rows_on():
     space = bb.Hypotheses(["early", "never", "late", "nor this"]).update(likelihoods=[1, 1, 1, 1])
-    trace = space.trace(likelihoods=[[9, 1, 1, 1], [1, 2, 90, 1]], most=2)
+    trace = space.trace(likelihoods=[[9, 1, 1, 1], [1, 2, 90, 1]], n=2)
     assert trace.names == ["late", "early"]
     expected = [[1 / 4, 1 / 4], [1 / 12, 9 / 12], [90 / 102, 9 / 102]]
     assert trace.posteriors == pytest.approx(np.array(expected))
@@ -470,7 +470,7 @@ def test_cuts_may_be_few_or_named():
     assert list(bb.thresholds(table, cuts=2).names) == ["anything", "nothing", "x>25.5", "x>75.5", "x<=25.5", "x<=75.5"]
     assert list(bb.thresholds(table, cuts=0).names) == ["anything", "nothing"]
     assert len(bb.thresholds(table, cuts=99)) == 2 + 2 * 99
-    named = bb.thresholds(table, cuts={"y": [0.5, 0.5, -1]}, features=["y"])
+    named = bb.thresholds(table, cuts={"y": [0.5, 0.5, -1]}, columns=["y"])
     assert list(named.names) == ["anything", "nothing", "y>-1", "y>0.5", "y<=-1", "y<=0.5"]
 
 
@@ -630,9 +630,9 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
     "call, kind, words",
     [
         (lambda days: bb.conjunctions(days, "plays"), UnknownColumn, "Did you mean 'play'"),
-        (lambda days: bb.conjunctions(days, features=["ski"]), UnknownColumn, "Did you mean 'sky'"),
-        (lambda days: bb.conjunctions(days, features=[]), BadSetting, "one at least"),
-        (lambda days: bb.conjunctions(days, features=["sky", "sky"]), BadSetting, "each once"),
+        (lambda days: bb.conjunctions(days, columns=["ski"]), UnknownColumn, "Did you mean 'sky'"),
+        (lambda days: bb.conjunctions(days, columns=[]), BadSetting, "one at least"),
+        (lambda days: bb.conjunctions(days, columns=["sky", "sky"]), BadSetting, "each once"),
         (lambda days: bb.conjunctions([1, 2]), BadSetting, "rows without columns"),
         (lambda days: bb.conjunctions("days.csv"), BadSetting, "rows must be a frame, a mapping of columns"),
         (lambda days: bb.conjunctions(days, values={"sky": ["sunny"]}), UnknownValue, "'rainy'"),
@@ -641,7 +641,7 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
         (lambda days: bb.conjunctions(days, labels=["a", "b", "c"]), BadSetting, "labels must be two"),
         (lambda days: bb.conjunctions(days, likelihood="gaussian", noise=1), BadSetting, "'noise_free', 'label_noise'"),
         (lambda days: bb.conjunctions({f"c{i}": [0, 1] for i in range(20)}), BadSetting, "3,486,784,402 hypotheses"),
-        (lambda days: bb.conjunctions(days, features="sky"), BadSetting, "features must be a list. Got 'sky'"),
+        (lambda days: bb.conjunctions(days, columns="sky"), BadSetting, "columns must be a list. Got 'sky'"),
         (lambda days: bb.conjunctions({"a": [[1], [2]]}), BadSetting, r"column 'a' must be one of texts.* Got \[1\]"),
         (lambda days: bb.conjunctions({"a": 1, "b": [1]}), BanburyError, "column 'a' is 1, and a column is a list"),
         (lambda days: bb.conjunctions(pd.DataFrame([[1, 2]], columns=["a", "a"])), DuplicateColumn, "named 'a'"),
@@ -658,7 +658,7 @@ def test_rows_that_rule_out_everything_are_named_wherever_they_stand():
         (lambda days: sports().update({"sky": ["sunny"]}, ["no"]), UnknownColumn, "no column 'temp'"),
         (lambda days: sports().update(days, "enjoyed"), UnknownColumn, "no column 'enjoyed'"),
         (lambda days: sports().gibbs(days, seed=-1), BadSetting, "seed must be a whole number"),
-        (lambda days: sports().trace(days, "play", most=0), BadSetting, "most must be a whole number from 1"),
+        (lambda days: sports().trace(days, "play", n=0), BadSetting, "n must be a whole number from 1"),
         (lambda days: sports().most_probable(-1), BadSetting, "n must be a whole number"),
         (lambda days: sports().bayes_optimal(), BadSetting, "rows must be given, or predictions="),
     ],
@@ -732,7 +732,7 @@ def test_thresholds_learn_as_if_every_row_were_compared_with_every_cut(rows, cut
     for few in (slice(0, part), slice(part, None)):
         pieces = pieces.update({name: column[few] for name, column in table.items()}, truth[few])
     np.testing.assert_allclose(pieces.log_likelihood, wanted.log_likelihood, rtol=1e-12)
-    trace = space.trace(table, truth, most=3)
+    trace = space.trace(table, truth, n=3)
     np.testing.assert_allclose(trace.last.log_likelihood, wanted.log_likelihood, rtol=1e-12)
     np.testing.assert_allclose(space.predictive(table), plain.predictive(predictions=said), rtol=1e-12)
 
@@ -789,6 +789,19 @@ def test_labels_may_be_given_as_an_array_where_hypotheses_are_made():
     series = pd.Series(rows["kind"], name="kind")
     space = bb.conjunctions(pd.DataFrame(rows), series)  # the column itself is none of the features
     assert space.labels == ("p", "q") and len(space) == 5
-    assert bb.conjunctions(rows, ["p", "q", "q"], features=["x"]).labels == ("p", "q")
+    assert bb.conjunctions(rows, ["p", "q", "q"], columns=["x"]).labels == ("p", "q")
     with pytest.raises(LengthMismatch, match="3 rows but 2 targets"):
         bb.conjunctions(rows, np.array([0, 1]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: bb.conjunctions({"x": ["u", "v"], "z": ["s", "t"]}, features=["x"]),
+        lambda: bb.thresholds({"x": [1.0, 2.0], "z": ["s", "t"]}, features=["x"]),
+        lambda: bb.Hypotheses(3).trace(likelihoods=[[1, 2, 3]], most=2),
+    ],
+)
+def test_old_names_of_arguments_work_and_say_the_new_ones(call):
+    with pytest.warns(DeprecationWarning, match=r"(features|most)= is now called (columns|n)="):
+        call()

@@ -113,12 +113,12 @@ EVERY: dict[str, Callable[[], Display]] = {
     "words": lambda: plots.EvidenceDisplay.from_model(
         bb.estimate(bb.count(["cheap pills now", "lunch at noon", "pills for lunch"], ["spam", "ham", "ham"])),
         "cheap cheap lunch",
-        most=1,
+        n=1,
     ),
     "nomogram": lambda: plots.NomogramDisplay.from_model(tennis(), "yes"),
     "nomogram of a row": lambda: plots.NomogramDisplay.from_model(tennis(), "yes", row=dict(ROW, wind=None)),
     "nomogram of numbers": lambda: plots.NomogramDisplay.from_model(
-        iris_model(), "virginica", "versicolor", data=iris(), row=dict.fromkeys(iris(), 2.0) | {"species": None}, most=3
+        iris_model(), "virginica", "versicolor", data=iris(), row=dict.fromkeys(iris(), 2.0) | {"species": None}, n=3
     ),
     "confusion": lambda: plots.ConfusionMatrixDisplay.from_cross_validation(bb.cross_validate(iris(), "species")),
     "confusion of twenty": lambda: plots.ConfusionMatrixDisplay.from_predictions(
@@ -378,7 +378,7 @@ def test_bars_are_the_models_own(values: Any, family: Any, called: list[str]) ->
 
 def test_of_many_categories_the_most_frequent_are_drawn() -> None:
     values = [f"v{i:02}" for i in range(30)] + ["v07", "v29"] * 3
-    shown = plots.LikelihoodDisplay.from_model(one_column(values, ["a", "b"] * 18, "categorical"), "x", most=2)
+    shown = plots.LikelihoodDisplay.from_model(one_column(values, ["a", "b"] * 18, "categorical"), "x", n=2)
     assert shown.values == ["v07", "v29"]
     assert shown.hidden == 28
     assert "2 most frequent of 30 values" in shown.ax_.get_title(loc="left").replace("\n", " ")
@@ -469,7 +469,7 @@ def test_a_block_of_occurrences_has_bars_of_its_most_telling_columns(family: bb.
     kinds = np.arange(200) % 2
     times = rng.poisson(np.where(np.arange(30) == 7, 0.2 + 3.0 * kinds[:, None], 1.0))
     model = bb.estimate(bb.count(times, kinds, features=family))
-    shown = plots.LikelihoodDisplay.from_model(model, model.schema.features[0].name, most=5)
+    shown = plots.LikelihoodDisplay.from_model(model, model.schema.features[0].name, n=5)
     assert shown.values[0] == "x7" and shown.likelihood.shape == (5, 2) and shown.hidden == 25
     assert shown.likelihood[0, 1] > 2 * shown.likelihood[0, 0]
     assert "5 most telling of 30 columns" in shown.ax_.get_title("left").replace("\n", " ")
@@ -620,7 +620,7 @@ def test_bars_of_evidence_are_those_of_the_explanation() -> None:
 
 
 def test_the_weakest_evidence_is_added_up() -> None:
-    shown = plots.EvidenceDisplay.from_model(tennis(), ROW, most=2)
+    shown = plots.EvidenceDisplay.from_model(tennis(), ROW, n=2)
     assert shown.labels == ["prior", "outlook = sunny", "humidity = high", "2 more", "sum"]
     assert sum(shown.weights[:-1]) == pytest.approx(shown.weights[-1])
 
@@ -642,8 +642,8 @@ def test_infinite_evidence_is_drawn_and_said_to_be_so() -> None:
 def test_what_cannot_be_drawn_of_evidence() -> None:
     with pytest.raises(BadSetting, match=r"an Explanation, as model.explain makes it"):
         plots.EvidenceDisplay.from_explanation("why")  # type: ignore[arg-type]
-    with pytest.raises(BadSetting, match="most must be"):
-        plots.EvidenceDisplay.from_model(tennis(), ROW, most=0)
+    with pytest.raises(BadSetting, match="n must be"):
+        plots.EvidenceDisplay.from_model(tennis(), ROW, n=0)
     with pytest.raises(BadSetting, match="two classes at least"):
         plots.EvidenceDisplay.from_model(one_column([1.0], ["a"]), {"x": 1.0})
 
@@ -795,7 +795,7 @@ def test_a_zero_that_stays_zero_is_infinite_evidence_on_the_sheet() -> None:
 
 
 def test_the_features_that_tell_most_are_drawn_first() -> None:
-    sheet = plots.NomogramDisplay.from_model(tennis(), "yes", most=2)
+    sheet = plots.NomogramDisplay.from_model(tennis(), "yes", n=2)
     ranges = {feature: np.ptp(scale.decibans) for feature, scale in sheet.scales.items()}
     best = sorted(ranges, key=lambda feature: -ranges[feature])[:2]
     labels = [label.get_text() for label in sheet.ax_.get_yticklabels()]
@@ -830,8 +830,8 @@ def test_what_cannot_be_drawn_of_a_nomogram() -> None:
         draw(bb.estimate(bb.count(["a text", "another"], ["a", "b"])), "a")
     with pytest.raises(BadSetting, match="limit"):
         draw(tennis(), "yes", limit=0)
-    with pytest.raises(BadSetting, match="most"):
-        draw(tennis(), "yes", most=0)
+    with pytest.raises(BadSetting, match="n must be"):
+        draw(tennis(), "yes", n=0)
     with pytest.raises(BanburyError, match="one row is needed, and this table has 14"):
         draw(tennis(), "yes", row=bb.datasets.play_tennis())
     flowers, species = load_iris(return_X_y=True)

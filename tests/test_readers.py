@@ -1,10 +1,12 @@
 """banbury.readers: anything → batches of columns."""
 
+import contextlib
 import datetime
 import gzip
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -954,6 +956,23 @@ def test_a_value_that_kinds_rule_out_is_named_with_its_line(tmp_path):
     with pytest.raises(errors.BadValue, match=r"t.csv, line 5: column 'a' holds 'x', and a number is needed") as caught:
         read_text(tmp_path, 'a,b\n1,"two\nlines"\n\nx,2\n', kinds={"a": "number"})
     assert caught.value.line == 5
+
+
+@pytest.mark.parametrize("value", ["\v1", "x y", "1,5", "é"])
+def test_whatever_kinds_rule_out_is_shown_as_it_stands(tmp_path, value):
+    text = "a;b\n" + "1;2\n" * 1000 + f"{value};2\n" + "2;z\n" * 1000
+    with pytest.raises(errors.BadValue, match=re.escape(f"line 1,002: column 'a' holds {value!r}")):
+        read_text(tmp_path, text, kinds={"a": "number"}, delimiter=";")
+
+
+@pytest.mark.parametrize("first", ["1", "true", "2020-01-01", "2020-01-01 10:00:00", "10:00:00"])
+@pytest.mark.parametrize("later", [" 2020-01-02", "0", "TRUE ", "é", "1e3", "25:00:00", '"a\nb"'])
+@pytest.mark.usefixtures("small_blocks")
+def test_any_type_widens_to_what_holds_both(tmp_path, first, later):
+    source = read(written(tmp_path, "t.csv", "a,b\n" + f"{first},1\n" * 50 + f"{later},1\n" * 3))
+    with contextlib.suppress(Widened):
+        list(source)
+    assert sum(batch.n_rows for batch in source) == 53
 
 
 @pytest.mark.parametrize("row", ["1,2,3", "1", "1,2,"])

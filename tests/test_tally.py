@@ -39,7 +39,11 @@ def mixed() -> bb.Tally:
 
 def held(tally: bb.Tally) -> list[Any]:
     """All numbers of a tally, to see that they stay."""
-    return [tally.classes, tally.counts.keys, *((sums.digits, sums.limbs().tolist()) for sums in tally.sums().values())]
+    return [
+        tally.classes,
+        tally.counts.keys,
+        *((sums.digits, sums.limbs().tolist()) for sums in tally.numbers().values()),
+    ]
 
 
 # What is counted

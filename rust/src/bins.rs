@@ -2,7 +2,7 @@
 
 use crate::columns::{Block, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView1, Axis, Slice};
 
@@ -25,7 +25,7 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
             let column = view.column(0);
             let rows = Slice::from(i * PIECE..i * PIECE + out.len());
             let column = column.slice_axis(Axis(0), rows);
-            if wide(Few { out: &mut *out, column, start, width }) {
+            if few(out, column, start, width) {
                 return Ok(());
             }
             for (at, (code, &x)) in out.iter_mut().zip(column).enumerate() {
@@ -43,21 +43,10 @@ pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Ve
 }
 
 /// The bins of a piece, if all are below 2^51 or missing; it answers whether they are.
-struct Few<'a, T> {
-    out: &'a mut [i64],
-    column: ArrayView1<'a, T>,
-    start: f64,
-    width: f64,
-}
-
-impl<T: Value> Loop for Few<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        let (start, width) = (self.start, self.width);
+fn few<T: Value>(out: &mut [i64], column: ArrayView1<T>, start: f64, width: f64) -> bool {
+    wide!({
         let mut few = true;
-        pair(self.out, self.column, |code, x| {
+        pair(out, column, |code, x| {
             let x = x.real();
             let floor = ((x - start) / width).floor();
             few &= (floor.abs() <= WHOLE / 2.0) | x.is_nan();
@@ -67,7 +56,7 @@ impl<T: Value> Loop for Few<'_, T> {
             *code = if x.is_nan() { MISSING } else { whole };
         });
         few
-    }
+    })
 }
 
 #[inline(always)]
@@ -96,15 +85,9 @@ pub fn not_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
                 if view.iter().all(|x| is_count(x.real())) {
                     continue;
                 }
-                for ((row, column), x) in view.indexed_iter() {
-                    if !is_count(x.real()) {
-                        return Err(Error::BadValue {
-                            fault: Fault::NotACount,
-                            feature: first + column,
-                            row: rows.start + row,
-                            value: x.number(),
-                        });
-                    }
+                let wrong = view.indexed_iter().find(|(_, x)| !is_count(x.real()));
+                if let Some(((row, column), _)) = wrong {
+                    return Err(columns.refused(Fault::NotACount, rows.start + row, first + column));
                 }
             });
         }
@@ -116,48 +99,4 @@ pub fn not_counts(columns: &Columns, threads: usize) -> Result<(), Error> {
 #[inline(always)]
 fn is_count(x: f64) -> bool {
     ((0.0..=LARGEST).contains(&x) && x == x.trunc()) || x.is_nan()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::array;
-
-    #[test]
-    fn floor_missing_and_refusals() {
-        let x = array![[-0.5], [0.0], [f64::NAN], [2.5]];
-        let found = bins(&Block::F64(x.view()), 0.0, 1.0, 1);
-        assert_eq!(found, Ok(vec![-1, 0, MISSING, 2]));
-        for (x, expected) in [(f64::INFINITY, Fault::Infinite), (1e300, Fault::TooFine)] {
-            let error = bins(&Block::F64(array![[x]].view()), 0.0, 1.0, 1).unwrap_err();
-            assert!(matches!(error, Error::BadValue { fault, .. } if fault == expected));
-        }
-        assert!(bins(&Block::F64(x.view()), 0.0, 0.0, 1).is_err());
-    }
-
-    #[test]
-    fn bins_near_and_far_from_zero() {
-        let edge = WHOLE / 2.0;
-        let far = [edge, -edge, edge + 1.0, -edge - 1.0, LARGEST, -LARGEST, -0.0, -1e-300];
-        for other in [0.5, f64::NAN, 1e15] {
-            for x in far {
-                let found = bins(&Block::F64(array![[x], [other]].view()), 0.0, 1.0, 1).unwrap();
-                assert_eq!(found[0], x.floor() as i64);
-                assert_eq!(found[1], bin(other, 0.0, 1.0).unwrap());
-            }
-        }
-    }
-
-    #[test]
-    fn counts_are_whole_and_not_negative() {
-        let good = array![[0.0, f64::NAN], [3.0, 2_f64.powi(53)]];
-        let columns = Columns::new(vec![Block::F64(good.view())]).unwrap();
-        assert_eq!(not_counts(&columns, 2), Ok(()));
-        for x in [-1.0, 0.5, f64::INFINITY, 1e17] {
-            let bad = array![[0.0, 1.0], [1.0, x]];
-            let columns = Columns::new(vec![Block::F64(bad.view())]).unwrap();
-            let error = not_counts(&columns, 1).unwrap_err();
-            assert!(matches!(error, Error::BadValue { feature: 1, row: 1, .. }));
-        }
-    }
 }

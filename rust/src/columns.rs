@@ -1,6 +1,6 @@
 //! Features as they came: blocks of columns of any number type and any strides, read in place.
 
-use crate::error::{Error, Number};
+use crate::error::{Error, Fault, Number};
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, Zip, s};
 use std::ops::{AddAssign, Range};
 
@@ -205,6 +205,19 @@ pub fn pair<T: Value, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut
     }
 }
 
+/// `f(x, other)` for each value of a column and what goes with it.
+#[inline(always)]
+pub fn along<T: Value, I: Iterator>(
+    column: ArrayView1<T>,
+    others: I,
+    mut f: impl FnMut(T, I::Item),
+) {
+    match column.to_slice() {
+        Some(column) => column.iter().zip(others).for_each(|(&x, other)| f(x, other)),
+        None => column.iter().zip(others).for_each(|(&x, other)| f(x, other)),
+    }
+}
+
 /// So many rows a list may have.
 pub const MOST_LISTED: usize = 128;
 
@@ -326,54 +339,26 @@ impl<'a> Columns<'a> {
         })
     }
 
+    /// The same, column by column: (feature, block, column of the block).
+    pub fn each_of(
+        &self,
+        features: Range<usize>,
+    ) -> impl Iterator<Item = (usize, &Block<'a>, usize)> {
+        let pieces = self.pieces(features);
+        pieces.flat_map(|(first, block, within)| {
+            within.enumerate().map(move |(j, column)| (first + j, block, column))
+        })
+    }
+
+    /// What is wrong with a value.
+    #[cold]
+    pub fn refused(&self, fault: Fault, row: usize, feature: usize) -> Error {
+        Error::BadValue { fault, feature, row, value: self.value(row, feature) }
+    }
+
     /// One value; slow, for messages and rare paths. The feature must exist.
     pub fn value(&self, row: usize, feature: usize) -> Number {
         let block = self.starts.partition_point(|&start| start <= feature) - 1;
         self.blocks[block].value(row, feature - self.starts[block])
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ndarray::{Array2, array};
-
-    #[test]
-    fn features_count_over_blocks() {
-        let reals = array![[1.0, 2.0], [3.0, 4.0]];
-        let wholes = array![[5_u8], [6]];
-        let none = Array2::<i16>::zeros((2, 0));
-        let columns = Columns::new(vec![
-            Block::F64(reals.view()),
-            Block::I16(none.view()),
-            Block::U8(wholes.view()),
-        ])
-        .unwrap();
-        assert_eq!((columns.features(), columns.rows()), (3, Some(2)));
-        assert_eq!(columns.value(1, 1), Number::Real(4.0));
-        assert_eq!(columns.value(1, 2), Number::Whole(6));
-        let pieces: Vec<_> = columns.pieces(1..3).map(|(f, _, c)| (f, c)).collect();
-        assert_eq!(pieces, [(1, 1..2), (2, 0..1)]);
-        assert!(columns.demand_rows(3).is_err());
-        assert!(columns.demand_whole().is_err());
-    }
-
-    #[test]
-    fn limits_compare_without_rounding() {
-        let whole = 1_i64 << 53;
-        assert!(i64::limit(whole as f64).is_some_and(|limit| (whole + 1).exceeds(limit)));
-        assert!(u8::limit(-0.5).is_some_and(|limit| 0_u8.exceeds(limit)));
-        assert!(u8::limit(0.0).is_some_and(|limit| !0_u8.exceeds(limit) && 1_u8.exceeds(limit)));
-        assert_eq!(u8::limit(255.0), None);
-        assert_eq!(i64::limit(f64::INFINITY), None);
-        assert_eq!(i8::limit(f64::NEG_INFINITY), Some(-128));
-    }
-
-    #[test]
-    fn above_does_not_wrap_into_the_range() {
-        assert_eq!(7_u64.above(5), 2);
-        assert_eq!(i64::MIN.above(i64::MIN), 0);
-        assert!(u64::MAX.above(-3) > u64::MAX / 2);
-        assert!((-1_i8).above(0) > u64::MAX / 2);
     }
 }

@@ -19,15 +19,16 @@ pub trait Key: Copy + Eq + Send + Sync {
     fn hash(self) -> u64;
 }
 
-/// The two halves of a wide product, mixed: every bit of the input reaches every part of the result.
+/// The two halves of a wide product, mixed: every bit of the input reaches every part of the result. Words in files are hashed by
+/// this too, so that it never changes.
 #[inline(always)]
-fn mix(a: u64, b: u64) -> u64 {
+pub(crate) fn mix(a: u64, b: u64) -> u64 {
     let wide = u128::from(a) * u128::from(b);
     wide as u64 ^ (wide >> 64) as u64
 }
 
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-const STEP: u64 = 0xd6e8_feb8_6659_fd93;
+pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const STEP: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Key for u64 {
     #[inline(always)]
@@ -217,30 +218,23 @@ pub fn encode_records(
         n.checked_mul(width) == Some(records.len()),
         "records must be an (n, width) matrix of bytes",
     )?;
-    let record = |row: usize| &records[row * width..(row + 1) * width];
     match width {
-        1 => encode(n, threads, |row| Some(u64::from(records[row]))),
-        2 | 4 | 8 => encode_words(records, n, width, threads),
-        _ => encode(n, threads, |row| Some(record(row))),
+        1 => encode_words::<1>(records, threads),
+        2 => encode_words::<2>(records, threads),
+        4 => encode_words::<4>(records, threads),
+        8 => encode_words::<8>(records, threads),
+        _ => encode(n, threads, |row| Some(&records[row * width..(row + 1) * width])),
     }
 }
 
 /// Records as wide as an integer are compared as one.
-fn encode_words(records: &[u8], n: usize, width: usize, threads: usize) -> Result<Encoded, Error> {
-    match width {
-        2 => {
-            let (words, _) = records.as_chunks::<2>();
-            encode(n, threads, |row| Some(u64::from(u16::from_le_bytes(words[row]))))
-        }
-        4 => {
-            let (words, _) = records.as_chunks::<4>();
-            encode(n, threads, |row| Some(u64::from(u32::from_le_bytes(words[row]))))
-        }
-        _ => {
-            let (words, _) = records.as_chunks::<8>();
-            encode(n, threads, |row| Some(u64::from_le_bytes(words[row])))
-        }
-    }
+fn encode_words<const WIDTH: usize>(records: &[u8], threads: usize) -> Result<Encoded, Error> {
+    let (words, _) = records.as_chunks::<WIDTH>();
+    encode(words.len(), threads, |row| {
+        let mut word = [0; 8];
+        word[..WIDTH].copy_from_slice(&words[row]);
+        Some(u64::from_le_bytes(word))
+    })
 }
 
 /// Strings that lie one after the other, as Arrow has them.

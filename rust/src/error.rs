@@ -44,6 +44,8 @@ pub enum Error {
     NotThere { word: Option<Vec<u8>>, class: usize, left: Number },
     /// The arrays do not fit together; the sentence says how.
     Malformed(Cow<'static, str>),
+    /// A sum would be larger than can be counted; the sentence says which.
+    TooMany(&'static str),
 }
 
 impl Error {
@@ -64,6 +66,7 @@ impl fmt::Display for Error {
                 write!(f, "not there: {left:?} of {what:?} in class {class}")
             }
             Error::Malformed(sentence) => f.write_str(sentence),
+            Error::TooMany(sentence) => f.write_str(sentence),
         }
     }
 }
@@ -73,4 +76,9 @@ impl std::error::Error for Error {}
 /// `Err(Malformed)` with this sentence unless the condition holds.
 pub fn demand(condition: bool, sentence: &'static str) -> Result<(), Error> {
     if condition { Ok(()) } else { Err(Error::malformed(sentence)) }
+}
+
+/// `Err(TooMany)` with this sentence unless the sum fits.
+pub fn fit(sum_fits: bool, sentence: &'static str) -> Result<(), Error> {
+    if sum_fits { Ok(()) } else { Err(Error::TooMany(sentence)) }
 }

@@ -1,10 +1,10 @@
 //! Counts of no and yes per feature and class.
 
 use crate::classes::{Rows, Weights, count_classes, counted};
-use crate::columns::{Columns, Value, each, pair};
+use crate::columns::{Columns, Value, along, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::integers::Integers;
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView1, ArrayView2, s};
 use std::ops::Range;
@@ -61,10 +61,6 @@ impl<T: Value> Rules<T> {
     }
 }
 
-pub fn not_a_flag(columns: &Columns, row: usize, feature: usize) -> Error {
-    Error::BadValue { fault: Fault::NotZeroOrOne, feature, row, value: columns.value(row, feature) }
-}
-
 /// Counts the rows of each class that are above each threshold, and those that are not, `[feature][no, yes][class]`; NaN is neither.
 pub fn count_flags(
     columns: &Columns,
@@ -78,8 +74,7 @@ pub fn count_flags(
     let piece = n.div_ceil(MOST_PIECES).max(32 * n_classes).next_multiple_of(PIECE).max(PIECE);
     let found = threads::try_map(threads, n.div_ceil(piece), |i| {
         let mut counts = Counts::new(features, n_classes);
-        let range = i * piece..n.min((i + 1) * piece);
-        counts.count(columns, thresholds, rows, range)?;
+        counts.count(columns, thresholds, rows, i * piece..n.min((i + 1) * piece))?;
         Ok(counts)
     })?;
     let class_rows = count_classes(rows, threads);
@@ -140,7 +135,8 @@ impl Counts {
                 }
             });
             if let Err((row, column)) = bad {
-                return Err(not_a_flag(columns, range.start + row, first + column));
+                let (row, feature) = (range.start + row, first + column);
+                return Err(columns.refused(Fault::NotZeroOrOne, row, feature));
             }
         }
         Ok(())
@@ -163,7 +159,7 @@ impl Counts {
                 continue;
             };
             let tally = &mut tallies[class * k..(class + 1) * k];
-            if wide(AddRow { row, rules, strict, tally: &mut *tally }) {
+            if add_row(row, rules, strict, tally) {
                 self.odd_row(row, rules, class, first).map_err(|column| (at, column))?;
             }
             filled[class] += 1;
@@ -233,18 +229,15 @@ impl Counts {
             for (j, column) in view.columns().into_iter().enumerate() {
                 let rule = thresholds.rule(first + j);
                 let (yes_out, missing_out) = (&mut yes[..n], &mut missing[..n]);
-                let odd = wide(Answer { column, rule, yes: yes_out, missing: missing_out });
-                if odd {
-                    let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
-                    if let Some(row) = column.iter().zip(classes).position(bad) {
-                        return Err((b * BLOCK + row, j));
-                    }
+                let odd = answers(column, rule, yes_out, missing_out);
+                if odd && let Some(row) = first_bad(column, rule, classes) {
+                    return Err((b * BLOCK + row, j));
                 }
                 let cells = (first + j) * self.n_classes;
                 for (cell, members) in (cells..).zip(&members) {
-                    self.yes[cell] += i128::from(wide(Overlap(&yes, members)));
+                    self.yes[cell] += i128::from(overlap(&yes, members));
                     if odd {
-                        self.missing[cell] += i128::from(wide(Overlap(&missing, members)));
+                        self.missing[cell] += i128::from(overlap(&missing, members));
                     }
                 }
             }
@@ -310,146 +303,71 @@ fn fill_table<T: Value>(
     weight: impl Fn(usize) -> i128,
     table: &mut [i128],
 ) -> Result<(), usize> {
-    let mut add = |row: usize, x: T, class: i32| {
+    along(column, classes.iter().enumerate(), |x, (row, class)| {
         table[4 * (class + 1) as usize + answer(x, rule)] += weight(row);
-    };
-    match column.to_slice() {
-        Some(column) => {
-            let pairs = column.iter().zip(classes).enumerate();
-            pairs.for_each(|(row, (&x, &class))| add(row, x, class));
-        }
-        None => {
-            let pairs = column.iter().zip(classes).enumerate();
-            pairs.for_each(|(row, (&x, &class))| add(row, x, class));
-        }
-    }
+    });
     if table.chunks_exact(4).skip(1).all(|counts| counts[BAD] == 0) {
         return Ok(());
     }
+    first_bad(column, rule, classes).map_or(Ok(()), Err)
+}
+
+/// The first row of a class whose answer is bad.
+#[cold]
+fn first_bad<T: Value>(column: ArrayView1<T>, rule: Rule<T>, classes: &[i32]) -> Option<usize> {
     let bad = |(&x, &class): (&T, &i32)| class >= 0 && answer(x, rule) == BAD;
-    column.iter().zip(classes).position(bad).map_or(Ok(()), Err)
+    column.iter().zip(classes).position(bad)
 }
 
 /// Counts a row's yes; answers whether something in it is missing or not a flag.
-struct AddRow<'a, T: Value> {
-    row: &'a [T],
-    rules: &'a Rules<T>,
-    strict: bool,
-    tally: &'a mut [T::Tally],
-}
-
-impl<T: Value> Loop for AddRow<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
+#[inline(always)]
+fn add_row<T: Value>(row: &[T], rules: &Rules<T>, strict: bool, tally: &mut [T::Tally]) -> bool {
+    wide!({
         let mut odd = false;
-        let cells = self.row.iter().zip(&self.rules.limits).zip(self.tally);
-        for ((&x, &limit), tally) in cells {
+        for ((&x, &limit), tally) in row.iter().zip(&rules.limits).zip(tally) {
             *tally += x.exceeds(limit).into();
             odd |= x.is_missing();
         }
-        if self.strict {
-            for (&x, &strict) in self.row.iter().zip(&self.rules.strict) {
+        if strict {
+            for (&x, &strict) in row.iter().zip(&rules.strict) {
                 odd |= strict & !x.is_flag();
             }
         }
         odd
-    }
+    })
 }
 
 /// Writes a column's yes and what is missing, as 0 or 1; answers whether something is missing or not a flag.
-struct Answer<'a, T: Value> {
-    column: ArrayView1<'a, T>,
-    rule: Rule<T>,
-    yes: &'a mut [u8],
-    missing: &'a mut [u8],
-}
-
-impl<T: Value> Loop for Answer<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        let Rule { limit, possible, strict } = self.rule;
+#[inline(always)]
+fn answers<T: Value>(
+    column: ArrayView1<T>,
+    Rule { limit, possible, strict }: Rule<T>,
+    yes: &mut [u8],
+    missing: &mut [u8],
+) -> bool {
+    wide!({
         let mut odd = false;
-        pair(self.yes, self.column, |yes, x| {
+        pair(yes, column, |yes, x| {
             *yes = u8::from(x.exceeds(limit) & possible);
             odd |= x.is_missing() | (strict & !x.is_flag());
         });
         if odd {
-            pair(self.missing, self.column, |missing, x| {
-                *missing = u8::from(x.is_missing());
-            });
+            pair(missing, column, |missing, x| *missing = u8::from(x.is_missing()));
         }
         odd
-    }
+    })
 }
 
 /// How many places have a one in both.
-struct Overlap<'a>(&'a [u8; BLOCK], &'a [u8; BLOCK]);
-
-impl Loop for Overlap<'_> {
-    type Output = i64;
-
-    #[inline(always)]
-    fn run(self) -> i64 {
+#[inline(always)]
+fn overlap(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> i64 {
+    wide!({
         let mut lanes = [0_u8; 32];
-        for (a, b) in self.0.as_chunks::<32>().0.iter().zip(self.1.as_chunks::<32>().0) {
+        for (a, b) in a.as_chunks::<32>().0.iter().zip(b.as_chunks::<32>().0) {
             for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
                 *lane += a & b;
             }
         }
         lanes.iter().map(|&lane| i64::from(lane)).sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::columns::Block;
-    use ndarray::{Array2, array};
-
-    fn count<'a>(
-        block: Block<'a>,
-        thresholds: &[f64],
-        weights: Weights,
-    ) -> Result<Vec<f64>, Error> {
-        let columns = Columns::new(vec![block])?;
-        let classes: Vec<i32> =
-            (0..columns.rows().unwrap_or(0)).map(|i| i as i32 % 3 - 1).collect();
-        let rows = Rows::new(&classes, 2, weights)?;
-        let thresholds = Thresholds::new(thresholds, columns.features())?;
-        Ok(count_flags(&columns, &thresholds, &rows, 2)?.values(0))
-    }
-
-    #[test]
-    fn no_yes_and_missing() {
-        let x = array![[9.0, 9.0], [1.0, 0.2], [0.0, 0.7], [0.0, 9.0], [f64::NAN, 0.9]];
-        let found = count(Block::F64(x.view()), &[f64::NAN, 0.5], Weights::Ones).unwrap();
-        assert_eq!(found, [0., 1., 1., 0., 1., 0., 1., 1.]);
-        let turned = x.t().to_owned();
-        let found =
-            count(Block::F64(turned.t()), &[f64::NAN, 0.5], Weights::Whole(&[1, 2, 3, 4, 5]))
-                .unwrap();
-        assert_eq!(found, [0., 3., 2., 0., 2., 0., 5., 3.]);
-    }
-
-    #[test]
-    fn what_is_not_a_flag_is_refused() {
-        let x = array![[1_u8, 7], [0, 1], [1, 2]];
-        let error = count(Block::U8(x.view()), &[f64::NAN; 2], Weights::Ones).unwrap_err();
-        assert!(matches!(error, Error::BadValue { feature: 1, row: 2, .. }));
-        let error = count(Block::U8(x.view()), &[f64::NAN; 2], Weights::Whole(&[1; 3]));
-        assert!(matches!(error, Err(Error::BadValue { feature: 1, row: 2, .. })));
-    }
-
-    #[test]
-    fn small_counts_do_not_overflow() {
-        let x = Array2::<u8>::ones((3000, 5));
-        let found = count(Block::U8(x.view()), &[0.0; 5], Weights::Ones).unwrap();
-        assert_eq!(found[..4], [0., 0., 1000., 1000.]);
-        let found = count(Block::U8(x.view()), &[300.0; 5], Weights::Ones).unwrap();
-        assert_eq!(found[..4], [1000., 1000., 0., 0.]);
-    }
+    })
 }

@@ -71,12 +71,12 @@ impl<const L: usize> Int<L> {
         if negative {
             subtract(limbs, &shifted, 0);
         } else {
-            add(limbs, &shifted, 0, false);
+            add(limbs, &shifted, 0);
         }
     }
 
     pub fn merge(&mut self, other: &Self) {
-        add(&mut self.0, &other.0, 0, false);
+        add(&mut self.0, &other.0, 0);
     }
 
     pub fn take(&mut self, other: &Self) {
@@ -100,15 +100,7 @@ impl<const L: usize> Int<L> {
     /// A number that is not negative times a number of parts, rounded down; and whether nothing was lost by that. It must fit.
     pub fn times(&self, parts: u128) -> (Self, bool) {
         let mut room = [0; MOST];
-        for (at, factor) in [parts as u64, (parts >> 64) as u64].into_iter().enumerate() {
-            let mut carry = 0;
-            for (i, &limb) in self.0.iter().enumerate() {
-                let sum = u128::from(limb) * u128::from(factor) + u128::from(room[at + i]) + carry;
-                room[at + i] = sum as u64;
-                carry = sum >> 64;
-            }
-            room[at + L] = carry as u64;
-        }
+        multiply(&[parts as u64, (parts >> 64) as u64], &self.0, &mut room);
         let rest = divide(&mut room[..L + 2], PARTS);
         (Int(std::array::from_fn(|i| room[i])), rest == 0)
     }
@@ -242,23 +234,38 @@ fn sign(a: &[u64]) -> u64 {
     if is_negative(a) { u64::MAX } else { 0 }
 }
 
-/// Adds; `above` stands above the last limb of what is added, `carry` is one more.
+/// Adds or takes, as `step` does; `above` stands above the last limb of what is added.
 #[inline(always)]
-fn add(a: &mut [u64], b: &[u64], above: u64, mut carry: bool) {
+fn carried(a: &mut [u64], b: &[u64], above: u64, step: impl Fn(u64, u64) -> (u64, bool)) {
+    let mut carry = false;
     for (i, limb) in a.iter_mut().enumerate() {
-        let (sum, first) = limb.overflowing_add(b.get(i).copied().unwrap_or(above));
-        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        let (sum, first) = step(*limb, b.get(i).copied().unwrap_or(above));
+        let (sum, second) = step(sum, u64::from(carry));
         (*limb, carry) = (sum, first | second);
     }
 }
 
 #[inline(always)]
+fn add(a: &mut [u64], b: &[u64], above: u64) {
+    carried(a, b, above, u64::overflowing_add);
+}
+
+#[inline(always)]
 fn subtract(a: &mut [u64], b: &[u64], above: u64) {
-    let mut borrow = false;
-    for (i, limb) in a.iter_mut().enumerate() {
-        let (left, first) = limb.overflowing_sub(b.get(i).copied().unwrap_or(above));
-        let (left, second) = left.overflowing_sub(u64::from(borrow));
-        (*limb, borrow) = (left, first | second);
+    carried(a, b, above, u64::overflowing_sub);
+}
+
+/// Adds the product of two numbers that are not negative to zeros, which have room for it.
+#[inline(always)]
+fn multiply(a: &[u64], b: &[u64], found: &mut [u64]) {
+    for (i, &a) in a.iter().enumerate() {
+        let mut carry = 0;
+        for (j, &b) in b.iter().enumerate() {
+            let sum = u128::from(a) * u128::from(b) + u128::from(found[i + j]) + carry;
+            found[i + j] = sum as u64;
+            carry = sum >> 64;
+        }
+        found[i + b.len()] = carry as u64;
     }
 }
 
@@ -315,22 +322,9 @@ impl Magnitude {
     }
 
     fn times(&self, other: &Self) -> Self {
-        let mut found = [0; 2 * MOST];
-        for (i, &a) in self.used().iter().enumerate() {
-            let mut carry = 0;
-            for (j, &b) in other.used().iter().enumerate() {
-                let sum = u128::from(a) * u128::from(b) + u128::from(found[i + j]) + carry;
-                found[i + j] = sum as u64;
-                carry = sum >> 64;
-            }
-            found[i + other.len] = carry as u64;
-        }
-        Magnitude {
-            limbs: found,
-            len: self.len + other.len,
-            negative: self.negative != other.negative,
-        }
-        .trimmed()
+        let (mut limbs, negative) = ([0; 2 * MOST], self.negative != other.negative);
+        multiply(self.used(), other.used(), &mut limbs);
+        Magnitude { limbs, len: self.len + other.len, negative }.trimmed()
     }
 
     fn shifted(mut self, limbs: usize) -> Self {
@@ -363,6 +357,15 @@ impl Magnitude {
 
     fn signed(&self, x: f64) -> f64 {
         if self.negative { -x } else { x }
+    }
+
+    fn write(&self, cell: &mut [u64]) {
+        let n = cell.len();
+        cell.fill(0);
+        match self.negative {
+            false => cell.copy_from_slice(&self.limbs[..n]),
+            true => subtract(cell, &self.limbs[..n], 0),
+        }
     }
 }
 
@@ -488,7 +491,7 @@ impl Integers {
         let mut sum = finer.with_limbs(limbs);
         for (&cell, int) in more {
             let cell = &mut sum.words[cell * limbs..(cell + 1) * limbs];
-            add(cell, &int.0[..L.min(limbs)], sign(&int.0), false);
+            add(cell, &int.0[..L.min(limbs)], sign(&int.0));
         }
         sum.settled()
     }
@@ -595,7 +598,7 @@ impl Integers {
         sum = sum.with_limbs(limbs);
         for (a, b) in sum.words.chunks_exact_mut(limbs).zip(other.cells()) {
             match minus {
-                false => add(a, b, sign(b), false),
+                false => add(a, b, sign(b)),
                 true => subtract(a, b, sign(b)),
             }
         }
@@ -671,7 +674,7 @@ impl Integers {
                 let from = &wide.words[(o * n + i) * inner..][..inner];
                 let into = &mut words[(o * size + to) * inner..][..inner];
                 for (a, b) in into.chunks_exact_mut(limbs).zip(from.chunks_exact(limbs)) {
-                    add(a, b, 0, false);
+                    add(a, b, 0);
                 }
             }
         }
@@ -749,17 +752,6 @@ impl Integers {
     }
 }
 
-impl Magnitude {
-    fn write(&self, cell: &mut [u64]) {
-        let n = cell.len();
-        cell.fill(0);
-        match self.negative {
-            false => cell.copy_from_slice(&self.limbs[..n]),
-            true => subtract(cell, &self.limbs[..n], 0),
-        }
-    }
-}
-
 /// The cells of a shape.
 pub fn cells(shape: &[usize]) -> Option<usize> {
     let count = |n: usize, &size: &usize| n.checked_mul(size);
@@ -802,15 +794,9 @@ pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f
 }
 
 fn difference(a: &Magnitude, b: &Magnitude) -> Magnitude {
-    let mut room = [0; 2 * MOST];
+    let [mut room, mut other] = [[0; 2 * MOST]; 2];
     a.write(&mut room);
-    let mut other = [0; 2 * MOST];
     b.write(&mut other);
     subtract(&mut room, &other, 0);
-    let negative = is_negative(&room);
-    if negative {
-        let below = std::mem::replace(&mut room, [0; 2 * MOST]);
-        subtract(&mut room, &below, 0);
-    }
-    Magnitude { limbs: room, len: 2 * MOST, negative }.trimmed()
+    Magnitude::of(&room)
 }

@@ -7,10 +7,10 @@
 
 use crate::classes::{Rows, Weights, count_classes, counted};
 use crate::columns::{Columns, Value, each};
-use crate::error::{Error, Fault, Number};
+use crate::error::{Error, Fault};
 use crate::integers::{Int, Integers, Sum, product};
 use crate::scale::{FARTHEST, Scale};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use ndarray::{ArrayView2, ArrayViewMut1, Zip, s};
 use std::collections::HashMap;
@@ -40,6 +40,24 @@ pub struct Measured {
     pub sums: Integers,
 }
 
+/// What is summed.
+#[derive(Clone, Copy)]
+pub(crate) struct Data<'a, 'b> {
+    pub columns: &'a Columns<'b>,
+    pub scale: &'a Scale<'a>,
+    pub rows: &'a Rows<'a>,
+}
+
+impl Data<'_, '_> {
+    /// z of a value that looks out of reach, or why it cannot be summed.
+    pub fn reach(self, row: usize, feature: usize) -> Result<f64, Error> {
+        let x = self.columns.value(row, feature).real();
+        let z = self.scale.careful(x, feature);
+        let fault = if x.is_infinite() { Fault::Infinite } else { Fault::TooFar };
+        if z.abs() <= FARTHEST { Ok(z) } else { Err(self.columns.refused(fault, row, feature)) }
+    }
+}
+
 /// Sums z and z² over the rows of each class, `[feature][class]` and `[feature][class][2]`; missing values (NaN) leave their feature
 /// alone.
 pub fn count_moments(
@@ -57,7 +75,7 @@ pub fn count_moments(
         let (tile, from) = (task % tiles * TILE_FEATURES, task / tiles * piece);
         let features = tile..n_features.min(tile + TILE_FEATURES);
         let mut sums = Sums::new(features, rows);
-        sums.count(columns, scale, rows, from..n.min(from + piece))?;
+        sums.count(Data { columns, scale, rows }, from..n.min(from + piece))?;
         Ok(sums)
     })?;
     let mut present = count_classes(rows, threads).repeat(n_features);
@@ -142,19 +160,13 @@ impl Sums {
         }
     }
 
-    fn count(
-        &mut self,
-        columns: &Columns,
-        scale: &Scale,
-        rows: &Rows,
-        range: Range<usize>,
-    ) -> Result<(), Error> {
-        let block = if rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
+    fn count(&mut self, data: Data, range: Range<usize>) -> Result<(), Error> {
+        let block = if data.rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
         for start in range.clone().step_by(block) {
             let end = range.end.min(start + block);
             for from in (start..end).step_by(TILE_ROWS) {
                 let tile = from..end.min(from + TILE_ROWS);
-                wide(AddTile { sums: self, columns, scale, rows, tile })?;
+                self.add_tile(data, tile)?;
             }
             self.fold();
         }
@@ -164,7 +176,7 @@ impl Sums {
 
     /// Writes z of these rows into the tile.
     #[inline(always)]
-    fn fill(&mut self, columns: &Columns, scale: &Scale, rows: Range<usize>) {
+    fn fill(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
         let width = self.width;
         for (first, block, range) in columns.pieces(self.features.clone()) {
             let (at, scaled) = (first - self.features.start, first..first + range.len());
@@ -176,22 +188,27 @@ impl Sums {
         }
     }
 
+    fn add_tile(&mut self, data: Data, tile: Range<usize>) -> Result<(), Error> {
+        wide!({
+            self.fill(data, tile.clone());
+            for (at, row) in tile.enumerate() {
+                if data.rows.classes[row] >= 0 {
+                    self.add_row(data, row, at)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Adds the tile's row `at`, which is row `row` of the data.
     #[inline(always)]
-    fn add_row(
-        &mut self,
-        columns: &Columns,
-        scale: &Scale,
-        rows: &Rows,
-        row: usize,
-        at: usize,
-    ) -> Result<(), Error> {
-        let (width, class) = (self.width, rows.classes[row] as usize);
+    fn add_row(&mut self, data: Data, row: usize, at: usize) -> Result<(), Error> {
+        let (width, class) = (self.width, data.rows.classes[row] as usize);
         let z = &self.tile[at * width..(at + 1) * width];
         let all = all_near(z);
         let sums = class * width..(class + 1) * width;
         let near = PARTS * sums.start / LANES..PARTS * sums.end / LANES;
-        match rows.weights {
+        match data.rows.weights {
             Weights::Ones if all => add_near::<false>(z, 1.0, &mut self.near[near]),
             Weights::Ones if !some_far(z) => {
                 add_present(z, &mut self.near[near], &mut self.missing[sums])
@@ -203,7 +220,7 @@ impl Sums {
                 add_weighed(&z[..self.features.len()], weights[row][0], &mut self.sums[sums]);
                 return Ok(());
             }
-            _ => return self.add_each(columns, scale, rows, row, at),
+            _ => return self.add_each(data, row, at),
         }
         if !std::mem::replace(&mut self.is_touched[class], true) {
             self.touched.push(class);
@@ -213,15 +230,9 @@ impl Sums {
 
     /// Adds a row value by value, as whole numbers.
     #[inline(never)]
-    fn add_each(
-        &mut self,
-        columns: &Columns,
-        scale: &Scale,
-        rows: &Rows,
-        row: usize,
-        at: usize,
-    ) -> Result<(), Error> {
-        let (width, class, weight) = (self.width, rows.classes[row] as usize, rows.weight(row));
+    fn add_each(&mut self, data: Data, row: usize, at: usize) -> Result<(), Error> {
+        let (width, weight) = (self.width, data.rows.weight(row));
+        let class = data.rows.classes[row] as usize;
         for j in 0..self.features.len() {
             let (cell, mut z) = (class * width + j, self.tile[at * width + j]);
             if z.is_nan() {
@@ -229,7 +240,7 @@ impl Sums {
                 continue;
             }
             if z.abs() > FARTHEST {
-                z = reach(columns, scale, row, self.features.start + j)?;
+                z = data.reach(row, self.features.start + j)?;
             }
             if z.abs() <= NEAR && weight >> 64 == 0 {
                 add_weighed(&[z], weight as u64, &mut self.sums[cell..=cell]);
@@ -309,45 +320,6 @@ fn add_far([sum, square]: &mut [Far; 2], z: f64, weight: u128) {
     sum.add_wide(product(u128::from(whole), weight), shift, negative);
     let squared = u128::from(whole) * u128::from(whole);
     square.add_wide(product(squared, weight), 2 * shift, false);
-}
-
-/// Adds a tile of rows.
-struct AddTile<'a, 'b> {
-    sums: &'a mut Sums,
-    columns: &'a Columns<'b>,
-    scale: &'a Scale<'a>,
-    rows: &'a Rows<'a>,
-    tile: Range<usize>,
-}
-
-impl Loop for AddTile<'_, '_> {
-    type Output = Result<(), Error>;
-
-    #[inline(always)]
-    fn run(self) -> Result<(), Error> {
-        self.sums.fill(self.columns, self.scale, self.tile.clone());
-        for (at, row) in self.tile.enumerate() {
-            if self.rows.classes[row] >= 0 {
-                self.sums.add_row(self.columns, self.scale, self.rows, row, at)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// z of a value that looks out of reach, or why it cannot be summed.
-fn reach(columns: &Columns, scale: &Scale, row: usize, feature: usize) -> Result<f64, Error> {
-    let x = columns.value(row, feature).real();
-    if x.is_infinite() {
-        return Err(bad(Fault::Infinite, columns, row, feature));
-    }
-    let z = scale.careful(x, feature);
-    if z.abs() <= FARTHEST { Ok(z) } else { Err(bad(Fault::TooFar, columns, row, feature)) }
-}
-
-fn bad(fault: Fault, columns: &Columns, row: usize, feature: usize) -> Error {
-    let value: Number = columns.value(row, feature);
-    Error::BadValue { fault, feature, row, value }
 }
 
 /// z of a block's rows, into rows `width` long.
@@ -453,99 +425,5 @@ fn add_present(z: &[f64], near: &mut [[f64; LANES]], missing: &mut [i64]) {
             *count += i64::from(z.is_nan());
         }
         *missing = counts;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::columns::Block;
-    use ndarray::{Array2, array};
-
-    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Result<Measured, Error> {
-        let classes = vec![0; x.nrows()];
-        let columns = Columns::new(vec![Block::F64(x.view())])?;
-        let (origin, unit) = (vec![0.0; x.ncols()], vec![1.0; x.ncols()]);
-        let scale = Scale::new(&origin, &unit, x.ncols())?;
-        count_moments(&columns, &scale, &Rows::new(&classes, 1, weights)?, threads)
-    }
-
-    #[test]
-    fn missing_far_and_near_values() {
-        let far = 2_f64.powi(40);
-        let x = array![[1.0, f64::NAN], [2.0, 3.0], [-far, f64::NAN]];
-        let found = count(&x, Weights::Ones, 1).unwrap();
-        assert_eq!(found.rows.values(0), [3.0, 1.0]);
-        assert_eq!(found.sums.values(-57)[0], 3.0 - far);
-        let near = count(&array![[1.0, f64::NAN], [2.0, 3.0]], Weights::Ones, 1).unwrap();
-        let alone = count(&array![[-far, f64::NAN]], Weights::Ones, 1).unwrap();
-        assert_eq!(found.sums.minus(&alone.sums).unwrap(), near.sums);
-        assert_eq!(near.sums.values(-114)[3], 9.0);
-        let weights = [0.5, 20.0, 0.25].map(|w| (w * 1e18) as u128);
-        let weights = weights.map(|w| [w as u64, (w >> 64) as u64]);
-        let found = count(&x, Weights::Parts(&weights), 1).unwrap();
-        assert_eq!(found.rows.values(0), [20.75, 20.0]);
-        assert_eq!(found.sums.values(-114)[3], 180.0);
-    }
-
-    /// Every way to a sum gives the whole numbers that plain arithmetic gives.
-    #[test]
-    fn sums_are_those_of_whole_numbers() {
-        let values = |i: usize| match i % 7 {
-            0 => 0.1 * (i % 90) as f64 - 2.0,
-            1 => 15.999999999999998,
-            2 => -16.0,
-            3 => 5e-324,
-            4 => 1e-17 * i as f64,
-            _ => ((i * 7919) as f64).sin() * 9.0,
-        };
-        let x = Array2::from_shape_fn((9000, 3), |(i, j)| values(i + j));
-        let mut expected = vec![[Int::<5>::default(); 2]; 3];
-        for (i, &z) in x.iter().enumerate() {
-            let whole = i128::from(near_grid(z));
-            expected[i % 3][0].add(whole.unsigned_abs(), 0, whole < 0);
-            expected[i % 3][1].add((whole * whole) as u128, 0, false);
-        }
-        let expected = Integers::of(vec![3, 1, 2], 0, expected.as_flattened()).unwrap();
-        let ones = count(&x, Weights::Ones, 2).unwrap();
-        assert_eq!(ones.sums, expected);
-        let twice = count(&x, Weights::Whole(&vec![2; 9000]), 1).unwrap();
-        assert_eq!(twice.sums, ones.sums.plus(&ones.sums).unwrap());
-        let most = count(&x, Weights::Whole(&vec![16; 9000]), 1).unwrap();
-        assert_eq!(most.sums, ones.sums.times(16_000_000_000_000_000_000).unwrap().0);
-        let weights: Vec<i64> = (0..9000).map(|i| [1, 16, 17, 1 << 40][i % 4]).collect();
-        let parts: Vec<[u64; 2]> = weights
-            .iter()
-            .map(|&w| w as u128 * 1_000_000_000_000_000_000)
-            .map(|w| [w as u64, (w >> 64) as u64])
-            .collect();
-        let mixed = count(&x, Weights::Whole(&weights), 2).unwrap();
-        assert_eq!(mixed.sums, count(&x, Weights::Parts(&parts), 1).unwrap().sums);
-        let heavy = count(&x, Weights::Parts(&vec![[0, 1]; 9000]), 1).unwrap();
-        assert_eq!(heavy.sums, ones.sums.times(1 << 64).unwrap().0);
-    }
-
-    #[test]
-    fn refusals_name_the_value() {
-        for (x, fault) in
-            [(f64::INFINITY, Fault::Infinite), (1e150, Fault::TooFar), (-1e300, Fault::TooFar)]
-        {
-            let error = count(&array![[0.0, 0.0], [0.0, x]], Weights::Ones, 1).unwrap_err();
-            let value = Number::Real(x);
-            let (feature, row) = (1, 1);
-            assert_eq!(error, Error::BadValue { fault, feature, row, value });
-        }
-    }
-
-    #[test]
-    fn threads_and_layout_do_not_matter() {
-        let x = Array2::from_shape_fn((40_000, 5), |(i, j)| ((i * 7 + j) as f64).sin() * 9.0);
-        let one = count(&x, Weights::Ones, 1).unwrap();
-        let four = count(&x, Weights::Ones, 4).unwrap();
-        assert_eq!(one.sums, four.sums);
-        let mut turned = Array2::zeros((5, 40_000));
-        turned.assign(&x.t());
-        let columnar = count(&turned.reversed_axes(), Weights::Ones, 3).unwrap();
-        assert_eq!(one.sums, columnar.sums);
     }
 }

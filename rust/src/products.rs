@@ -6,9 +6,9 @@
 
 use crate::classes::{Rows, Weights, counted};
 use crate::columns::{Columns, Value, each};
-use crate::error::{Error, Fault};
+use crate::error::Error;
 use crate::integers::{Int, Integers, Sum, product};
-use crate::moments::{Far, Measured, NEAR, near_grid, on_grid};
+use crate::moments::{Data, Far, Measured, NEAR, near_grid, on_grid};
 use crate::scale::{FARTHEST, Scale};
 use crate::threads;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ pub fn count_products(
     let task = size.div_ceil(PIECE) * PIECE;
     let found = threads::try_map(threads, n.div_ceil(task), |i| {
         let range = i * task..n.min((i + 1) * task);
-        Sums::new(rows, d).count(columns, scale, rows, range)
+        Sums::new(rows, d).count(Data { columns, scale, rows }, range)
     })?;
     let mut total = Sums::new(rows, d);
     found.iter().for_each(|sums| total.merge(sums));
@@ -84,18 +84,12 @@ impl Sums {
         }
     }
 
-    fn count(
-        mut self,
-        columns: &Columns,
-        scale: &Scale,
-        rows: &Rows,
-        range: Range<usize>,
-    ) -> Result<Sums, Error> {
+    fn count(mut self, data: Data, range: Range<usize>) -> Result<Sums, Error> {
         for from in range.clone().step_by(PIECE) {
             let part = from..range.end.min(from + PIECE);
-            self.read(columns, scale, part.clone());
-            for row in part.clone().filter(|&row| rows.classes[row] >= 0) {
-                self.add(columns, rows, row, row - part.start)?;
+            self.read(data, part.clone());
+            for row in part.clone().filter(|&row| data.rows.classes[row] >= 0) {
+                self.add(data, row, row - part.start)?;
             }
         }
         self.z = vec![];
@@ -103,29 +97,26 @@ impl Sums {
     }
 
     /// z of these rows; NaN where a value is missing.
-    fn read(&mut self, columns: &Columns, scale: &Scale, rows: Range<usize>) {
+    fn read(&mut self, data: Data, rows: Range<usize>) {
         let d = self.columns;
         self.z.clear();
         self.z.resize(rows.len() * d, 0.0);
-        for (first, block, within) in columns.pieces(0..d) {
+        for (feature, block, column) in data.columns.each_of(0..d) {
             each!(block, view => {
-                for (j, column) in within.enumerate() {
-                    let values = view.column(column);
-                    for (at, row) in rows.clone().enumerate() {
-                        self.z[at * d + first + j] = scale.careful(values[row].real(), first + j);
-                    }
+                let values = view.column(column);
+                for (at, row) in rows.clone().enumerate() {
+                    self.z[at * d + feature] = data.scale.careful(values[row].real(), feature);
                 }
             });
         }
     }
 
-    fn add(&mut self, columns: &Columns, rows: &Rows, row: usize, at: usize) -> Result<(), Error> {
-        let (d, class) = (self.columns, rows.classes[row] as usize);
+    fn add(&mut self, data: Data, row: usize, at: usize) -> Result<(), Error> {
+        let (d, rows) = (self.columns, data.rows);
+        let class = rows.classes[row] as usize;
         let z = &self.z[at * d..(at + 1) * d];
         if let Some(feature) = z.iter().position(|z| z.abs() > FARTHEST) {
-            let value = columns.value(row, feature);
-            let fault = if value.real().is_infinite() { Fault::Infinite } else { Fault::TooFar };
-            return Err(Error::BadValue { fault, feature, row, value });
+            data.reach(row, feature)?;
         }
         if z.iter().any(|z| z.is_nan()) {
             return Ok(());
@@ -139,8 +130,14 @@ impl Sums {
             }
             let near = &mut self.near[base..base + cells(d)];
             match rows.weights {
-                Weights::Ones => add_near(&self.whole, near),
-                _ => add_weighed(&self.whole, weight, near),
+                Weights::Ones => {
+                    let squared = |sum: &mut Sum, a, b| sum.add(i128::from(a) * i128::from(b));
+                    add_near(&self.whole, 1, near, squared);
+                }
+                _ => add_near(&self.whole, weight as i128, near, |sum, a, b| {
+                    let heavy = weight * u128::from(a.unsigned_abs());
+                    sum.add_product(heavy, b.unsigned_abs(), (a < 0) != (b < 0));
+                }),
             }
             return Ok(());
         }
@@ -163,72 +160,23 @@ impl Sums {
     }
 }
 
-/// Adds the whole numbers of a row, and the products of all pairs of them.
+/// Adds the whole numbers of a row so many times, and the products of all pairs of them as `pair` does.
 #[inline(always)]
-fn add_near(whole: &[i64], sums: &mut [Sum]) {
-    let (first, rest) = sums.split_at_mut(whole.len());
+fn add_near(
+    whole: &[i64],
+    weight: i128,
+    sums: &mut [Sum],
+    mut pair: impl FnMut(&mut Sum, i64, i64),
+) {
+    let (first, mut rest) = sums.split_at_mut(whole.len());
     for (sum, &a) in first.iter_mut().zip(whole) {
-        sum.add(i128::from(a));
+        sum.add(i128::from(a) * weight);
     }
-    each_pair(whole, rest, |sum, a, b| sum.add(i128::from(a) * i128::from(b)));
-}
-
-/// The same, so many times.
-#[inline(always)]
-fn add_weighed(whole: &[i64], weight: u128, sums: &mut [Sum]) {
-    let (first, rest) = sums.split_at_mut(whole.len());
-    for (sum, &a) in first.iter_mut().zip(whole) {
-        sum.add(i128::from(a) * weight as i128);
-    }
-    each_pair(whole, rest, |sum, a, b| {
-        let heavy = weight * u128::from(a.unsigned_abs());
-        sum.add_product(heavy, b.unsigned_abs(), (a < 0) != (b < 0));
-    });
-}
-
-#[inline(always)]
-fn each_pair<S>(whole: &[i64], mut sums: &mut [S], mut f: impl FnMut(&mut S, i64, i64)) {
     for (i, &a) in whole.iter().enumerate() {
-        let (mine, others) = sums.split_at_mut(i + 1);
+        let (mine, others) = rest.split_at_mut(i + 1);
         for (sum, &b) in mine.iter_mut().zip(whole) {
-            f(sum, a, b);
+            pair(sum, a, b);
         }
-        sums = others;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::columns::Block;
-    use ndarray::{Array2, s};
-
-    fn count(x: &Array2<f64>, weights: Weights, threads: usize) -> Measured {
-        let classes: Vec<i32> = (0..x.nrows() as i32).map(|i| i % 3 - 1).collect();
-        let columns = Columns::new(vec![Block::F64(x.view())]).unwrap();
-        let (origin, unit) = (vec![0.25; x.ncols()], vec![2.0; x.ncols()]);
-        let scale = Scale::new(&origin, &unit, x.ncols()).unwrap();
-        let rows = Rows::new(&classes, 2, weights).unwrap();
-        count_products(&columns, &scale, &rows, threads).unwrap()
-    }
-
-    #[test]
-    fn weights_threads_and_pieces_do_not_matter() {
-        let x = Array2::from_shape_fn((30_000, 3), |(i, j)| match i * (j + 1) % 100 {
-            0 => 1e12 + i as f64,
-            1 => f64::NAN,
-            k => (k as f64).sin() * 0.1 - 0.2,
-        });
-        let ones = count(&x, Weights::Ones, 1);
-        assert_eq!(ones.sums, count(&x, Weights::Ones, 4).sums);
-        let weights = |weight| vec![[weight, 0]; x.nrows()];
-        let parts = count(&x, Weights::Parts(&weights(crate::integers::PARTS)), 2);
-        assert_eq!((&ones.rows, &ones.sums), (&parts.rows, &parts.sums));
-        let seven = count(&x, Weights::Whole(&vec![7; x.nrows()]), 2);
-        assert_eq!(seven.sums, ones.sums.times(7_000_000_000_000_000_000).unwrap().0);
-        let (first, rest) = (x.slice(s![..9000, ..]), x.slice(s![9000.., ..]));
-        let both = [first, rest].map(|part| count(&part.to_owned(), Weights::Ones, 1));
-        assert_eq!(both[0].sums.plus(&both[1].sums).unwrap(), ones.sums);
-        assert_eq!(both[0].rows.plus(&both[1].rows).unwrap(), ones.rows);
+        rest = others;
     }
 }

@@ -38,27 +38,3 @@ impl<'a> Scale<'a> {
 fn is_power_of_two(x: f64) -> bool {
     x.is_normal() && x > 0.0 && x.to_bits() << 12 == 0
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extreme_units_are_exact() {
-        let unit = [2_f64.powi(1023), 2_f64.powi(-1022)];
-        let origin = [-1.7e308, 0.0];
-        let scale = Scale::new(&origin, &unit, 2).unwrap();
-        let z = scale.careful(1.7e308, 0);
-        assert!((z - 2.0 * (1.7e308 / unit[0])).abs() < 1e-15);
-        assert_eq!(scale.careful(unit[1] * 3.0, 1), 3.0);
-    }
-
-    #[test]
-    fn other_units_are_refused() {
-        for unit in [0.0, -1.0, 3.0, f64::NAN, f64::INFINITY, 5e-324] {
-            assert!(Scale::new(&[0.0], &[unit], 1).is_err());
-        }
-        assert!(Scale::new(&[f64::NAN], &[1.0], 1).is_err());
-        assert!(Scale::new(&[], &[1.0], 1).is_err());
-    }
-}

@@ -2,47 +2,40 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// A loop with its arguments. `run` must be marked `#[inline(always)]`, and so must be what it calls, to profit.
-pub trait Loop {
-    type Output;
-    fn run(self) -> Self::Output;
-}
+struct Dispatched<F>(F);
 
-struct Dispatched<L>(L);
-
-impl<L: Loop> WithSimd for Dispatched<L> {
-    type Output = L::Output;
+impl<R, F: FnOnce() -> R> WithSimd for Dispatched<F> {
+    type Output = R;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> L::Output {
-        self.0.run()
+    fn with_simd<S: Simd>(self, _: S) -> R {
+        self.0()
     }
 }
 
-/// Runs a loop, compiled for the widest vectors at hand.
-///
-/// The bits of the answer do not depend on the machine: elements are computed independently, and nothing is fused or reordered.
 #[inline(always)]
-pub fn wide<L: Loop>(work: L) -> L::Output {
+pub(crate) fn dispatch<R>(work: impl FnOnce() -> R) -> R {
     Arch::new().dispatch(Dispatched(work))
 }
 
+/// Runs a loop, compiled for the widest vectors at hand. What it calls must be marked `#[inline(always)]` to profit.
+///
+/// The bits of the answer do not depend on the machine: elements are computed independently, and nothing is fused or reordered.
+macro_rules! wide {
+    ($work:expr) => {
+        $crate::simd::dispatch(
+            #[inline(always)]
+            move || $work,
+        )
+    };
+}
+pub(crate) use wide;
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    struct Sum(f64, f64);
-
-    impl Loop for Sum {
-        type Output = f64;
-        #[inline(always)]
-        fn run(self) -> f64 {
-            self.0 + self.1
-        }
-    }
-
     #[test]
     fn it_is_a_call() {
-        assert_eq!(wide(Sum(1.0, 2.0)), 3.0);
+        let (a, b) = (1.0, 2.0);
+        assert_eq!(wide!(a + b), 3.0);
     }
 }

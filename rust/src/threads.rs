@@ -78,29 +78,3 @@ pub fn try_pieces<T: Send, R: Send, E: Send>(
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn order_is_kept_and_the_first_error_wins() {
-        assert_eq!(map(4, 5, |i| i * i), [0, 1, 4, 9, 16]);
-        let error = try_map(4, 100, |i| if i % 10 == 7 { Err(i) } else { Ok(i) });
-        assert_eq!(error, Err(7));
-        let mut out = [0; 10];
-        let found: Result<Vec<usize>, ()> = try_pieces(3, &mut out, 4, |i, piece| {
-            piece.fill(i);
-            Ok(piece.len())
-        });
-        assert_eq!(found, Ok(vec![4, 4, 2]));
-        assert_eq!(out, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
-    }
-
-    #[test]
-    fn small_work_stays_here() {
-        assert_eq!(worth(8, 100), 1);
-        assert_eq!(worth(8, 1 << 20), 8);
-        assert_eq!(worth(0, 1 << 20), 1);
-    }
-}

@@ -9,8 +9,8 @@ Inside, scores stand class by class, (classes, rows): sums over few classes are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.distributions.family import check_whole
 from banbury.selection.results import by_confidence
 
 Method = Literal["temperature", "platt", "isotonic"]
@@ -52,23 +53,19 @@ def calibrate(
     >>> found.apply(certain).round(3).tolist()
     [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
     """
-    if method not in tuple(METHODS):
-        raise errors.unknown_choice("method", method, METHODS)
-    scores = _scores(log_posteriors)
+    kind, scores = _kind(method), _scores(log_posteriors)
     if not scores.shape[1]:
         raise errors.bad_setting("log_posteriors", "no rows", "rows × classes, with one row at least")
-    if scores.shape[0] > 1 and _are_probabilities(np.asarray(log_posteriors)):
+    raw = np.asarray(log_posteriors)
+    if (
+        len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()
+    ):  # logarithms are below zero
         raise errors.bad_setting("log_posteriors", "probabilities", "their logarithms: np.log of them")
     classes, weighed = _truth(truth, *scores.shape), _weights(weights, scores.shape[1])
     used = weighed > 0
     if not used.all():
         scores, classes, weighed = scores[:, used], classes[used], weighed[used]
-    return METHODS[method].fit(scores, classes, weighed)
-
-
-def _are_probabilities(given: NDArray[Any]) -> bool:
-    """Logarithms of probabilities are below zero."""
-    return bool((given >= 0).all() and (np.abs(given.sum(axis=1) - 1.0) <= 1e-6).all())
+    return kind.fit(scores, classes, weighed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,28 +87,24 @@ class Calibration(ABC):
 
     def apply(self, log_posteriors: ArrayLike) -> Real:
         """Calibrated P(class | row), rows × classes. A row in which every class is impossible gets equal shares."""
-        scores = _scores(log_posteriors, self.n_classes)
-        with np.errstate(over="ignore"):
-            return np.ascontiguousarray(self._posteriors(scores).T)
+        return self._answered(log_posteriors, log=False)
 
     def log_apply(self, log_posteriors: ArrayLike) -> Real:
         """Calibrated log P(class | row), which goes on where the probability itself is too small for a number."""
+        return self._answered(log_posteriors, log=True)
+
+    def _answered(self, log_posteriors: ArrayLike, log: bool) -> Real:
         scores = _scores(log_posteriors, self.n_classes)
-        with np.errstate(over="ignore"):
-            return np.ascontiguousarray(self._log_posteriors(scores).T)
+        with np.errstate(over="ignore", divide="ignore"):
+            return np.ascontiguousarray(self._posteriors(scores, log).T)
 
     @abstractmethod
-    def _posteriors(self, scores: Real) -> Real: ...
-
-    @abstractmethod
-    def _log_posteriors(self, scores: Real) -> Real: ...
+    def _posteriors(self, scores: Real, log: bool) -> Real:
+        """Of checked scores, classes × rows: probabilities, or their logarithms."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Its numbers as arrays by name, for a file to keep."""
-        return {"n_classes": np.array([self.n_classes], dtype=np.int64), **self._parameters()}
-
-    @abstractmethod
-    def _parameters(self) -> dict[str, NDArray[Any]]: ...
+        return {field.name: np.atleast_1d(getattr(self, field.name)) for field in fields(self)}
 
     @staticmethod
     def from_state(method: str, state: Mapping[str, NDArray[Any]]) -> Calibration:
@@ -121,11 +114,8 @@ class Calibration(ABC):
         >>> Calibration.from_state("platt", found.state())
         Platt, 2 classes
         """
-        if method not in tuple(METHODS):
-            raise errors.unknown_choice("method", method, METHODS)
-        given = _State(method, state)
-        n_classes = int(given.whole("n_classes", 1)[0])
-        return METHODS[method]._from_state(n_classes, given)
+        kind, arrays = _kind(method), _State(method, state)
+        return kind._from_state(int(arrays.whole("n_classes", 1)[0]), arrays)
 
     @classmethod
     @abstractmethod
@@ -162,15 +152,14 @@ class Temperature(Calibration):
             scores, own, weights = scores[:, possible], own[possible], weights[possible]
         if not len(own):
             return cls(len(scores), 1.0)
-        found = []
+        best, least = cls(len(scores), 1.0), np.inf
         for floor in (IMPOSSIBLE, FLOOR) if float(own.min()) < FLOOR else (IMPOSSIBLE,):
             raised, mine = np.maximum(_raised(scores, floor), IMPOSSIBLE), np.maximum(own, floor)
             inverse = cls._best(raised, mine, weights)
-            found.append((_log_loss(raised, mine, weights, inverse), 1.0 / inverse, floor))
-        plain, *others = found
-        better = [one for one in others if one[0] < plain[0] * (1.0 - BETTER)]
-        _, temperature, floor = better[0] if better else plain
-        return cls(len(scores), temperature, floor)
+            loss = _log_loss(raised, mine, weights, inverse)
+            if loss < least * (1.0 - BETTER) or floor == IMPOSSIBLE:
+                best, least = cls(len(scores), 1.0 / inverse, floor), loss
+        return best
 
     @staticmethod
     def _best(scores: Real, own: Real, weights: Real) -> float:
@@ -180,14 +169,8 @@ class Temperature(Calibration):
             inverse = _inverse_temperature(few, own[::every], weights[::every], inverse)
         return _inverse_temperature(scores, own, weights, inverse)
 
-    def _posteriors(self, scores: Real) -> Real:
-        return _below_best(_softmax(_raised(scores, self.floor) / self.temperature), scores)
-
-    def _log_posteriors(self, scores: Real) -> Real:
-        return _below_best(_log_softmax(_raised(scores, self.floor) / self.temperature), scores)
-
-    def _parameters(self) -> dict[str, NDArray[Any]]:
-        return {"temperature": np.array([self.temperature]), "floor": np.array([self.floor])}
+    def _posteriors(self, scores: Real, log: bool) -> Real:
+        return _below_best(_softmax(_raised(scores, self.floor) / self.temperature, log), scores)
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Temperature:
@@ -210,12 +193,18 @@ def _raised(scores: Real, floor: float) -> Real:
 
 def _log_loss(scores: Real, own: Real, weights: Real, inverse: float) -> float:
     """The mean log loss at a temperature."""
-    total, width = 0.0, max(1, BLOCK // len(scores))
-    for start in range(0, len(own), width):
-        block = slice(start, start + width)
+    total = 0.0
+    for block in _blocks(scores):
         lost = np.log(np.exp(inverse * scores[:, block]).sum(axis=0)) - inverse * own[block]
-        total += float((weights[block] * lost).sum())
+        total += _sum(weights[block], lost)
     return total / float(weights.sum())
+
+
+def _blocks(scores: Real) -> Iterator[slice]:
+    """Some rows at a time."""
+    width = max(1, BLOCK // len(scores))
+    for start in range(0, scores.shape[1], width):
+        yield slice(start, start + width)
 
 
 def _inverse_temperature(scores: Real, own: Real, weights: Real, start: float) -> float:
@@ -245,9 +234,7 @@ def _inverse_temperature(scores: Real, own: Real, weights: Real, start: float) -
 def _slopes(scores: Real, own: Real, shares: Real, inverse: float) -> tuple[float, float]:
     """The first and second derivative of the mean log loss: what a row expects of its scores less its own, and their variance."""
     slope = curvature = 0.0
-    width = max(1, BLOCK // len(scores))
-    for start in range(0, len(own), width):
-        block = slice(start, start + width)
+    for block in _blocks(scores):
         values = scores[:, block]
         terms = np.exp(inverse * values)
         total = terms.sum(axis=0)
@@ -283,14 +270,11 @@ class Platt(Calibration):
 
     @classmethod
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Platt:
-        odds = _log_odds(scores)
-        found = [
-            _sigmoid(own, truth == number, weights) for own, number in zip(odds, _fitted(len(scores)), strict=True)
-        ]
-        slopes, intercepts = np.array(found).T
+        each = zip(_log_odds(scores), _fitted(len(scores)), strict=True)
+        slopes, intercepts = np.array([_sigmoid(own, truth == number, weights) for own, number in each]).T
         return cls(len(scores), slopes.copy(), intercepts.copy())
 
-    def _log_shares(self, scores: Real) -> Real:
+    def _posteriors(self, scores: Real, log: bool) -> Real:
         from scipy.special import log_expit  # a third of a second to import; few need it
 
         odds = _log_odds(scores)
@@ -298,16 +282,7 @@ class Platt(Calibration):
             lines = self.slopes[:, None] * odds + self.intercepts[:, None]
         lines = np.where(np.isinf(odds), odds, lines)
         shares = log_expit(np.concatenate([-lines, lines]) if self.n_classes == 2 else lines)
-        return _shifted(np.asarray(shares, dtype=np.float64))
-
-    def _posteriors(self, scores: Real) -> Real:
-        return _softmax(self._log_shares(scores))
-
-    def _log_posteriors(self, scores: Real) -> Real:
-        return _log_softmax(self._log_shares(scores))
-
-    def _parameters(self) -> dict[str, NDArray[Any]]:
-        return {"slopes": self.slopes, "intercepts": self.intercepts}
+        return _softmax(_shifted(np.asarray(shares, dtype=np.float64)), log)
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Platt:
@@ -389,14 +364,14 @@ class Isotonic(Calibration):
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
-        all_odds = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
-        found = [
+        each = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _fitted(len(scores)), strict=True)
+        stairs = [
             IsotonicRegression(out_of_bounds="clip").fit(own, truth == number, sample_weight=weights)
-            for own, number in zip(all_odds, _fitted(len(scores)), strict=True)
+            for own, number in each
         ]
-        lengths = np.array([len(one.X_thresholds_) for one in found], dtype=np.int64)
-        odds = np.concatenate([one.X_thresholds_ for one in found])
-        shares = np.clip(np.concatenate([one.y_thresholds_ for one in found]), 0.0, 1.0)
+        lengths = np.array([len(one.X_thresholds_) for one in stairs], dtype=np.int64)
+        odds = np.concatenate([one.X_thresholds_ for one in stairs])
+        shares = np.clip(np.concatenate([one.y_thresholds_ for one in stairs]), 0.0, 1.0)
         return cls(len(scores), lengths, odds, shares)
 
     @cached_property
@@ -404,40 +379,39 @@ class Isotonic(Calibration):
         ends = np.cumsum(self.lengths)[:-1]
         return list(zip(np.split(self.odds, ends), np.split(self.shares, ends), strict=True))
 
-    def _posteriors(self, scores: Real) -> Real:
+    def _posteriors(self, scores: Real, log: bool) -> Real:
         all_odds = np.clip(_log_odds(scores), -FARTHEST, FARTHEST)
         shares = np.array([np.interp(odds, *stairs) for odds, stairs in zip(all_odds, self._stairs, strict=True)])
         if self.n_classes == 2:
-            return np.concatenate([1.0 - shares, shares])
-        total = shares.sum(axis=0)
-        posteriors: Real = np.full_like(shares, 1.0 / self.n_classes)
-        np.divide(shares, total, out=posteriors, where=total > 0)
-        return posteriors
-
-    def _log_posteriors(self, scores: Real) -> Real:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self._posteriors(scores)))
-
-    def _parameters(self) -> dict[str, NDArray[Any]]:
-        return {"lengths": self.lengths, "odds": self.odds, "shares": self.shares}
+            posteriors = np.concatenate([1.0 - shares, shares])
+        else:
+            total, posteriors = shares.sum(axis=0), np.full_like(shares, 1.0 / self.n_classes)
+            np.divide(shares, total, out=posteriors, where=total > 0)
+        return np.log(posteriors) if log else posteriors
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Isotonic:
         lengths = state.whole("lengths", len(_fitted(n_classes)))
         size = sum(lengths.tolist())  # not in int64, which would go round
-        found = cls(n_classes, lengths, state.real("odds", size), state.real("shares", size))
-        for odds, shares in found._stairs:
+        calibration = cls(n_classes, lengths, state.real("odds", size), state.real("shares", size))
+        for odds, shares in calibration._stairs:
             state.check("odds", bool(np.all(odds[1:] > odds[:-1])), "rising within each class")
             state.check("odds", bool(np.all(np.abs(odds) <= FARTHEST)), f"from {-FARTHEST:g} to {FARTHEST:g}")
             state.check("shares", bool(np.all(shares[1:] >= shares[:-1])), "not falling within a class")
             state.check("shares", bool(np.all((shares >= 0) & (shares <= 1))), "from 0 to 1")
-        return found
+        return calibration
 
     def __str__(self) -> str:
         return f"isotonic, {_classes(self.n_classes)}"
 
 
 METHODS: dict[str, type[Calibration]] = {"temperature": Temperature, "platt": Platt, "isotonic": Isotonic}
+
+
+def _kind(method: str) -> type[Calibration]:
+    if method not in tuple(METHODS):
+        raise errors.unknown_choice("method", method, METHODS)
+    return METHODS[method]
 
 
 def _classes(n_classes: int) -> str:
@@ -480,19 +454,15 @@ def _shifted(scores: Real) -> Real:
     return scores
 
 
-def _softmax(scores: Real) -> Real:
+def _softmax(scores: Real, log: bool) -> Real:
     shares = np.exp(scores)
-    shares /= shares.sum(axis=0)
-    return shares
+    total = shares.sum(axis=0)
+    return np.asarray(scores - np.log(total) if log else shares / total)
 
 
 def _sum(weights: Real, values: Real) -> float:
     """Of products; not by BLAS, whose threads add in another order each time, and wait for each other on a busy machine."""
     return float((weights * values).sum())
-
-
-def _log_softmax(scores: Real) -> Real:
-    return np.asarray(scores - np.log(np.exp(scores).sum(axis=0)))
 
 
 # What is given --------------------------------------------------------------------------------------------------------
@@ -512,11 +482,22 @@ def _table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
 
 def _scores(log_posteriors: ArrayLike, n_classes: int | None = None) -> Real:
     scores = _table("log_posteriors", log_posteriors, n_classes)
-    fits = scores < np.inf
-    if not fits.all():
-        row, number = (int(place) for place in np.argwhere(~fits.T)[0])
-        raise errors.bad_score("log_posteriors", float(scores[number, row]), row, number, "a number or −inf")
+    _check_each("log_posteriors", scores, scores < np.inf, "a number or −inf")
     return _shifted(scores)
+
+
+def _check_each(name: str, table: Real, fits: NDArray[np.bool_], wanted: str) -> None:
+    if fits.all():
+        return
+    row, number = (int(place) for place in np.argwhere(~fits.T)[0])
+    value = float(table[number, row])
+    raise errors.BadValue(
+        f"{name} holds {value} in row {row:,} for class number {number:,}, and {wanted} is needed there. "
+        "Leave such rows out, or look where the scores were made.",
+        value=value,
+        row=row,
+        number=number,
+    )
 
 
 def _truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
@@ -529,7 +510,13 @@ def _truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
     bad = (numbers < 0) | (numbers >= n_classes)
     if bad.any():
         row = int(bad.argmax())
-        raise errors.unknown_class_number(int(numbers[row]), row, n_classes)
+        number = int(numbers[row])
+        raise errors.UnknownClass(
+            f"the true class of row {row:,} has the number {number:,}, and the scores have {n_classes:,} classes, numbered "
+            "from 0. Number the classes as the columns of the scores stand.",
+            number=number,
+            row=row,
+        )
     return numbers.astype(np.int64)
 
 
@@ -562,7 +549,12 @@ class _State:
 
     def check(self, name: str, fits: bool, wanted: str) -> None:
         if not fits:
-            raise errors.bad_calibration(self.method, name, wanted)
+            raise errors.BadValue(
+                f"{name!r} of this {self.method} calibration must be {wanted}, and is not. "
+                "Give from_state what state() returned, or calibrate again.",
+                method=self.method,
+                name=name,
+            )
 
     def whole(self, name: str, size: int) -> Int:
         array = self._array(name)
@@ -578,9 +570,8 @@ class _State:
 
     def _array(self, name: str) -> NDArray[Any]:
         array = self.arrays.get(name)
-        if not isinstance(array, np.ndarray):
-            raise errors.bad_calibration(self.method, name, "an array")
-        return array
+        self.check(name, isinstance(array, np.ndarray), "an array")
+        return np.asarray(array)
 
 
 # Reliability ----------------------------------------------------------------------------------------------------------
@@ -624,16 +615,12 @@ def reliability(
       0.600 to 0.800      0.6000    0.0000           1
       0.800 to 1.000      0.8667    0.6667           3
     """
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or not 1 <= bins <= 10**6:
-        raise errors.bad_setting("bins", bins, "a whole number from 1 to 1,000,000")
+    check_whole("bins", bins, 1, 10**6)
     shares = _table("posteriors", posteriors)
     n_classes, n_rows = shares.shape
     if not n_rows:
         raise errors.bad_setting("posteriors", "no rows", "rows × classes, with one row at least")
-    fits = (shares >= 0) & (shares <= 1 + 1e-9)
-    if not fits.all():
-        row, number = (int(place) for place in np.argwhere(~fits.T)[0])
-        raise errors.bad_score("posteriors", float(shares[number, row]), row, number, "a probability from 0 to 1")
+    _check_each("posteriors", shares, (shares >= 0) & (shares <= 1 + 1e-9), "a probability from 0 to 1")
     classes, weighed = _truth(truth, n_classes, n_rows), _weights(weights, n_rows)
     confidence, right = shares.max(axis=0), shares.argmax(axis=0) == classes
     said, came, rows = by_confidence(confidence, right, weighed, int(bins))

@@ -26,8 +26,8 @@ def table() -> NDArray[np.uint32]:
     The lower case is that of the character by itself. That of U+0130, the only one of two characters, is given as its
     first, ``i``.
 
-    >>> found = table()
-    >>> chr(found[ord("É")] & 0x1FFFFF), bool(found[ord("É")] & WORD), bool(found[ord("\u2028")] & SPACE)
+    >>> known = table()
+    >>> chr(known[ord("É")] & 0x1FFFFF), bool(known[ord("É")] & WORD), bool(known[ord("\u2028")] & SPACE)
     ('é', True, True)
     """
     text = _text(np.arange(CODES))
@@ -49,10 +49,10 @@ def sigma_context() -> NDArray[np.uint8]:
     >>> sigma_context()[[ord("ä"), ord("'"), ord("1")]].tolist()
     [1, 2, 0]
     """
-    found = np.zeros(CODES, dtype=np.uint8)
+    context = np.zeros(CODES, dtype=np.uint8)
     matters = np.flatnonzero(_ends_a_word("A", np.arange(CODES)))
-    found[matters] = np.where(_ends_a_word(" ", matters), 1, 2)
-    return found
+    context[matters] = np.where(_ends_a_word(" ", matters), 1, 2)
+    return context
 
 
 def _ends_a_word(before: str, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -76,7 +76,7 @@ def _codes(text: str) -> NDArray[np.uint32]:
 
 def _runs(runs: Iterable[str]) -> NDArray[np.bool_]:
     """Which characters the runs have, each of which has all characters from its first to its last."""
-    found = np.zeros(CODES, dtype=np.bool_)
+    within = np.zeros(CODES, dtype=np.bool_)
     for run in runs:
-        found[ord(run[0]) : ord(run[-1]) + 1] = True
-    return found
+        within[ord(run[0]) : ord(run[-1]) + 1] = True
+    return within

@@ -90,13 +90,13 @@ def docstrings() -> dict[str, list[Any]]:
     has (None where Python cannot tell), how many lines the text has, and whether the name is private. A text that occurs
     twice is there once. How many there are depends on the version of Python.
 
-    >>> found = docstrings()
-    >>> list(found)
+    >>> docs = docstrings()
+    >>> list(docs)
     ['name', 'text', 'kind', 'parameters', 'lines', 'private', 'module']
-    >>> sorted(set(found["module"]))[:4], len(found["text"]) > 1_500
+    >>> sorted(set(docs["module"]))[:4], len(docs["text"]) > 1_500
     (['asyncio', 'collections', 'decimal', 'email'], True)
-    >>> i = found["name"].index("tarfile.is_tarfile")
-    >>> found["kind"][i], found["parameters"][i], found["private"][i], found["module"][i]
+    >>> i = docs["name"].index("tarfile.is_tarfile")
+    >>> docs["kind"][i], docs["parameters"][i], docs["private"][i], docs["module"][i]
     ('function', 1, False, 'tarfile')
     """
     return _table(list(_described(MODULES)))
@@ -115,7 +115,11 @@ def _table(rows: list[_Described]) -> dict[str, list[Any]]:
     owners = [row.name.partition(".")[0] for row in rows]
     bare = [module for module in MODULES if module not in owners]
     if bare:
-        raise errors.no_docstrings(bare)
+        raise errors.EmptyData(
+            f"no docstrings in {errors.listed(bare)}: this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. "
+            "Run it without.",
+            modules=bare,
+        )
     return {
         "name": [row.name for row in rows],
         "text": [row.text for row in rows],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import platform
@@ -26,8 +27,6 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import reliability
 
-Docs = dict[str, list[Any]]
-
 WIDTH = 80
 MANY = 8  # mistakes of one sort that catch the eye
 FAMILIES = {"parameters": "poisson", "lines": "histogram"}
@@ -42,21 +41,16 @@ def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
     Figures depend on the version of Python, whose docstrings these are.
     """
     start = time.monotonic()
-    docs = bb.datasets.docstrings()
+    n_rows, version = len(bb.datasets.docstrings()["text"]), platform.python_version()
     place = _made(folder)
     page = _Page()
-    n_rows, version = len(docs["text"]), platform.python_version()
     page.say(
         f"From which module is a docstring? Banbury learns it from {n_rows:,} docstrings of twelve modules of Python {version}. "
         "Every figure below is computed now, and every line after >>> can be pasted into Python."
     )
-    tally = count(page, docs)
-    tuned, found = validate(page, docs)
-    confusion(page, found)
-    explain(page, docs, tally, tuned.best["alpha"])
-    classifier = calibrate(page, docs)
-    forget(page, docs, tally, tuned.best["alpha"])
-    keep(page, docs, tally, tuned.model.calibrated(classifier.calibration_), place)
+    for step in (count, validate, confusion, explain, calibrate, forget):
+        step(page)
+    keep(page, place)
     your_own(page)
     page.say(
         f"All of this took {time.monotonic() - start:.0f} seconds. Another Python has other docstrings, and other figures."
@@ -66,19 +60,17 @@ def main(folder: str | os.PathLike[str] = "banbury-demo") -> None:
 # The steps ------------------------------------------------------------------------------------------------------------
 
 
-def count(page: _Page, docs: Docs) -> bb.Tally:
+def count(page: _Page) -> None:
     page.title("What was counted")
-    page.code(
-        """
+    page.run(
+        f"""
         import banbury as bb
         docs = bb.datasets.docstrings()
-        families = {"parameters": "poisson", "lines": "histogram"}
+        families = {json.dumps(FAMILIES)}
         tally = bb.count(docs, target="module", features=families)
         print(tally)
         """
     )
-    tally = bb.count(docs, target="module", features=FAMILIES)
-    page.result(str(tally))
     page.say("One model of all these columns, each with a family that suits it:")
     page.pairs(
         [
@@ -90,12 +82,11 @@ def count(page: _Page, docs: Docs) -> bb.Tally:
             ("name", "different in every row, and so left out without being told"),
         ]
     )
-    return tally
 
 
-def validate(page: _Page, docs: Docs) -> tuple[bb.Tuning, bb.CrossValidation]:
+def validate(page: _Page) -> None:
     page.title("How often it is right")
-    page.code(
+    page.run(
         """
         text = bb.cross_validate(docs["text"], target=docs["module"], folds=5)
         one = bb.cross_validate(docs, target="module", features=families, folds=5)
@@ -103,12 +94,11 @@ def validate(page: _Page, docs: Docs) -> tuple[bb.Tuning, bb.CrossValidation]:
                                  alpha="auto")
         """
     )
-    text = bb.cross_validate(docs["text"], target=docs["module"], folds=5)
-    one = bb.cross_validate(docs, target="module", features=FAMILIES, folds=5)
-    auto = bb.cross_validate(docs, target="module", features=FAMILIES, folds=5, alpha="auto")
+    text, one, auto = page.known("text", "one", "auto")
+    most_frequent = one.classes[int(one.confusion.sum(axis=1).argmax())]
     page.bars(
         [
-            (f"always answer {_most_frequent(one)!r}", one.majority, ""),
+            (f"always answer {most_frequent!r}", one.majority, ""),
             ("text alone, α = 1", float(text.accuracy), f"± {text.accuracy.error:.1%}"),
             ("all columns, α = 1", float(one.accuracy), f"± {one.accuracy.error:.1%}"),
             ('all columns, α = "auto"', float(auto.accuracy), f"± {auto.accuracy.error:.1%}"),
@@ -119,44 +109,41 @@ def validate(page: _Page, docs: Docs) -> tuple[bb.Tuning, bb.CrossValidation]:
         "a fifth, so nothing is counted again. α is added to every count, which makes a word not seen yet rare instead of "
         'impossible. "auto" chooses it by log loss: above anew within each four fifths, and now for all rows.'
     )
-    page.code(
+    alpha = page.run(
         """
         tuned = bb.tune(docs, target="module", features=families)
         tuned.best["alpha"]
         """
     )
-    tuned = bb.tune(docs, target="module", features=FAMILIES)
-    page.result(str(tuned.best["alpha"]))
-    return tuned, auto
+    page.result(alpha)
 
 
-def confusion(page: _Page, found: bb.CrossValidation) -> None:
+def confusion(page: _Page) -> None:
     page.title("What it takes for what")
-    page.code("auto.confusion")
-    page.squares(found.confusion, found.labels.tolist())
-    wrong = found.confusion.copy()
+    table = page.run("auto.confusion")
+    [auto] = page.known("auto")
+    page.squares(table, auto.labels.tolist())
+    wrong = table.copy()
     np.fill_diagonal(wrong, 0)
     worst = np.argsort(-wrong, axis=None, kind="stable")[:3]
-    pairs = [(found.labels[i // len(wrong)], found.labels[i % len(wrong)], wrong.flat[i]) for i in worst]
-    told = ", ".join(f"{true} for {given} ({n} times)" for true, given, n in pairs)
+    pairs = [(auto.labels[i // len(wrong)], auto.labels[i % len(wrong)], wrong.flat[i]) for i in worst]
+    mistakes = ", ".join(f"{true} for {answer} ({n} times)" for true, answer, n in pairs)
     page.say(
-        f"Down: where a docstring is from. Across: the answer. Last: how many are right. Most often it takes {told}."
+        f"Down: where a docstring is from. Across: the answer. Last: how many are right. Most often it takes {mistakes}."
     )
 
 
-def explain(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
+def explain(page: _Page) -> None:
     page.title("Why: one docstring, word by word")
-    chosen = _known(docs, EXPLAINED)
-    page.code(
+    [docs] = page.known("docs")
+    why = page.run(
         f"""
-        i = docs["name"].index("{chosen}")
+        i = docs["name"].index("{_there(docs, EXPLAINED)}")
         row = {{name: column[i] for name, column in docs.items()}}
         unseen = tally - tally.count(row)
         bb.estimate(unseen, alpha=tuned.best["alpha"]).explain(row)
         """
     )
-    row = _row(docs, chosen)
-    why = bb.estimate(tally - tally.count(row), alpha=alpha).explain(row)
     page.evidence(why)
     page.say(
         "This model has never seen the row: it was subtracted. Evidence is weighed in decibans: +3 doubles the odds, +10 makes "
@@ -164,9 +151,9 @@ def explain(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
     )
 
 
-def calibrate(page: _Page, docs: Docs) -> bb.NaiveBayesClassifier:
+def calibrate(page: _Page) -> None:
     page.title("Probabilities that mean what they say")
-    page.code(
+    page.run(
         """
         held_out = {name: column[::5] for name, column in docs.items()}
         learned = {name: [value for i, value in enumerate(column) if i % 5]
@@ -181,13 +168,9 @@ def calibrate(page: _Page, docs: Docs) -> bb.NaiveBayesClassifier:
         after_steps = steps.predict_proba(held_out)
         """
     )
-    held_out = {name: column[::5] for name, column in docs.items()}
-    learned = {name: [value for i, value in enumerate(column) if i % 5] for name, column in docs.items()}
-    modules, truth = learned.pop("module"), held_out.pop("module")
-    clf = bb.NaiveBayesClassifier(FAMILIES, alpha="auto", calibrate="temperature").fit(learned, modules)
-    steps = bb.NaiveBayesClassifier(FAMILIES, alpha=clf.alpha_, calibrate="isotonic").fit(learned, modules)
-    before = clf.model_.calibrated(None).posterior(held_out)
-    after, after_steps = clf.predict_proba(held_out), steps.predict_proba(held_out)
+    held_out, truth, clf, before, after, after_steps = page.known(
+        "held_out", "truth", "clf", "before", "after", "after_steps"
+    )
     answers = clf.model_.labels.searchsorted(truth)
     page.measures(
         ["log loss", "calibration error", "claims", "right"],
@@ -214,12 +197,11 @@ def calibrate(page: _Page, docs: Docs) -> bb.NaiveBayesClassifier:
             ("after", _ranked(clf.model_.labels, after[worst])),
         ]
     )
-    return clf
 
 
-def forget(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
+def forget(page: _Page) -> None:
     page.title("A module forgotten, and learned back")
-    page.code(
+    left = page.run(
         f"""
         rows = {{name: [value for value, module in zip(column, docs["module"])
                        if module == "{FORGOTTEN}"] for name, column in docs.items()}}
@@ -228,52 +210,46 @@ def forget(page: _Page, docs: Docs, tally: bb.Tally, alpha: float) -> None:
         without.n_rows, len(without.classes), "{FORGOTTEN}" in without.classes
         """
     )
-    part = tally.count(_rows(docs, FORGOTTEN, True))
-    without = tally - part
-    page.result(str((without.n_rows, len(without.classes), FORGOTTEN in without.classes)))
-    same = without == tally.count(_rows(docs, FORGOTTEN, False))
+    page.result(left)
+    docs, tally, without, tuned = page.known("docs", "tally", "without", "tuned")
+    others = [module != FORGOTTEN for module in docs["module"]]
+    same = without == tally.count({name: list(compress(column, others)) for name, column in docs.items()})
     page.say(
         f"The tally of the other modules, counted alone, is identical: {same}. Asked about a docstring of {FORGOTTEN}:"
     )
-    asked = _row(docs, _known(docs, ASKED))
-    page.quote(asked["text"])
-    page.pairs([(when, _answer(known, alpha, asked)) for when, known in (("before", tally), ("forgotten", without))])
+    i = docs["name"].index(_there(docs, ASKED))
+    row = {name: column[i] for name, column in docs.items()}
+    models = [bb.estimate(known, alpha=tuned.best["alpha"]) for known in (tally, without)]
+    page.quote(row["text"])
+    answers = [_ranked(model.labels, model.posterior(row)[0]) for model in models]
+    page.pairs(list(zip(("before", "forgotten"), answers, strict=True)))
     page.say("Learned back, is it the tally it was? And is every probability of every row the same, to the last bit?")
-    page.code("without + part == tally")
-    page.result(str(without + part == tally))
-    page.code(
+    page.result(page.run("without + part == tally"))
+    same_probabilities = page.run(
         """
         back = bb.estimate(without + part).posterior(docs)
         (back == bb.estimate(tally).posterior(docs)).all()
         """
     )
-    back, before = (bb.estimate(known).posterior(docs) for known in (without + part, tally))
-    page.result(str((back == before).all()))
+    page.result(same_probabilities)
 
 
-def keep(page: _Page, docs: Docs, tally: bb.Tally, model: bb.Model, place: Path) -> None:
+def keep(page: _Page, place: Path) -> None:
     page.title("A model in a file, and a report")
     file, sheet = place / "docstrings.banbury", place / "report.html"
-    page.code(
+    same = page.run(
         f"""
         model = tuned.model.calibrated(clf.calibration_)
         bb.save(model, {_quoted(file)})
         bb.load({_quoted(file)}).tally == tally
         """
     )
-    bb.save(model, file)
-    loaded = bb.load(file)
-    page.result(str(isinstance(loaded, bb.Model) and loaded.tally == tally))
-    page.code(f'bb.report(model, docs, target="module", path={_quoted(sheet)})')
-    report(model, docs, sheet)
+    page.result(same)
+    page.run(f'bb.report(model, docs, target="module", path={_quoted(sheet)})')
     page.say(
         "Both can be sent to others: loading the model runs nothing that is in it, and the report opens in a browser."
     )
     page.links([file, sheet])
-
-
-def report(model: bb.Model, docs: Docs, path: Path) -> None:
-    bb.report(model, docs, target="module", path=path)
 
 
 def your_own(page: _Page) -> None:
@@ -308,28 +284,16 @@ def _made(folder: str | os.PathLike[str]) -> Path:
         with tempfile.TemporaryFile(dir=place):
             return place
     except OSError as problem:
-        raise errors.unwritable_folder(place, problem.strerror or str(problem)) from None
+        why = problem.strerror or str(problem)
+        raise errors.BadFile(
+            f"cannot write into the folder {place}: {why}. Name one that may be written to.", path=str(place)
+        ) from None
 
 
-def _known(docs: Docs, name: str) -> str:
+def _there(docs: dict[str, list[Any]], name: str) -> str:
     """This name; where this Python does not have it, the last one of its module."""
     names: list[str] = docs["name"]
     return name if name in names else [other for other in names if other.startswith(name.partition(".")[0])][-1]
-
-
-def _row(docs: Docs, name: str) -> dict[str, Any]:
-    i = docs["name"].index(name)
-    return {column: values[i] for column, values in docs.items()}
-
-
-def _rows(docs: Docs, module: str, wanted: bool) -> Docs:
-    """The rows of a module, or of all others."""
-    chosen = [(one == module) == wanted for one in docs["module"]]
-    return {name: list(compress(column, chosen)) for name, column in docs.items()}
-
-
-def _most_frequent(found: bb.CrossValidation) -> Any:
-    return found.classes[int(found.confusion.sum(axis=1).argmax())]
 
 
 def _honesty(posteriors: Real, truth: NDArray[np.int64]) -> list[str]:
@@ -345,13 +309,8 @@ def _quoted(path: Path) -> str:
     return json.dumps(str(path), ensure_ascii=False)
 
 
-def _answer(tally: bb.Tally, alpha: float, row: dict[str, Any]) -> str:
-    model = bb.estimate(tally, alpha=alpha)
-    return _ranked(model.labels, model.posterior(row)[0])
-
-
-def _ranked(labels: NDArray[Any], posterior: Real, most: int = 3) -> str:
-    best = np.argsort(-posterior, kind="stable")[:most]
+def _ranked(labels: NDArray[Any], posterior: Real) -> str:
+    best = np.argsort(-posterior, kind="stable")[:3]
     return "   ".join(f"{labels[c]} {_percent(posterior[c])}" for c in best)
 
 
@@ -373,6 +332,20 @@ class _Page:
         self.console.width = min(self.console.width, WIDTH) if self.console.is_terminal else WIDTH
         self.n_titles = 0
         self.below_title = True
+        self.names: dict[str, Any] = {"print": self.result}  # of what was run
+
+    def known(self, *names: str) -> list[Any]:
+        """What was given these names by what was run."""
+        return [self.names[name] for name in names]
+
+    def run(self, source: str) -> Any:
+        """Shows lines to paste into Python, and runs them; what they come to, where the last is an expression."""
+        self.code(source)
+        *lines, last = ast.parse(dedent(source)).body
+        exec(compile(ast.Module(lines, []), "<demo>", "exec"), self.names)
+        if isinstance(last, ast.Expr):
+            return eval(compile(ast.Expression(last.value), "<demo>", "eval"), self.names)
+        exec(compile(ast.Module([last], []), "<demo>", "exec"), self.names)
 
     def title(self, text: str) -> None:
         self.n_titles += 1
@@ -397,9 +370,9 @@ class _Page:
         for name, text in rows:
             self._line(Text.assemble("  ", (f"{name:{width}}", "bold"), f"  {text}"))
 
-    def result(self, text: str) -> None:
+    def result(self, answer: Any) -> None:
         """What Python answers, as it is."""
-        for line in text.splitlines():
+        for line in str(answer).splitlines():
             self._line(Text(line), "ellipsis")
 
     def code(self, source: str) -> None:

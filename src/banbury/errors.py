@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import shlex
 import sys
 import threading
 import warnings
@@ -147,8 +146,10 @@ def listed(names: Iterable[Any], most: int = 12) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def many(n: float, what: str, several: str | None = None) -> str:
+    """So many of something, in words: ``1 row``, ``2 rows``, ``3 classes``."""
+    plural = several or what + ("es" if what.endswith("s") else "s")
+    return f"{n:,} {what if n == 1 else plural}"
 
 
 def shortened(text: Any, most: int = SHORT) -> str:
@@ -168,24 +169,6 @@ def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     return f" Did you mean {near[close[0]]!r}?" if close else ""
 
 
-# What other libraries call our keywords.
-SAID_ELSEWHERE = {
-    "alphas": "alpha",
-    "cv": "folds",
-    "k": "folds",
-    "n_folds": "folds",
-    "n_splits": "folds",
-    "n_jobs": "threads",
-    "n_repeats": "repeats",
-    "random_state": "seed",
-    "sample_weight": "weights",
-    "sep": "delimiter",
-    "train_sizes": "sizes",
-    "top": "most",
-    "y": "target",
-}
-
-
 def where(source: str | None) -> str:
     return f" in {source}" if source else ""
 
@@ -198,7 +181,7 @@ DELIMITED = tuple(
 def unknown_column(name: Any, known: Sequence[Any], source: str | None = None) -> UnknownColumn:
     return UnknownColumn(
         f"no column {name!r}{where(source)}.{did_you_mean(name, known)}\n"
-        f"  Columns: {listed(map(shortened, known))}{_header_hint(source)}",
+        f"  Columns: {listed(map(shortened, known))}{header_hint(source)}",
         column=name,
         known=list(known),
     )
@@ -223,7 +206,7 @@ def column_in_block(name: str, columns: Sequence[str]) -> UnknownColumn:
     )
 
 
-def _header_hint(source: str | None) -> str:
+def header_hint(source: str | None) -> str:
     delimited = source is not None and source.lower().endswith(DELIMITED)
     return "\n  The first line was taken for the header; if the file has none, give columns=[...]." if delimited else ""
 
@@ -253,39 +236,11 @@ def empty_table(n_rows: int, n_columns: int) -> EmptyData:
     return EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def no_docstrings(modules: Sequence[str]) -> EmptyData:
-    return EmptyData(
-        f"no docstrings in {listed(modules)}: this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. "
-        "Run it without.",
-        modules=list(modules),
-    )
-
-
 def no_target(n_rows: int, target: Any) -> EmptyData:
     name = f" {target!r}" if isinstance(target, str) else ""
     return EmptyData(
         f"every one of the {n_rows:,} rows has a missing target{name}. Rows without a target teach nothing; "
         "check the column's name and the spelling of missing values."
-    )
-
-
-def no_labels(n_rows: int) -> EmptyData:
-    return EmptyData(
-        f"none of the {n_rows:,} rows has a label. Label a few rows of each class, or find classes without labels by bb.Mixture."
-    )
-
-
-def minus_one_is_a_class(n_rows: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{_many(n_rows, 'row')} of label -1 {'is' if n_rows == 1 else 'are'} taken as a class of that name, beside others. "
-        "If these rows have no label, as in scikit-learn, say unlabelled=-1."
-    )
-
-
-def nothing_to_score(n_rows: int) -> EmptyData:
-    return EmptyData(
-        f"none of the {n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose class is known; "
-        "in cross-validation take fewer folds, or folds that have labelled rows in each."
     )
 
 
@@ -352,14 +307,6 @@ def density_has_no_sum(column: str, family: str) -> BadSetting:
     )
 
 
-def unusable_column(column: str, problem: Exception, source: str | None = None) -> BadValue:
-    return BadValue(
-        f"column {column!r}{where(source)} holds what cannot be counted ({type(problem).__name__}: {problem}). "
-        f"Convert it to numbers or texts, or leave it out with features={{{column!r}: None}}.",
-        column=column,
-    )
-
-
 def bad_weight(row: int, value: Any) -> BadWeight:
     what = (
         "missing"
@@ -385,41 +332,6 @@ def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
     )
 
 
-def bad_score(what: str, value: float, row: int, number: int, wanted: str) -> BadValue:
-    return BadValue(
-        f"{what} holds {value} in row {row:,} for class number {number:,}, and {wanted} is needed there. "
-        "Leave such rows out, or look where the scores were made.",
-        value=value,
-        row=row,
-        number=number,
-    )
-
-
-def unknown_class_number(number: int, row: int, n_classes: int) -> UnknownClass:
-    return UnknownClass(
-        f"the true class of row {row:,} has the number {number:,}, and the scores have {n_classes:,} classes, numbered from 0. "
-        "Number the classes as the columns of the scores stand.",
-        number=number,
-        row=row,
-    )
-
-
-def bad_calibration(method: str, name: str, wanted: str) -> BadValue:
-    return BadValue(
-        f"{name!r} of this {method} calibration must be {wanted}, and is not. "
-        "Give from_state what state() returned, or calibrate again.",
-        method=method,
-        name=name,
-    )
-
-
-def only_for_texts() -> BadSetting:
-    return BadSetting(
-        "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its place, "
-        "for instance with frame.replace('?', None)."
-    )
-
-
 def not_a_tally(other: Any, sign: str) -> NotATally:
     return NotATally(
         f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
@@ -430,14 +342,6 @@ def not_a_tally(other: Any, sign: str) -> NotATally:
 def tested_what_it_learned() -> BanburyWarning:
     return BanburyWarning(
         "some split tests rows that it also learns from, so its answers are not those of a model that has not seen them."
-    )
-
-
-def unknown_keyword(name: str, known: Iterable[str]) -> UnknownKeyword:
-    meant = SAID_ELSEWHERE.get(name)
-    hint = f" Did you mean {meant!r}?" if meant else did_you_mean(name, known)
-    return UnknownKeyword(
-        f"there is no keyword {name!r}.{hint or f' How a table is read: {listed(known)}.'}", name=name
     )
 
 
@@ -497,21 +401,6 @@ def header_too_long(path: Any, length: int, most: int) -> BadFile:
     )
 
 
-def unwritable_folder(path: Any, why: str) -> BadFile:
-    return BadFile(f"cannot write into the folder {path}: {why}. Name one that may be written to.", path=str(path))
-
-
-def broken_row(path: Any, line: int | None, expected: int, actual: int, text: str) -> BadFile:
-    place = f"line {line:,}" if line else "a line"
-    shown = text if len(text) <= 80 else text[:77] + "..."
-    return BadFile(
-        f"{path}, {place}: {_many(actual, 'field')} where the header has {expected}: {shown!r}. "
-        "Mend the line, or name the delimiter with delimiter=.",
-        path=str(path),
-        line=line,
-    )
-
-
 def bad_setting(name: str, value: Any, wanted: str) -> BadSetting:
     return BadSetting(f"{name} must be {wanted}. Got {value!r} instead.", setting=name, value=value)
 
@@ -520,51 +409,6 @@ def missing_library(name: str, what: str, otherwise: str, extra: str = "plots") 
     return MissingLibrary(
         f"{what} with {name}, which is not installed. Install it with: pip install 'banbury[{extra}]'. Without it, {otherwise}.",
         library=name,
-    )
-
-
-def not_numeric(column: str, family: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} is counted as {family}, and a column of numbers is needed to draw an axis of them. Name a column "
-        "counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as one with features=.",
-        column=column,
-        family=family,
-    )
-
-
-def text_has_no_axis(column: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say with "
-        f"bb.plots.EvidenceDisplay, or count without the column: features={{{column!r}: None}}.",
-        column=column,
-    )
-
-
-def block_has_no_axis(block: str, n_columns: int, family: str) -> BadSetting:
-    return BadSetting(
-        f"block {block!r} models {n_columns:,} columns together as {family}, so none of them has a line of its own to be drawn "
-        "on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with bb.plots.EvidenceDisplay.",
-        feature=block,
-        family=family,
-    )
-
-
-def too_many_axes(block: str, columns: Sequence[str], given: Any) -> BadSetting:
-    return BadSetting(
-        f"block {block!r} has {len(columns):,} columns ({listed(columns, 6)}), and its picture has two axes. Name two of them, "
-        f"whatever the others are: columns=({columns[0]!r}, {columns[1]!r}). Got {given!r} instead.",
-        feature=block,
-        columns=list(columns),
-    )
-
-
-def evidence_against_the_rest(label: Any, classes: Sequence[Any]) -> BadSetting:
-    others = [name for name in classes if name != label]
-    return BadSetting(
-        f"of {len(classes):,} classes {label!r} cannot be weighed against all others at once: that evidence does not add up "
-        f"feature by feature. Name one of them with against= ({listed(map(repr, others), 6)}), or count with a target of two "
-        f"classes, {label!r} and the rest.",
-        label=label,
     )
 
 
@@ -672,25 +516,6 @@ def wrong_width(found: int, expected: int, who: str = "Model", names: Sequence[s
     return WrongWidth(f"X has {found} features, but {who} is expecting {expected} features as input.{hint}")
 
 
-def not_a_table(array: Any) -> BanburyError:
-    """The words are scikit-learn's, so that what looks for them finds them."""
-    if array.ndim > 2:
-        return BanburyError(f"Found array with dim {array.ndim}, while dim <= 2 is required. Give rows by columns.")
-    what = "1D array" if array.ndim == 1 else "scalar array"
-    shown = repr(array if array.size <= 20 else array[:20])
-    return BanburyError(
-        f"Expected 2D array, got {what} instead:\narray={shown}.\n"
-        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
-        "or array.reshape(1, -1) if it contains a single sample."
-    )
-
-
-def sparse_data(dtype: Any) -> TypeError:
-    return TypeError(
-        f"a sparse matrix of {dtype} cannot be counted. Give one of numbers: integers, float32 or float64."
-    )
-
-
 def cannot_convert(thing: Any, why: str) -> TypeError:
     return TypeError(
         f"cannot make a model of this {type(thing).__name__}. {why} Give a fitted naive Bayes of scikit-learn, or a pipeline of "
@@ -700,13 +525,6 @@ def cannot_convert(thing: Any, why: str) -> TypeError:
 
 def dense_needed() -> TypeError:
     return TypeError("Sparse data was passed, but dense data is required: a tree looks at every cell. Use X.toarray().")
-
-
-def unreadable_data(data: Any) -> TypeError:
-    return TypeError(
-        f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
-        "a 2-D array, a list of rows, records or texts, or batches of any of these."
-    )
 
 
 def not_one_column(shape: tuple[int, ...]) -> BanburyError:
@@ -740,39 +558,6 @@ def ragged_rows(row: int, length: int, expected: int) -> LengthMismatch:
     )
 
 
-def wrong_number_of_names(given: int, n_columns: int) -> LengthMismatch:
-    return LengthMismatch(
-        f"columns has {given:,} {'entry' if given == 1 else 'entries'}, and the data have {_many(n_columns, 'column')}. "
-        "Name each column once."
-    )
-
-
-def names_unlike_line(path: Any, line: int, n_names: int, fields: Sequence[str], delimiter: str) -> LengthMismatch:
-    """The first line of a file has not as many fields as names are given."""
-    what = f"{_many(len(fields), 'field')} divided by {delimiter!r}" if len(fields) > 1 else "1 field"
-    return LengthMismatch(
-        f"{path}, line {line:,}: {what}, and columns has {n_names:,}: {shortened(delimiter.join(fields), 80)!r}. "
-        "Name each field once; give the delimiter with delimiter= if it is another; take the line out if it is no row.",
-        path=str(path),
-        line=line,
-    )
-
-
-def other_columns(lacking: Sequence[str], extra: Sequence[str], row: int, source: str | None = None) -> SchemaMismatch:
-    """A batch whose columns are not those of the first batch."""
-    parts = [f"lacks {listed(map(repr, lacking))}"] * bool(lacking) + [f"adds {listed(map(repr, extra))}"] * bool(extra)
-    return SchemaMismatch(
-        f"the batch that begins at row {row:,}{where(source)} {' and '.join(parts)}. "
-        "Give every batch the columns of the first.",
-        lacking=list(lacking),
-        extra=list(extra),
-    )
-
-
-def broken_stream(why: str) -> BanburyError:
-    return BanburyError(f"the stream of batches broke off: {why.splitlines()[0] if why else 'no reason given'}")
-
-
 def missing_file(
     path: Any,
     near: Sequence[str],
@@ -782,18 +567,6 @@ def missing_file(
     hint = f" Did you mean {near[0]!r}?" if near else otherwise
     shown = path if len(str(path)) <= 200 else f"{str(path)[:197]}..."
     return bad_file(shown, f"{why}.{hint}")
-
-
-def nothing_readable(source: str | None, files: Sequence[tuple[str, str]]) -> BadFile:
-    """``files``: each with why it could not be read."""
-    path, why = files[0]
-    if len(files) == 1:
-        return bad_file(path, f"{why}.")
-    return bad_file(source or path, f"not one of {len(files):,} files can be read.\n  {_with_reasons(files)}")
-
-
-def _with_reasons(files: Sequence[tuple[str, str]]) -> str:
-    return listed((f"{path} ({why})" for path, why in files), 5)
 
 
 def wrong_type_in_line(value: Any, column: str, wanted: str, line: int | None, path: Any) -> BadValue:
@@ -815,46 +588,6 @@ def bad_line(path: Any, line: int | None, why: str) -> BadFile:
 
 def not_one_row(n_rows: int) -> BanburyError:
     return BanburyError(f"one row is needed, and this table has {n_rows:,}. Give one of them.")
-
-
-def header_of_numbers(path: Any) -> BanburyWarning:
-    return BanburyWarning(
-        f"the first line of {path} is read as the header, and most of it is numbers. "
-        "Name the columns with columns= if the file has no header."
-    )
-
-
-def not_utf8(path: Any) -> BanburyWarning:
-    return BanburyWarning(
-        f"{path} is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
-    )
-
-
-def unreadable_files(source: str | None, files: Sequence[tuple[str, str]], n_files: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{len(files):,} of {n_files:,} files{where(source)} cannot be read, and are skipped: {_with_reasons(files)}. "
-        "Mend them or take them away, and count again if they matter."
-    )
-
-
-def broken_messages(source: str | None, names: Sequence[str], n_messages: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{len(names):,} of {n_messages:,} messages{where(source)} are broken (damaged, cut off, or in an unknown "
-        f"encoding), and only what can be read of them is: {listed(names, 3)}"
-    )
-
-
-def headers_without_mail(source: str | None) -> BanburyWarning:
-    return BanburyWarning(
-        f"no file{where(source)} was read as mail, so headers= had no effect. If they are messages, say so with format='mail'."
-    )
-
-
-def files_beside_folders(folder: Any, n_files: int) -> BanburyWarning:
-    return BanburyWarning(
-        f"{folder} has a sub-folder per class, so the {n_files:,} files beside them are ignored. "
-        "Move them into the folder of their class to have them read."
-    )
 
 
 def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> BanburyWarning:
@@ -902,46 +635,11 @@ def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
 
 def loose_covariance(block: str, n_columns: int, n_rows: int, tied: bool) -> BanburyWarning:
     """``n_rows``: of the smallest class whose covariance it is; of all classes together where one is ``tied`` to all."""
-    rows, advice = _many(n_rows, "row"), "" if tied else "covariance='tied', "
+    rows, advice = many(n_rows, "row"), "" if tied else "covariance='tied', "
     few = f"has {rows}" if tied else f"has a class of {rows}"
     return BanburyWarning(
-        f"block {block!r} of {_many(n_columns, 'column')} {few}, whose covariance has no inverse; a little of "
+        f"block {block!r} of {many(n_columns, 'column')} {few}, whose covariance has no inverse; a little of "
         f"each column's own variance is mixed into it. Take fewer columns, {advice}or a prior."
-    )
-
-
-def no_complete_row(block: str, columns: Sequence[str]) -> BanburyWarning:
-    return BanburyWarning(
-        f"no row has all of {listed(columns)}, so block {block!r} tells no classes apart. Fill the gaps, or take out the columns "
-        "that lack most."
-    )
-
-
-def combinations_of_one_row(block: str) -> BanburyWarning:
-    return BanburyWarning(
-        f"block {block!r} is a table of fractional numbers, and more than half of its rows have a combination of their own, "
-        "which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, whose bins join near "
-        "numbers."
-    )
-
-
-def narrowed_to_a_value(found: Sequence[tuple[Any, str, float]]) -> BanburyWarning:
-    """``found``: components, columns and values."""
-    shown = listed((f"component {number} at {column} = {value:.6g}" for number, column, value in found), 4)
-    column = found[0][1]
-    return BanburyWarning(
-        f"a bell curve has narrowed to a single value, where its density is as high as variances may be small: {shown}. "
-        f"Take a histogram (features={{{column!r}: 'histogram'}}), a prior (bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or "
-        "fewer components."
-    )
-
-
-def emptied(numbers: Sequence[int], n_components: int) -> BanburyWarning:
-    """Components that no row speaks for any more."""
-    what = "component" if len(numbers) == 1 else "components"
-    return BanburyWarning(
-        f"{what} {listed(numbers)} of {n_components:,} ended without rows: less than half of one is left. "
-        f"Take fewer (n_components={max(n_components - len(numbers), 1)}), or try more starts= or another seed=."
     )
 
 
@@ -966,14 +664,6 @@ def too_many_to_leave_out(n_rows: int, most: int) -> BadSetting:
     )
 
 
-def cannot_choose(name: str, value: str) -> BadSetting:
-    return BadSetting(
-        f"{name}={value!r} is chosen among all rows at once, and partial_fit sees some of them at a time. Choose with fit or "
-        f"bb.tune, and give partial_fit what was chosen.",
-        name=name,
-    )
-
-
 def not_calibrated(what: str) -> BanburyWarning:
     return BanburyWarning(
         f"after {what} probabilities are not calibrated: a calibration is learned with fit, from all rows. Fit again to have one."
@@ -985,104 +675,6 @@ def too_many_folds(column: str, n_groups: int, n_classes: int) -> BadSetting:
         f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for each of "
         "them. Give fewer folds.",
         column=column,
-    )
-
-
-def only_a_tally(path: Any) -> BadFile:
-    return BadFile(
-        f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury",
-        path=str(path),
-    )
-
-
-def only_a_network(path: Any, verb: str) -> BadFile:
-    return BadFile(
-        f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the network "
-        "predict, explain, evaluate and show.",
-        path=str(path),
-    )
-
-
-def tally_beside_network(path: Any, kind: str, first: Any, first_kind: str) -> SchemaMismatch:
-    return SchemaMismatch(
-        f"{path} holds a {kind} and {first} a {first_kind}, which do not add up. "
-        f"Count all parts as the first was counted: banbury count rows.csv --like {first} -o part.banbury"
-    )
-
-
-def network_without_target(path: Any, nodes: Sequence[str]) -> BadFile:
-    return BadFile(
-        f"{path} holds a belief network that was made without a target, so there is no class to predict. "
-        f"Ask for a node: banbury predict {path} rows.csv --of {shlex.quote(nodes[-1])}\n  Nodes: {listed(nodes)}",
-        path=str(path),
-    )
-
-
-def target_needed(names: Sequence[str], source: str | None = None) -> BadSetting:
-    """No column was named as the target."""
-    example = names[-1] if names and len(names[-1]) <= SHORT else "COLUMN"
-    return BadSetting(
-        f"which column{where(source)} is to be learned? Name it: --target {shlex.quote(example)}\n"
-        f"  Columns: {listed(map(shortened, names), 20)}{_header_hint(source)}",
-        setting="target",
-        value=None,
-    )
-
-
-def texts_without_classes(source: str | None) -> BadSetting:
-    return BadSetting(
-        f"the texts{where(source)} have no class: there is no sub-folder per class. Give the folder that holds the folders of "
-        "the classes.",
-        setting="target",
-        value=None,
-    )
-
-
-def counted_unlike(path: Any, problem: SchemaMismatch) -> SchemaMismatch:
-    """Files that do not combine; ``path`` is the first of them."""
-    return SchemaMismatch(
-        f"{str(problem).splitlines()[0]}\n"
-        f"  Count all parts as the first was counted: banbury count rows.csv --like {path} -o part.banbury"
-    )
-
-
-def refused_by_the_system(problem: OSError) -> BanburyError:
-    """No space left, no permission, a disk that fails."""
-    return BanburyError(f"the system says: {problem.strerror or problem}{where(problem.filename)}.")
-
-
-def unexpected(problem: BaseException) -> BanburyError:
-    said = (str(problem).splitlines() or ["no reason given"])[0]
-    return BanburyError(
-        f"something unexpected happened ({type(problem).__name__}: {said}). Run it again with --debug to see where."
-    )
-
-
-def no_such_row(number: int, n_rows: int) -> BadSetting:
-    return BadSetting(
-        f"there is no row {number:,}: the first is 1 and the last {n_rows:,}.", setting="row", value=number
-    )
-
-
-def nothing_to_explain() -> BadSetting:
-    return BadSetting(
-        "what is to be explained? Give a text with --text, or an input and --row.", setting="input", value=None
-    )
-
-
-def not_one_text(columns: Sequence[str]) -> BadSetting:
-    return BadSetting(
-        f"--text is for models of one column of text, and this one has learned {listed(columns)}. Give a file and --row.",
-        setting="text",
-        value=None,
-    )
-
-
-def one_class_to_report(what: str, label: Any) -> BadSetting:
-    return BadSetting(
-        f"{what} must have two classes at least to be reported on, and there is one only, {label!r}. Give rows of another class "
-        "too, or check the target.",
-        label=label,
     )
 
 
@@ -1100,120 +692,6 @@ class UnknownLabel(BanburyError):
 
 class ImpossibleEvidence(BanburyError):
     """Rows that have probability zero under every hypothesis."""
-
-
-def bad_prior(total: float) -> BadPrior:
-    return BadPrior(
-        f"the prior probabilities sum to {total:.12g}, and must sum to 1. Divide them by their sum, or give prior='uniform'.",
-        total=total,
-    )
-
-
-def unknown_hypothesis(
-    what: str, lacking: Sequence[Any], extra: Sequence[Any], known: Sequence[Any]
-) -> UnknownHypothesis:
-    """Numbers given by name; ``known`` are the hypotheses' names."""
-    if extra:
-        hint = did_you_mean(extra[0], known)
-        return UnknownHypothesis(
-            f"{what} names {extra[0]!r}, and there is no such hypothesis.{hint}\n  Hypotheses: {listed(known)}",
-            name=extra[0],
-        )
-    return UnknownHypothesis(
-        f"{what} has no number for {listed(map(repr, lacking))}. Give one for every hypothesis.", name=lacking[0]
-    )
-
-
-def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> LengthMismatch:
-    turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
-    return LengthMismatch(
-        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them.{turned}",
-        shape=shape,
-    )
-
-
-def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> BadValue:
-    """A prior, length, likelihood or prediction that cannot be one."""
-    place = "" if row is None else f" for row {row:,}"
-    return BadValue(
-        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. "
-        "Mend it, or take the hypothesis out.",
-        value=value,
-        hypothesis=hypothesis,
-        row=row,
-    )
-
-
-def bad_outcome(value: Any, row: int, wanted: str) -> BadValue:
-    return BadValue(
-        f"the target of row {row:,} is {value!r}, and {wanted} is needed there. Leave the row out, or choose another "
-        "likelihood=.",
-        value=value,
-        row=row,
-    )
-
-
-def unknown_prediction(value: Any, hypothesis: Any, row: int, labels: Sequence[Any]) -> UnknownLabel:
-    return UnknownLabel(
-        f"hypothesis {hypothesis!r} predicts {value!r} for row {row:,}, which is not among the labels.\n"
-        f"  Labels: {listed(map(repr, labels))}. Name all of them with labels=[...].",
-        value=value,
-        hypothesis=hypothesis,
-        row=row,
-    )
-
-
-def unknown_label(value: Any, row: int, labels: Sequence[Any]) -> UnknownLabel:
-    return UnknownLabel(
-        f"the target of row {row:,} is {value!r}, which is not among the labels.{did_you_mean(value, labels)}\n"
-        f"  Labels: {listed(map(repr, labels))}. Name all of them with labels=[...], or leave the row out.",
-        value=value,
-        row=row,
-    )
-
-
-def impossible_evidence(row: int, n_hypotheses: int, n_possible: int, exact: bool) -> ImpossibleEvidence:
-    hint = " Allow for mistakes with likelihood='label_noise', or add hypotheses." if exact else " Add hypotheses."
-    return ImpossibleEvidence(
-        f"row {row:,} has probability zero under every hypothesis that was still possible ({n_possible:,} of {n_hypotheses:,}), "
-        f"so there is no posterior. The space is as it was before the update.{hint}",
-        row=row,
-        n_possible=n_possible,
-    )
-
-
-def known_by_name_only() -> BadSetting:
-    return BadSetting(
-        "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × hypotheses), or "
-        "make the space from functions of a row."
-    )
-
-
-def too_many_hypotheses(n_hypotheses: int, most: int, otherwise: str) -> BadSetting:
-    return BadSetting(
-        f"these features make {n_hypotheses:,} hypotheses, and {most:,} are the most that are held. Name fewer features=, or "
-        f"allow {otherwise}.",
-        n_hypotheses=n_hypotheses,
-    )
-
-
-def numbers_needed(feature: Any, value: Any, row: int) -> BadValue:
-    return BadValue(
-        f"row {row:,} of column {feature!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers with "
-        "features=[...].",
-        column=feature,
-        value=value,
-        row=row,
-    )
-
-
-def too_close(feature: Any, one: Any, other: Any) -> BadValue:
-    return BadValue(
-        f"column {feature!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 bits. "
-        "Subtract what is common to all from the column, or name other columns with features=[...].",
-        column=feature,
-        value=other,
-    )
 
 
 class CyclicStructure(BanburyError):
@@ -1266,7 +744,7 @@ def table_too_large(sizes: Sequence[tuple[str, int]], cells: int, most: int) -> 
     counted = " × ".join(f"{size:,} of {column!r}" for column, size in sizes)
     advice = "fewer parents, columns cut into fewer bins, or rare values joined"
     return TooManyCells(
-        f"the table of {name!r} given its {_many(len(parents), 'parent')} would have {cells:,} cells ({counted}), and {most:,} "
+        f"the table of {name!r} given its {many(len(parents), 'parent')} would have {cells:,} cells ({counted}), and {most:,} "
         f"are the most. Give it {advice}.",
         column=name,
         cells=cells,
@@ -1377,6 +855,6 @@ def no_target_in_network() -> BadSetting:
 
 def impossible_rows(n_rows: int, how: str) -> BanburyWarning:
     return BanburyWarning(
-        f"{_many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is "
+        f"{many(n_rows, 'row')} of probability zero under how={how!r}, whatever the answer; the answer without evidence is "
         "given. Smooth with how='mean' to have the evidence weighed."
     )

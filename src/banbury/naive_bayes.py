@@ -12,27 +12,16 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions import Categorical
-from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import HOWS, Choice, Feature, How, Kind, Parameters, check_positive
-from banbury.distributions.histogram import HistogramParameters
-from banbury.distributions.histogram_block import HistogramBlockParameters
-from banbury.distributions.kernel_block import KernelBlockParameters
-from banbury.distributions.kernel_density import KernelDensityParameters
-from banbury.distributions.occurrences import OTHERS, OccurrencesParameters
-from banbury.distributions.text import TextParameters
-from banbury.explain import Explanation, Informative, Term, explained, informative
-from banbury.explain.page import printable
+from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive
+from banbury.explain import Explanation, Informative, explained, informative
 from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Empty
 from banbury.schema import Schema
-from banbury.sums import Words
 from banbury.table import batches
-from banbury.tally import Label, Tally, Touched, many, named
+from banbury.tally import Label, Tally, Touched, many, named, together
 
 MOST_SAMPLED = 10**10
-FEWEST_ALONE = 50  # rows of a joint table before it is doubted
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates
 ClassPrior = Literal["uniform"] | float | Sequence[float] | Mapping[Any, float] | None
 
@@ -74,21 +63,11 @@ def estimate(
     if features:
         tally = replace(tally, schema=tally.schema.with_families(features))
     log_prior = _log_prior(class_prior, tally)
-    _warn_of_blocks(tally)
-    parameters = tuple(given.estimate(columns, sums, choice, rng) for given, columns, sums in tally.groups)
+    for family, columns, sums in tally.groups:
+        for doubt in family.doubts(columns, sums):
+            errors.warn(doubt)
+    parameters = tuple(family.estimate(columns, sums, choice, rng) for family, columns, sums in tally.groups)
     return Model(tally, choice, class_prior, log_prior, parameters)
-
-
-def _warn_of_blocks(tally: Tally) -> None:
-    """Says which blocks tell nothing: without a complete row, or of fractional numbers that hardly two rows have in common."""
-    for block, products in zip(tally.schema.blocks, tally.products, strict=True):
-        if products.n.is_zero().all():
-            errors.warn(errors.no_complete_row(block.name, block.columns))
-    for f, block in enumerate(tally.schema.keyed):
-        if "float" in block.kinds:
-            rows = tally.counts.feature(f)[1].value.sum(axis=1)
-            if rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
-                errors.warn(errors.combinations_of_one_row(block.name))
 
 
 class Calibrates(Protocol):
@@ -171,23 +150,6 @@ class Model:
         kinds = {type(name) for name in self.classes}
         return np.array(self.classes, dtype=object if len(kinds) > 1 else None)
 
-    def after(self, tally: Tally, touched: Sequence[Touched]) -> Model:
-        """The model of a tally that grew or shrank since: of its columns of text in these words alone, changed in place."""
-        if tally.classes != self.classes or self.choice.how == "gibbs":
-            choice = self.choice
-            model = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=self.class_prior, seed=choice.seed)
-            return replace(model, threads=self.threads)
-        first_text = len(self.parameters) - len(tally.words)
-        parameters: list[Parameters] = []
-        for i, (old, (given, features, sums)) in enumerate(zip(self.parameters, tally.groups, strict=True)):
-            if isinstance(old, (TextParameters, OccurrencesParameters)) and isinstance(sums, Words) and old.live:
-                ids = [words[i - first_text] for words in touched]
-                parameters.append(old.refreshed(sums, ids[0] if len(ids) == 1 else np.unique(np.concatenate(ids))))
-            else:
-                parameters.append(given.estimate(features, sums, self.choice, UNUSED))
-        prior = _log_prior(self.class_prior, tally)
-        return replace(self, tally=tally, log_prior=prior, parameters=tuple(parameters))
-
     def with_class_prior(self, class_prior: ClassPrior) -> Model:
         """The same model under another class prior: "uniform", a probability per class, or None for the frequencies.
 
@@ -237,8 +199,8 @@ class Model:
 
     def log_posterior(self, rows: Any, **reading: Any) -> Real:
         """log P(class | row)."""
-        found = self._scored(rows, "log_posterior", reading)
-        return found if self.calibration is None else self.calibration.log_apply(found)
+        scores = self._scored(rows, "log_posterior", reading)
+        return scores if self.calibration is None else self.calibration.log_apply(scores)
 
     def log_joint(self, rows: Any, **reading: Any) -> Real:
         """log P(class) + log P(row | class), rows × classes; −inf only under "mle" and "map"."""
@@ -253,15 +215,18 @@ class Model:
         >>> [(batch.n_rows, posterior.shape) for batch, posterior in model.stream(weather)]
         [(14, (14, 2))]
         """
+        want = "posterior" if self.calibration is None else "log_posterior"
         source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        told = set[str]()
+        for batch, answer, impossible in self._batches(source, want):
+            self._warn_impossible(impossible, want)
+            yield batch, answer if self.calibration is None else self.calibration.apply(answer)
+
+    def _batches(self, source: Source, want: str) -> Iterator[tuple[Batch, NDArray[Any], int]]:
+        """Batch by batch the rows, what is wanted of them, and how many are impossible in every class."""
+        warned = set[str]()
         for batch in batches(source, "scoring"):
             batch.threads = self.threads
-            fitting, parameters = self._fitting(batch, told)
-            want = "posterior" if self.calibration is None else "log_posterior"
-            found, impossible = self._kernel(fitting, parameters, want)
-            self._warn_impossible(impossible, want)
-            yield batch, found if self.calibration is None else self.calibration.apply(found)
+            yield batch, *self._kernel(*self._fitting(batch, warned), want)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """The weight of evidence, in decibans, for the most probable class against the runner-up or another.
@@ -289,15 +254,16 @@ class Model:
         other = next(c for c in ranked if c != winner) if against is None else class_number(against, self.classes)
         if other == winner:
             raise errors.bad_setting("against", against, "another class than the most probable one")
-        likelihoods = iter(self._kernel(batch, parameters, "parts")[0][0])
-        terms = [
-            term for group in parameters for f in group.features for term in self._terms(group, f, batch, likelihoods)
-        ]
+        terms, texts, unknown = [], dict[str, str](), []
+        likelihoods, start = self._kernel(batch, parameters, "parts")[0][0], 0
+        for group in parameters:
+            stop = start + len(group.features)
+            terms += group.terms(batch, likelihoods[start:stop])
+            texts |= group.texts(batch)
+            unknown += group.unknown_words(batch)
+            start = stop
         place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
         terms.sort(key=lambda term: place.get(term.feature, len(place)))
-        bags = [group for group in parameters if isinstance(group, TextParameters)]
-        texts = {bag.features[0].name: text for bag in bags if (text := bag.text(batch)) is not None}
-        unknown = [word for bag in bags for word in bag.unknown(texts.get(bag.features[0].name, ""))]
         return explained(self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, calibrated)
 
     def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], float | None]:
@@ -311,32 +277,6 @@ class Model:
             return winner, np.argsort(-scores[0], kind="stable").tolist(), None
         honest = self.calibration.apply(scores)[0]
         return winner, np.lexsort((-scores[0], -honest)).tolist(), float(honest[winner])
-
-    def _terms(self, group: Parameters, feature: Feature, batch: Batch, likelihoods: Iterator[Real]) -> list[Term]:
-        """What a feature of the row says of each class: one term, or one for each of a text's words."""
-        likelihood = next(likelihoods)
-        if isinstance(group, OccurrencesParameters):
-            return [
-                Term(feature.name, OTHERS, says) if name == OTHERS else Term(name, _short(number), says)
-                for name, number, says in group.evidence(batch)
-            ]
-        if isinstance(group, TextParameters) and (text := group.text(batch)) is not None:
-            places = group.family.places(text)
-            return [
-                Term(
-                    feature.name,
-                    word.word,
-                    word.log_likelihood,
-                    times=max(len(word.numbers), 1),
-                    positions=tuple(places[i] for i in word.numbers),
-                )
-                for word in group.evidence(text)
-            ]
-        if feature.columns:
-            values = [next(iter(batch.head(name, 1)), None) for name in feature.columns]
-            return [Term(feature.name, ", ".join(map(printable, values)), likelihood)]
-        value = next(iter(batch.head(feature.name, 1)), None)
-        return [Term(feature.name, value, likelihood, self._is_seen(feature.name, batch))]
 
     def informative(self, n: int = 10, classes: Sequence[Any] | None = None) -> Informative:
         """The ``n`` values that best tell each class from the rest, as likelihood ratios; ``classes``: of these alone.
@@ -356,11 +296,16 @@ class Model:
           outlook = overcast  yes : rest = 3.3 : 1
           humidity = normal   yes : rest = 2.2 : 1
         """
-        return informative(self.classes, self.parameters, self.log_prior, n, classes)
+        return informative(self.classes, self.parameters, self.log_prior, self._of_values, n, classes)
+
+    def _of_values(self, group: Parameters, columns: Mapping[str, Any]) -> Real:
+        """log P(value | class) of one feature, of values in columns."""
+        batch = next(iter(read(dict(columns))))
+        return self._kernel(batch, [group], "parts")[0][:, 0]
 
     def _one_row(self, row: Any) -> Batch:
         """The row as predict would read it: a mapping or Series by name, an array or list by position, a table of one, a text."""
-        if isinstance(row, str) and len(self.schema.features) == len(self.schema.texts) == 1:
+        if isinstance(row, str) and len(self.schema.features) == 1 and "text" in self.schema.kinds().values():
             row = {self.schema.features[0].name: row}
         if isinstance(row, list) and len(self.schema.columns) == 1 and len(row) > 1 and isinstance(row[0], str):
             raise errors.not_one_row(len(row))
@@ -377,13 +322,7 @@ class Model:
 
     def _is_seen(self, name: str, batch: Batch) -> bool:
         """Whether any counted row has the value that this one has."""
-        feature = self.schema[name]
-        if not isinstance(feature.family, Categorical):
-            return True
-        keys = self.tally.counts.index[[f.name for f in self.schema.keyed].index(name)]
-        column = values_of(batch, feature)
-        at = int(column.codes[0]) - column.low
-        return not 0 <= at < len(column.values) or column.values[at] in keys
+        return self._group(name).is_seen(0, batch)
 
     def likelihood(self, feature: str, value: Any) -> dict[Label, float]:
         """P(value | class) of one feature, or its density, for every class; of a block that of a value for each column."""
@@ -396,9 +335,8 @@ class Model:
             wanted = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"
             raise errors.bad_setting("value", value, wanted)
         values = dict(zip(only.columns, value, strict=True)) if only.columns else {only.name: value}
-        batch = next(iter(read({name: [each] for name, each in values.items()})))
-        found = self._kernel(batch, [alone], "parts")[0][0, 0]
-        return dict(zip(self.classes, np.exp(found).tolist(), strict=True))
+        likelihood = self._of_values(alone, {name: [each] for name, each in values.items()})[0]
+        return dict(zip(self.classes, np.exp(likelihood).tolist(), strict=True))
 
     def log_likelihood(self, rows: Any, feature: str | None = None, **reading: Any) -> Real:
         """log P(value | class) of one feature, rows × classes; of a text that of its bag of words, in whatever order.
@@ -411,15 +349,12 @@ class Model:
         >>> model.log_likelihood(["bad good"]).round(3).tolist()  # two orders of one third and two thirds; of 2/5 and 3/5
         [[-0.811, -0.734]]
         """
-        group = self._group(feature)
-        found = []
+        group, likelihoods = self._group(feature), []
         for batch in self._read(rows, reading):
             batch, _ = self._fitting(batch, {"absent", "extra"})
-            if isinstance(group, TextParameters):
-                found.append(group.log_likelihoods(batch))
-            else:
-                found.append(self._kernel(batch, [group], "parts")[0][:, 0])
-        return np.concatenate(found)
+            coefficient = np.reshape(group.log_coefficient(batch), (-1, 1))
+            likelihoods.append(self._kernel(batch, [group], "parts")[0][:, 0] + coefficient)
+        return np.concatenate(likelihoods)
 
     def cuts(self, feature: str | None = None) -> list[float]:
         """The numbers at which the bins of a histogram end and the next begin, in order; ``feature`` as for ``log_likelihood``,
@@ -430,18 +365,12 @@ class Model:
         >>> bb.estimate(bb.count(ages, target="school", features={"age": bb.Histogram(bins="mdl")})).cuts("age")
         [8.0]
         """
-        for blocks in (group for group in self.parameters if isinstance(group, HistogramBlockParameters)):
-            for block, cells in zip(blocks.features, blocks.cells, strict=True):
-                if feature in block.columns:
-                    return cells.axes[block.columns.index(feature)].cuts()
-        group = self._group(feature)
-        if isinstance(group, HistogramBlockParameters):
-            raise errors.bad_setting(
-                "feature", feature, f"one column of the block: {errors.listed(group.features[0].columns)}"
-            )
-        if not isinstance(group, HistogramParameters):
-            raise errors.bad_setting("feature", group.features[0].name, "a column that is a histogram, to have cuts")
-        return [float(cut) for cut in group.cuts(0)]
+        block = next((f.name for f in self.schema.features if feature in f.columns), feature)
+        cuts = self._group(block).cuts(feature)
+        if cuts is None:
+            name = self._group(feature).features[0].name
+            raise errors.bad_setting("feature", name, "a column that is a histogram, to have cuts")
+        return cuts
 
     def bandwidths(self, feature: str | None = None) -> dict[Label, Any]:
         """The bandwidth of a kernel density in each class, in the column's own unit; of a block that of each column.
@@ -453,15 +382,10 @@ class Model:
         {'a': 1.66, 'b': 0.13}
         """
         group = self._group(feature)
-        if isinstance(group, KernelBlockParameters):
-            found: Any = [
-                dict(zip(group.features[0].columns, each, strict=True)) for each in group.bandwidths(0).tolist()
-            ]
-        elif isinstance(group, KernelDensityParameters):
-            found = (group.bumps[0].bandwidth * group.features[0].unit).tolist()
-        else:
+        bandwidths = group.bandwidths()
+        if bandwidths is None:
             raise errors.bad_setting("feature", group.features[0].name, "a kernel density, to have bandwidths")
-        return dict(zip(self.classes, found, strict=True))
+        return dict(zip(self.classes, bandwidths, strict=True))
 
     def linear(self, feature: str | None = None) -> LinearForm:
         """A model of text as the linear classifier it is: log P(class) + log P(text | class) = intercepts + counts @ weights.
@@ -477,10 +401,11 @@ class Model:
         [[-2.603, -3.037]]
         """
         group = self._group(feature)
-        if not isinstance(group, (TextParameters, OccurrencesParameters)):
+        form = group.linear()
+        if form is None:
             wanted = "a column of text, or a block of occurrences, for the linear form of a model"
             raise errors.bad_setting("feature", group.features[0].name, wanted)
-        words, weights, intercepts = group.linear()
+        words, weights, intercepts = form
         return LinearForm(words, weights, self.log_prior + intercepts)
 
     def _group(self, feature: str | None) -> Parameters:
@@ -529,44 +454,38 @@ class Model:
         """What has to be scored to find the most probable class."""
         return "class" if self.calibration is None or self.calibration.keeps_order else "log_posterior"
 
-    def _best(self, found: NDArray[Any]) -> NDArray[Any]:
+    def _best(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The number of each row's most probable class, from what was scored."""
         if self.calibration is None or self._wanted == "class":
-            return found
-        return np.asarray(self.calibration.apply(found).argmax(axis=1))
+            return scores
+        return np.asarray(self.calibration.apply(scores).argmax(axis=1))
 
     def _scored(self, rows: Any, want: str, reading: Mapping[str, Any]) -> NDArray[Any]:
-        if self._texts_alone is not None and type(rows) is list and rows and type(rows[0]) is str and not reading:
+        if self._alone is not None and type(rows) is list and rows and type(rows[0]) is str and not reading:
             try:
-                answer, impossible = self._score(len(rows), [self._texts_alone.part(rows)], want)
+                part = self._alone.plain_part(rows)
+                answer, impossible = (None, 0) if part is None else self._score(len(rows), [part], want)
             except TypeError:  # something among them is no text: the long way says what
-                pass
-            else:
+                answer = None
+            if answer is not None:
                 self._warn_impossible(impossible, want)
                 return answer
-        source = self._read(rows, reading)
-        found: list[NDArray[Any]] = []
-        impossible, told = 0, set[str]()
-        for batch in batches(source, "scoring"):
-            batch.threads = self.threads
-            batch, parameters = self._fitting(batch, told)
-            answer, none_left = self._kernel(batch, parameters, want)
-            found.append(answer)
-            impossible += none_left
-        self._warn_impossible(impossible, want)
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        each = [(answer, none_left) for _, answer, none_left in self._batches(self._read(rows, reading), want)]
+        self._warn_impossible(sum(none_left for _, none_left in each), want)
+        return each[0][0] if len(each) == 1 else np.concatenate([answer for answer, _ in each])
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         """The rows' batches. To a model of texts a list of strings holds texts: none of them is taken for a file's name."""
-        if self.schema.texts and not reading and is_texts(rows):
+        kinds = None if isinstance(rows, Batch) else self.schema.kinds()
+        if kinds is not None and "text" in kinds.values() and not reading and is_texts(rows):
             return from_texts(rows, None, None)
-        return read(rows, kinds=None if isinstance(rows, Batch) else self.schema.kinds(), **reading)
+        return read(rows, kinds=kinds, **reading)
 
     @cached_property
-    def _texts_alone(self) -> TextParameters | None:
-        """The parameters of the one column there is, if the rows are plain texts: they need no reader."""
-        alone = self.parameters[0] if len(self.parameters) == 1 and not self.schema.named else None
-        return alone if isinstance(alone, TextParameters) and alone.plain and len(self.schema.columns) == 1 else None
+    def _alone(self) -> Parameters | None:
+        """The parameters of the one column there is, where it has no name: rows may then be plain values."""
+        alone = len(self.parameters) == len(self.schema.columns) == 1 and not self.schema.named
+        return self.parameters[0] if alone else None
 
     def _warn_impossible(self, n_rows: int, want: str) -> None:
         if n_rows and want != "log_joint":
@@ -577,16 +496,15 @@ class Model:
 
     def _kernel(self, batch: Batch, parameters: Sequence[Parameters], want: str) -> tuple[NDArray[Any], int]:
         for group in parameters:
-            if isinstance(group, OccurrencesParameters):
-                group.family.check(batch, group.features[0])
+            group.check(batch)
         parts = [part for group in parameters for part in group.parts(batch)]
         try:
             return self._score(batch.n_rows, parts, want)
         except _core.BadValue as bad:
             raise _named(bad, parameters, batch) from None
 
-    def _fitting(self, batch: Batch, told: set[str]) -> tuple[Batch, Sequence[Parameters]]:
-        """The batch under the schema's names, and the parameters of the features it has; ``told`` keeps what was said."""
+    def _fitting(self, batch: Batch, warned: set[str]) -> tuple[Batch, Sequence[Parameters]]:
+        """The batch under the schema's names, and the parameters of the features it has; ``warned`` keeps what was said."""
         schema = self.schema
         if not (batch.named and schema.named):
             if batch.named and schema.target in batch.names:
@@ -597,8 +515,8 @@ class Model:
                 )
             return batch.renamed(schema.columns), self.parameters
         present = set(batch.names)
-        gaps = [name for f in schema.features if f.columns and f.family.shape != "words" for name in f.inputs]
-        gaps = [name for name in gaps if name not in present and self._is_partly(name, present)]
+        blocks = [f for f in schema.features if f.columns and not present.isdisjoint(f.columns)]
+        gaps = [name for f in blocks for name in f.family.optional_columns(f) if name not in present]
         if gaps:  # a block is scored by the columns that there are
             batch = batch.with_columns({name: Empty(batch.n_rows) for name in gaps})
             present.update(gaps)
@@ -607,15 +525,36 @@ class Model:
             lacking = next(name for name in schema.features[0].inputs if name not in present)
             raise errors.unknown_column(lacking, batch.names, batch.source)
         extra = present.difference(schema.columns, [schema.target])
-        tell_other_columns([*gaps, *absent], sorted(extra), told)
+        tell_other_columns([*gaps, *absent], sorted(extra), warned)
         if not absent:
             return batch, self.parameters
         kept = [[i for i, f in enumerate(g.features) if present.issuperset(f.inputs)] for g in self.parameters]
         return batch, [g.select(index) for g, index in zip(self.parameters, kept, strict=True) if index]
 
-    def _is_partly(self, column: str, present: set[str]) -> bool:
-        """Whether other columns of the block that this one is of are present."""
-        return any(column in f.columns and not present.isdisjoint(f.columns) for f in self.schema.features)
+
+class LiveModel:
+    """The model of sums that grow, as it stands. It is no value: an estimator owns it, and hands it out to nobody.
+
+    So the rows of a text's words change in place, and a text costs its tokens.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def follow(self, tally: Tally, changes: Sequence[Touched]) -> None:
+        """Brings it up to date with a tally that grew or shrank since, in these keys."""
+        model, choice = self.model, self.model.choice
+        if tally.classes != model.classes or choice.how == "gibbs":
+            again = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=model.class_prior, seed=choice.seed)
+            self.model = replace(again, threads=model.threads)
+            return
+        touched = together(changes)
+        parameters = tuple(
+            group if group.follow(sums, touched) else family.estimate(features, sums, choice, UNUSED)
+            for group, (family, features, sums) in zip(model.parameters, tally.groups, strict=True)
+        )
+        prior = _log_prior(model.class_prior, tally)
+        self.model = replace(model, tally=tally, log_prior=prior, parameters=parameters)
 
 
 def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[str]) -> None:
@@ -682,8 +621,8 @@ def _named(bad: _core.BadValue, parameters: Sequence[Parameters], batch: Batch) 
     for first, feature in enumerate(features):
         if feature.columns and first <= at < first + len(feature.columns):
             column = feature.columns[at - first]
-            found = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
-            if found == value or (found != found and value != value):
+            number = batch.take(np.array([row])).numbers([column])[0].reshape(-1)[0]
+            if number == value or (number != number and value != value):
                 return named(_core.BadValue(bad.args[0], 0, row, value), [column], batch)
     return named(bad, [f.name for f in features], batch)
 

@@ -35,9 +35,9 @@ def watched(batches: Iterable[B], what: str, name: str | None = None) -> Iterato
 
 
 def _wanted() -> bool:
-    given = os.environ.get("BANBURY_PROGRESS", "")
-    if given:
-        return given != "0"
+    setting = os.environ.get("BANBURY_PROGRESS", "")
+    if setting:
+        return setting != "0"
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
@@ -90,7 +90,9 @@ class Line:
             waiting = EVERY
 
     def _tell(self) -> bool:
-        text = self._text()[: max(shutil.get_terminal_size().columns - 1, 20)]
+        share = "" if self.share is None else f", {self.share:.0%}"
+        text = f"{self.title}: {self.n_rows:,} rows{share}, {time.monotonic() - self._start:.0f} s"
+        text = text[: max(shutil.get_terminal_size().columns - 1, 20)]
         padding, self._width = " " * (self._width - len(text)), len(text)
         return self._write(text + padding)
 
@@ -98,10 +100,6 @@ class Line:
         """Wipes the line."""
         if self._width:
             self._write(" " * self._width + "\r")
-
-    def _text(self) -> str:
-        share = "" if self.share is None else f", {self.share:.0%}"
-        return f"{self.title}: {self.n_rows:,} rows{share}, {time.monotonic() - self._start:.0f} s"
 
     def _write(self, text: str) -> bool:
         try:

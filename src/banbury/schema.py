@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import repeat
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
@@ -22,11 +20,13 @@ from banbury.distributions import (
     Gaussian,
     NormalInverseGamma,
     Occurrences,
-    Poisson,
     Text,
     family,
 )
-from banbury.distributions.family import Feature, Kind
+from banbury.distributions.bins import FINE_BINS as FINE_BINS
+from banbury.distributions.family import Counter, Feature, Kind, Reads
+from banbury.distributions.keys import kind_of
+from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
 from banbury.readers.columns import Numbers
 from banbury.renamed import takes_old
@@ -34,8 +34,8 @@ from banbury.renamed import takes_old
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
 Missing = Literal["skip", "category"]
 
-SAMPLE = 1000  # rows that settle origins, units and types
-FINE_BINS = 6  # a fine bin is 2**-6 of the column's spread
+MOST_CATEGORIES = 20  # of whole numbers among the first rows, for a column to be one of categories ...
+FEWEST_ROWS = 100  # ... and rows that have to show it
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 GAUSSIAN, BERNOULLI, TEXT, OCCURRENCES = (
@@ -99,39 +99,32 @@ class Schema:
         raise errors.empty_data(source.name, "it has no batches")
 
     @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The features that are counted together, in the order of the first of each."""
+        return grouped(self.features)
+
+    # TRANSITION
+    @cached_property
     def keyed(self) -> tuple[Feature, ...]:
-        """The features counted by key: flags, categories, bins."""
-        return tuple(f for f in self.features if f.family.shape in ("keys", "bins"))
+        return tuple(f for f in self.features if f.counter.shape in ("keys", "bins"))
 
     @cached_property
     def measured(self) -> tuple[Feature, ...]:
-        """The features counted as moments."""
-        return tuple(f for f in self.features if f.family.shape == "moments")
+        return tuple(f for f in self.features if f.counter.shape == "moments")
 
     @cached_property
     def blocks(self) -> tuple[Feature, ...]:
-        """The blocks counted as products of their columns."""
-        return tuple(f for f in self.features if f.family.shape == "products")
-
-    @cached_property
-    def rates(self) -> tuple[Feature, ...]:
-        """The features that hold counts."""
-        return tuple(f for f in self.measured if isinstance(f.family, Poisson))
-
-    @cached_property
-    def scales(self) -> tuple[Real, Real]:
-        """Origins and units of the features that are counted as moments."""
-        return np.array([f.origin for f in self.measured]), np.array([f.unit for f in self.measured])
+        return tuple(f for f in self.features if f.counter.shape == "products")
 
     @cached_property
     def texts(self) -> tuple[Feature, ...]:
-        """The features counted as bags of words: columns of text, and blocks of occurrences."""
-        return tuple(f for f in self.features if f.family.shape == "words")
+        return tuple(f for f in self.features if f.counter.shape == "words")
 
     @cached_property
     def declared(self) -> tuple[frozenset[Any] | None, ...]:
         return tuple(feature.family.declared() for feature in self.keyed)
 
+    # END OF TRANSITION
     @cached_property
     def index(self) -> dict[str, int]:
         return {feature.name: f for f, feature in enumerate(self.features)}
@@ -146,12 +139,10 @@ class Schema:
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
 
-    def kinds(self) -> dict[str, Literal["number", "string", "text"]]:
+    def kinds(self) -> dict[str, Reads]:
         """What a text file's columns must be read as, so that more rows count as the first did."""
-        kinds: dict[str, Literal["number", "string", "text"]]
-        kinds = {name: "number" for f in self.features if _numeric(f) for name in f.inputs}
-        words = (f.name for f in self.features if isinstance(f.family, Categorical) and f.kind == "string")
-        return kinds | dict.fromkeys(words, "string") | {f.name: "text" for f in self.texts if not f.columns}
+        wanted = ((f, f.counter.reads(f)) for f in self.features)
+        return {name: kind for feature, kind in wanted if kind is not None for name in feature.inputs}
 
     def differs(self, other: Schema) -> str | None:
         """Why tallies under the two cannot be combined, or None; widths of bins are brought together by themselves."""
@@ -164,13 +155,13 @@ class Schema:
         for a, b in zip(self.features, other.features, strict=True):
             if a.columns is not b.columns and a.columns != b.columns:
                 return f"block {a.name!r} has other columns here than there"
-            if a is not b and _counted(a) != _counted(b):
+            if a is not b and a.counted() != b.counted():
                 return f"feature {a.name!r} is {_described(a)} here and {_described(b)} there"
         return None
 
     def counted(self) -> list[Any]:
         """What decides which sums rows have, as JSON can hold it: of equal schemas the same."""
-        return [_plain([f.name, f.columns, _counted(f), f.unit]) for f in self.features]
+        return [_plain([f.name, f.columns, f.counted(), f.unit]) for f in self.features]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -189,12 +180,21 @@ class Schema:
         widened = (f if f.unit == unit else f._replace(unit=unit) for f, unit in zip(self.features, units, strict=True))
         return replace(self, features=tuple(widened))
 
+    def with_features(self, groups: Iterable[tuple[Group, Sequence[Feature]]]) -> Schema:
+        """The same schema with the features of these groups in the place of their own."""
+        features = list(self.features)
+        for group, changed in groups:
+            for place, feature in zip(group.places, changed, strict=True):
+                features[place] = feature
+        return replace(self, features=tuple(features))
+
     def with_families(self, overrides: Mapping[str, Any]) -> Schema:
         """The same schema with other estimating halves; raises if they would have been counted otherwise."""
         features = list(self.features)
         for name, given in overrides.items():
             old = self[name]
-            features[self.index[old.name]] = _one_each(old._replace(family=_re_estimated(old, family(given))))
+            features[self.index[old.name]] = new = old._replace(family=_re_estimated(old, family(given)))
+            new.family.check_columns(new)
         return replace(self, features=tuple(features))
 
     def __str__(self) -> str:
@@ -263,33 +263,39 @@ def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _numeric(feature: Feature) -> bool:
-    flag = isinstance(feature.family, Bernoulli) and feature.family.yes is None and feature.kind in ("integer", "float")
-    block = feature.family.block and feature.family.shape != "keys"
-    return feature.family.shape in ("bins", "moments") or flag or block
+def grouped(features: tuple[Feature, ...]) -> tuple[Group, ...]:
+    """Features of one counter, each group with their places among all."""
+    first = features[0] if features else None
+    if first is not None and all(f.family is first.family and not f.columns for f in features):  # at a glance
+        counter = first.counter
+        if len({counter.group(f) for f in (first, features[-1])}) == 1:
+            return (Group(counter, features, range(len(features))),)
+    places: dict[Any, list[int]] = {}
+    counters: dict[Any, Counter] = {}
+    for place, feature in enumerate(features):
+        counter = feature.counter
+        key = counter, counter.group(feature)
+        places.setdefault(key, []).append(place)
+        counters[key] = counter
+    return tuple(Group(counters[key], tuple(features[p] for p in at), at) for key, at in places.items())
 
 
-def _counted(feature: Feature) -> tuple[Any, ...]:
-    unit = () if feature.family.shape == "bins" else (feature.unit,)
-    kind = (feature.kind,) if isinstance(feature.family, Categorical) else ()
-    return feature.family.counted(), feature.origin, *unit, *kind, feature.scales, feature.kinds
+class Group(NamedTuple):
+    """Features that are counted together, and their places in the schema."""
+
+    counter: Counter
+    features: tuple[Feature, ...]
+    places: Sequence[int]
 
 
 def _described(feature: Feature) -> str:
-    place = (
-        "" if feature.family.shape in ("keys", "words") else f" about {feature.origin:g} in units of {feature.unit:g}"
-    )
-    if feature.scales:
-        places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
-        return f"{feature.family} about {errors.listed(places)}"
-    kind = f" of {feature.kind}s" if isinstance(feature.family, Categorical) else ""
-    return f"{feature.family}{kind}{place}"
+    return f"{feature.family}{feature.counter.described(feature)}"
 
 
 def _re_estimated(feature: Feature, new: Family) -> Family:
     """``new`` with the counting half of the feature's family; raises where it asks for sums that were not counted."""
     name, old = feature.name, feature.family
-    if old.shape != new.shape or (type(new) is not type(old) and old.shape != "bins"):
+    if old.counted()[0] != new.counted()[0]:
         raise errors.counted_otherwise(f"feature {name!r} was counted for {old}, not for {new}")
     asked = new.settings()
     for setting in new.counting:
@@ -352,8 +358,10 @@ def infer(
     declared, blocks = _declared(features, columns, batch, reserved)
     taken = {name for block in blocks for name in block.columns}
     kinds = {name: batch.kind(name) for name in columns if name not in declared and name not in taken}
-    sample = _sample(batch, [name for name, kind in kinds.items() if kind in ("integer", "float")])
-    steady = set() if more_to_come else _steady(batch, kinds, sample, missing)
+    numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
+    sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
+    steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing)
+    few: dict[str, int] = {}
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
     chosen: list[tuple[str, Family, str]] = []
@@ -362,7 +370,7 @@ def infer(
         if name in taken:
             continue
         given, why = (
-            _choose(batch, name, kinds[name], missing, steady) if name in kinds else (declared[name], "declared")
+            _choose(batch, name, kinds[name], missing, steady, few) if name in kinds else (declared[name], "declared")
         )
         if given is None:
             left_out[name] = why
@@ -370,64 +378,26 @@ def infer(
             chosen.append((name, given, why))
     if not chosen and not blocks:
         errors.warn(errors.nothing_chosen(left_out))
-    kind = None if target is None or batch.kind(target) == "empty" else _kind(batch, target)
-    settled = (*_settled(batch, chosen, sample), *(_block_settled(batch, each) for each in blocks))
-    return Schema(settled, target, columns, batch.named, left_out, kind)
+    kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
+    features = settled([*(Feature(name, given, why=why) for name, given, why in chosen), *blocks], batch)
+    return Schema(features, target, columns, batch.named, left_out, kind)
 
 
-def _block_settled(batch: Batch, feature: Feature) -> Feature:
-    """A block with the origins and units of its numbers, or the types of its values."""
-    shape = feature.family.shape
-    if shape == "bins":
-        units = _scales(_sample(batch, feature.inputs).rows)[1]
-        return feature._replace(scales=_grid(feature, np.maximum(units * 2.0**-FINE_BINS, 2.0**-1020)))
-    if shape == "products":
-        sample = _sample(batch, feature.inputs).rows
-        origins, units = _scales(sample)
-        origins = _about(sample, origins)
-        return feature._replace(scales=tuple(zip(origins.tolist(), units.tolist(), strict=True)))
-    if shape == "keys":
-        return feature._replace(kinds=tuple(_kind(batch, name) for name in feature.inputs))
-    return feature
-
-
-def _grid(feature: Feature, fine: Real) -> tuple[tuple[float, float], ...]:
-    """Start and width of each column's bins: those given, or fine ones from 0 on."""
-    found = []
-    for setting, default in (("start", np.zeros(len(fine))), ("width", fine)):
-        given = getattr(_one_each(feature).family, setting)
-        found.append(np.broadcast_to(default if given is None else np.array(given, dtype=np.float64), fine.shape))
-    return tuple(zip(*(each.tolist() for each in found), strict=True))
-
-
-def _one_each(feature: Feature) -> Feature:
-    """The feature; raises where a setting of its bins has several numbers, and not one for each column of a block."""
-    n_columns = len(feature.columns)
-    for setting in ("start", "width", "bandwidth"):
-        value = getattr(feature.family, setting, None)
-        if isinstance(value, tuple) and (not n_columns or len(value) != n_columns):
-            block = f"a number, or one for each of the {n_columns} columns"
-            column = f"one number for the column {feature.name!r}; several are for a block"
-            raise errors.bad_setting(setting, value, block if n_columns else column)
-    return feature
+def settled(features: Sequence[Feature], batch: Batch) -> tuple[Feature, ...]:
+    """The features with what these rows, the first, settle about counting them."""
+    for feature in features:
+        feature.family.check_columns(feature)
+    placed: dict[int, Feature] = {}
+    for counter, group, places in grouped(tuple(features)):
+        placed |= zip(places, counter.settled(group, batch), strict=True)
+    return tuple(placed[place] for place in range(len(features)))
 
 
 def of_one_family(batch: Batch, given: Family) -> Schema:
     """The schema of columns that are all of one family, however few rows show them."""
-    names = batch.names
-    if given.shape == "moments":
-        sample = _sample(batch, names).rows
-        origins, units = _scales(sample)
-        origins = _about(sample, origins)
-        made: Any = map(Feature, names, repeat(given), origins.tolist(), units.tolist(), repeat("float"))  # type: ignore[arg-type]
-        features: tuple[Feature, ...] = tuple(made)
-    else:
-        features = tuple(Feature(name, given, kind=_kind(batch, name)) for name in names)
-    schema = Schema(features, None, names, batch.named)
-    moments = given.shape == "moments"
-    schema.__dict__.update(measured=features if moments else (), keyed=() if moments else features, texts=(), blocks=())
-    schema.__dict__["rates"] = features if isinstance(given, Poisson) else ()
-    return schema
+    counter = given.counter(Feature("", given))
+    features = counter.settled([Feature(name, given) for name in batch.names], batch)
+    return Schema(tuple(features), None, batch.names, batch.named)
 
 
 def _promised(batch: Batch, name: str) -> Literal["float", "empty"]:
@@ -496,7 +466,9 @@ def block(columns: tuple[str, ...], given: Family, why: str = "declared") -> Fea
     return Feature(name, given, kind="float", why=why, columns=columns)
 
 
-def _choose(batch: Batch, name: str, kind: str, missing: Missing, steady: set[str]) -> tuple[Family | None, str]:
+def _choose(
+    batch: Batch, name: str, kind: str, missing: Missing, steady: set[str], few: Mapping[str, int]
+) -> tuple[Family | None, str]:
     """The family of a column from its type and first values, and why; None to leave it out."""
     if batch.is_text(name):
         return TEXT, "texts"
@@ -516,6 +488,8 @@ def _choose(batch: Batch, name: str, kind: str, missing: Missing, steady: set[st
         return _choose_words(batch, name, missing)
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: every row has its own"
+    if name in few:
+        return Categorical(missing=missing), f"whole numbers, {few[name]} different"
     return GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
@@ -536,12 +510,32 @@ def _all_different(batch: Batch, name: str) -> bool:
     return len(values) < SAMPLE or len(set(batch.head(name, batch.n_rows))) == batch.n_rows
 
 
-def _steady(batch: Batch, kinds: Mapping[str, str], sample: Sample, missing: Missing) -> set[str]:
+def _few_values(batch: Batch, names: Sequence[str], sample: Real) -> dict[str, int]:
+    """The columns of whole numbers of which the first rows show few: how many. Of few rows, those of 0 and 1 alone."""
+    if not sample.size:
+        return {}
+    ordered = np.sort(sample, axis=0)  # missing values last
+    gap = np.isnan(ordered)
+    n = len(ordered) - gap.sum(axis=0)
+    distinct = (n > 0) + ((np.diff(ordered, axis=0) != 0) & ~gap[1:]).sum(axis=0)
+    flags = ((ordered == 0) | (ordered == 1) | gap).all(axis=0)
+    whole = ((ordered == np.rint(ordered)) | gap).all(axis=0)
+    chosen = whole & (flags | ((n >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES))) & (distinct > 0)
+    return {names[j]: int(distinct[j]) for j in np.flatnonzero(chosen).tolist() if _is_whole(batch, names[j])}
+
+
+def _is_whole(batch: Batch, name: str) -> bool:
+    """Whether all numbers of the batch, and not its first alone, are whole ones."""
+    column = batch.numbers([name])[0]
+    return column.dtype.kind in "iub" or bool(((column == np.rint(column)) | np.isnan(column)).all())
+
+
+def _steady(batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], sample: Real, missing: Missing) -> set[str]:
     """The columns that have two values at least and all of them the same; missing is a value where it is a category."""
     candidates = [name for name, kind in kinds.items() if kind in ("string", "boolean")]
-    if sample.rows.size:
-        level = np.fmin.reduce(sample.rows, axis=0) == np.fmax.reduce(sample.rows, axis=0)
-        candidates += [sample.names[j] for j in np.flatnonzero(level).tolist()]
+    if sample.size:
+        level = np.fmin.reduce(sample, axis=0) == np.fmax.reduce(sample, axis=0)
+        candidates += [numbers[j] for j in np.flatnonzero(level).tolist()]
     whole = {name for name in candidates if kinds[name] in ("string", "boolean")} if missing == "category" else set()
     return {name for name in candidates if _same_throughout(batch, name, batch.n_rows if name in whole else 2)}
 
@@ -551,94 +545,3 @@ def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
         return False
     values = batch.head(name, batch.n_rows)
     return len(values) >= max(fewest, 2) and len(set(values)) == 1
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The first rows of some numeric columns, (rows, columns); infinite values as missing."""
-
-    names: Sequence[str]
-    rows: Real
-
-
-def _sample(batch: Batch, names: Sequence[str]) -> Sample:
-    blocks = [c[:SAMPLE] if c.ndim == 2 else c[:SAMPLE, None] for c in batch.numbers(names)] if names else []
-    if not blocks:
-        return Sample(names, np.zeros((0, 0)))
-    rows = (blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)).astype(np.float64)
-    rows[np.isinf(rows)] = np.nan
-    return Sample(names, rows)
-
-
-def _settled(batch: Batch, chosen: list[tuple[str, Family, str]], sample: Sample) -> tuple[Feature, ...]:
-    """Features with their origins, units and kinds."""
-    scaled = [name for name, given, _ in chosen if _is_scaled(given)]
-    if list(sample.names) != scaled:
-        sample = _sample(batch, scaled)
-    origins, units = _scales(sample.rows)
-    moments = np.array([given.shape == "moments" for _, given, _ in chosen if _is_scaled(given)], dtype=np.bool_)
-    origins = np.where(moments, _about(sample.rows, origins), origins)
-    scales = dict(zip(scaled, zip(origins.tolist(), units.tolist(), strict=True), strict=True))
-    return tuple(_feature(batch, name, given, why, scales.get(name)) for name, given, why in chosen)
-
-
-def _feature(batch: Batch, name: str, given: Family, why: str, scale: tuple[float, float] | None) -> Feature:
-    if given.shape == "words":
-        return Feature(name, given, why=why)
-    if scale is None:
-        return Feature(name, given, kind=_kind(batch, name) if given.shape == "keys" else "integer", why=why)
-    if given.shape == "moments":
-        return Feature(name, given, scale[0], scale[1], "float", why)
-    feature = _one_each(Feature(name, given, kind="float", why=why))
-    start, width = getattr(given, "start", None), getattr(given, "width", None)
-    if start is None or width is None:
-        start, width = 0.0, max(scale[1] * 2.0**-FINE_BINS, 2.0**-1020)
-    return feature._replace(origin=float(start), unit=float(width))
-
-
-def _kind(batch: Batch, name: str) -> Kind:
-    kind = batch.kind(name)
-    return kind if kind in ("boolean", "integer", "float", "string") else "string"
-
-
-def _scales(sample: Real) -> tuple[Real, Real]:
-    """Origin and power-of-two unit of each column: near its median and its interquartile range.
-
-    Medians, because one far value among the first rows must not move the origin away from all the others. The origin
-    is a multiple of the unit, so that whole numbers and short decimals are held without rounding.
-    """
-    if len(sample) == 0:
-        return np.zeros(sample.shape[1]), np.ones(sample.shape[1])
-    ordered = np.sort(sample, axis=0)  # missing values last
-    n = len(ordered) - np.isnan(ordered).sum(axis=0)
-    at = np.arange(len(n))
-    low, middle, high = (ordered[n * quarter // 4, at] for quarter in (1, 2, 3)) if n.all() else _quartiles(ordered, n)
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = high - low
-        if not (spread > 0).all() or not np.isfinite(spread).all():
-            deviations = np.nansum(np.abs(ordered - middle), axis=0) / np.maximum(n, 1)
-            for fallback in (deviations, np.abs(middle), 1.0):
-                spread = np.where((spread > 0) & np.isfinite(spread), spread, fallback)
-        unit = np.ldexp(1.0, np.minimum(np.maximum(np.frexp(spread)[1] - 1, -1014), 1000))
-        steps = np.rint(middle / unit)
-        return np.where(np.abs(steps) < 2.0**52, steps * unit, middle), unit
-
-
-def _is_scaled(given: Family) -> bool:
-    return given.shape in ("bins", "moments") and given.name != "poisson"
-
-
-def _about(sample: Real, origins: Real) -> Real:
-    """The origins of moments; a column that has shown one value has it for its own, since it may vary by little about it."""
-    if len(sample) == 0:
-        return origins
-    low, high = np.fmin.reduce(sample, axis=0), np.fmax.reduce(sample, axis=0)
-    return np.where(low == high, low, origins)
-
-
-def _quartiles(ordered: Real, n: NDArray[Any]) -> tuple[Real, ...]:
-    """The quartiles of columns some of which have no value: 0 there."""
-    at = np.arange(len(n))
-    return tuple(
-        np.where(n > 0, ordered[np.minimum(n * quarter // 4, len(ordered) - 1), at], 0.0) for quarter in (1, 2, 3)
-    )

@@ -2,7 +2,8 @@
 
 Every sum is a whole number (``_core.Integers``): of rows, of parts of a row (10⁻¹⁸) where weights are fractional, of steps of a
 column's grid. So what is subtracted is gone to the last bit, sums are equal or they are not, and a class without rows has sums
-that are zero. All four have one interface: ``+``, ``-``, ``times``, ``take``, ``merge``, ``same``.
+that are zero. All four have one interface: ``+``, ``-``, ``times``, ``take``, ``merge``, ``same``, ``select``, ``present``,
+``arrays``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,6 +165,14 @@ class Counts:
         owner = np.repeat(np.arange(len(self.keys)), np.diff(self.offsets))
         return self.cells.merge(as_index(owner), len(self.keys), 0)
 
+    def arrays(self) -> dict[str, Integers]:
+        """The sums by name, as a file has them."""
+        return {"cells": self.cells}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What else a file has of them."""
+        return {}
+
     def with_keys(self, keys: tuple[Keys, ...]) -> Counts:
         """The same counts in a table that has at least these keys, given in order."""
         if keys == self.keys:
@@ -262,6 +271,23 @@ class Words:
         return self.table.texts()
 
     @property
+    def present(self) -> Integers:
+        """The same, (1, classes)."""
+        return self.texts.arranged([1, self.table.n_classes])
+
+    keys: ClassVar[tuple[Keys, ...]] = ()  # words are in the state
+
+    def arrays(self) -> dict[str, Integers]:
+        return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that is counted, as arrays."""
+        return self.table.state()
+
+    def select(self, features: Sequence[int]) -> Words:
+        return self
+
+    @property
     def occurrences(self) -> Integers:
         """Occurrences per class, over all words."""
         return self.table.occurrences()
@@ -269,7 +295,7 @@ class Words:
     def __add__(self, other: Words) -> Words:
         try:
             return Words(self.table.plus(other.table))
-        except ValueError:
+        except OverflowError:
             raise errors.too_many_rows() from None
 
     def minus(self, other: Words, rounded: bool = False) -> Words:
@@ -279,7 +305,7 @@ class Words:
     def times(self, factor: float) -> tuple[Words, bool]:
         try:
             table, exact = self.table.times(factor)
-        except ValueError:
+        except OverflowError:
             raise errors.too_many_rows() from None
         return Words(table), exact
 
@@ -469,6 +495,18 @@ class Moments:
 
     n: Integers  # (features, classes)
     sums: Integers  # (features, classes, 2)
+    keys: ClassVar[tuple[Keys, ...]] = ()
+
+    @property
+    def present(self) -> Integers:
+        """Rows that have a value of each feature, (features, classes)."""
+        return self.n
+
+    def arrays(self) -> dict[str, Integers]:
+        return {"n": self.n, "sums": self.sums}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {}
 
     @classmethod
     def zeros(cls, n_features: int, n_classes: int) -> Moments:
@@ -542,6 +580,21 @@ class Products:
 
     n: Integers  # (classes,)
     sums: Integers  # (classes, columns + pairs)
+    keys: ClassVar[tuple[Keys, ...]] = ()
+
+    @property
+    def present(self) -> Integers:
+        """Rows that have all columns, (1, classes)."""
+        return self.n.arranged([1, self.n.shape[0]])
+
+    def arrays(self) -> dict[str, Integers]:
+        return {"n": self.n, "sums": self.sums}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def select(self, features: Sequence[int]) -> Products:
+        return self
 
     @classmethod
     def zeros(cls, n_columns: int, n_classes: int) -> Products:
@@ -609,3 +662,43 @@ class Products:
         """n, mean and Σ(z − mean)(z − mean)ᵀ over all classes."""
         every = self.merge(np.zeros(self.n.shape[0]), 1)
         return float(every.n.value[0]), every.mean[0], every.scatter[0]
+
+
+# Nothing -------------------------------------------------------------------------------------------------------------
+
+
+class Uncounted:
+    """Stands for sums that are kept elsewhere, since they grow in place."""
+
+    keys: ClassVar[tuple[Keys, ...]] = ()
+
+    def __add__(self, other: Any) -> Any:
+        return other
+
+    def minus(self, other: Any, rounded: bool) -> Uncounted:
+        return self
+
+    def times(self, factor: float) -> tuple[Uncounted, bool]:
+        return self, True
+
+    def same(self, other: Any) -> bool:
+        return isinstance(other, Uncounted)
+
+    def take(self, classes: Any) -> Uncounted:
+        return self
+
+    def merge(self, index: Any, size: int) -> Uncounted:
+        return self
+
+    def select(self, features: Sequence[int]) -> Uncounted:
+        return self
+
+    def arrays(self) -> dict[str, Integers]:
+        return {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+
+UNCOUNTED = Uncounted()
+Sums = Counts | Moments | Products | Words | Uncounted

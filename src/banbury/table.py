@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Kind
+from banbury.distributions.keys import dense_numbers
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import MOST_ROWS
 
 IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
-LOWEST = int(np.iinfo(np.int64).min)  # stands for a missing value among integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,41 +389,6 @@ def numbered(batch: Batch, schema: Schema, labels: Labels) -> tuple[NDArray[np.i
         raise errors.length_mismatch("labels", len(codes.codes), batch.n_rows)
     numbers, names = dense_numbers(codes, labels.threads)
     return numbers, names, weights
-
-
-def dense_numbers(codes: Codes, threads: int) -> tuple[NDArray[np.int32], Sequence[Scalar]]:
-    """The number of each row's value among those that occur, −1 where it is missing; and the values."""
-    few = dense(codes, threads)
-    return class_numbers(few), few.values
-
-
-def dense(column: Codes, threads: int) -> Codes:
-    """Integers numbered by those that occur: a range may be wide and hold few of them."""
-    if not isinstance(column.values, range):
-        return column
-    plain = np.ascontiguousarray(column.codes)
-    if len(column.values) <= 64:
-        shifted = (plain if column.low == 0 else plain - plain.dtype.type(column.low)).astype(np.int32)
-        if plain.dtype == np.int64 and plain.min() == LOWEST:
-            shifted[plain == LOWEST] = -1
-        return Codes(shifted, 0, list(column.values))
-    codes, first, _ = _core.encode_records(plain.view(np.uint8).reshape(len(plain), plain.itemsize), threads)
-    values = plain[first].tolist()
-    if LOWEST in values:
-        missing = values.index(LOWEST)
-        codes = np.where(codes == missing, -1, codes - (codes > missing)).astype(np.int32)
-        del values[missing]
-    return Codes(codes, 0, values)
-
-
-def class_numbers(labels: Codes) -> NDArray[np.int32]:
-    """The number of each row's class, −1 where it has none."""
-    codes = labels.codes
-    if labels.low == 0 and codes.dtype == np.int32:
-        return np.ascontiguousarray(codes)
-    shifted = codes.astype(np.int64) - labels.low
-    outside = (shifted < 0) | (shifted >= len(labels.values))
-    return np.where(outside, -1, shifted).astype(np.int32)
 
 
 def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:

@@ -1,7 +1,8 @@
 //! Arrays of Python's, held while kernels read them, and arrays that go back.
 
-use crate::classes::Weights;
+use crate::classes::{Rows, Weights};
 use crate::columns::{Block, Columns};
+use crate::error::Error;
 use ndarray::{ArrayD, ArrayView2, Axis, Ix1, Ix2};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods,
@@ -9,6 +10,7 @@ use numpy::{
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 pub(super) fn malformed(sentence: impl Into<String>) -> PyErr {
     PyValueError::new_err(sentence.into())
@@ -68,20 +70,6 @@ impl<'py, T: Element + Copy> Held<'py, T> {
     }
 }
 
-/// An array of columns, whatever its type.
-pub(super) enum HeldBlock<'py> {
-    F64(PyReadonlyArrayDyn<'py, f64>),
-    F32(PyReadonlyArrayDyn<'py, f32>),
-    I64(PyReadonlyArrayDyn<'py, i64>),
-    I32(PyReadonlyArrayDyn<'py, i32>),
-    I16(PyReadonlyArrayDyn<'py, i16>),
-    I8(PyReadonlyArrayDyn<'py, i8>),
-    U64(PyReadonlyArrayDyn<'py, u64>),
-    U32(PyReadonlyArrayDyn<'py, u32>),
-    U16(PyReadonlyArrayDyn<'py, u16>),
-    U8(PyReadonlyArrayDyn<'py, u8>),
-}
-
 fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<ArrayView2<'a, T>> {
     let view = array.as_array();
     let view = match view.ndim() {
@@ -91,45 +79,38 @@ fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<
     view.map_err(|_| malformed("a column array must have 1 or 2 dimensions"))
 }
 
-impl<'py> HeldBlock<'py> {
-    pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let name = "a column";
-        let array =
-            any.cast::<PyUntypedArray>().map_err(|_| malformed("columns must be arrays"))?;
-        let dtype = array.dtype();
-        Ok(match (dtype.kind(), dtype.itemsize()) {
-            (b'f', 8) => HeldBlock::F64(borrow(any, name)?),
-            (b'f', 4) => HeldBlock::F32(borrow(any, name)?),
-            (b'i', 8) => HeldBlock::I64(borrow(any, name)?),
-            (b'i', 4) => HeldBlock::I32(borrow(any, name)?),
-            (b'i', 2) => HeldBlock::I16(borrow(any, name)?),
-            (b'i', 1) => HeldBlock::I8(borrow(any, name)?),
-            (b'u', 8) => HeldBlock::U64(borrow(any, name)?),
-            (b'u', 4) => HeldBlock::U32(borrow(any, name)?),
-            (b'u', 2) => HeldBlock::U16(borrow(any, name)?),
-            (b'u', 1) => HeldBlock::U8(borrow(any, name)?),
-            _ => {
-                return Err(malformed(format!(
-                    "columns must hold float64, float32 or integers of 8 to 64 bits, not {dtype}"
-                )));
-            }
-        })
-    }
+/// By name in [`Block`], type, and kind and size of NumPy's.
+macro_rules! held_blocks {
+    ($($name:ident: $t:ty = $kind:literal, $size:literal;)*) => {
+        /// An array of columns, whatever its type.
+        pub(super) enum HeldBlock<'py> {
+            $($name(PyReadonlyArrayDyn<'py, $t>),)*
+        }
 
-    pub(super) fn block(&self) -> PyResult<Block<'_>> {
-        Ok(match self {
-            HeldBlock::F64(array) => Block::F64(as_columns(array)?),
-            HeldBlock::F32(array) => Block::F32(as_columns(array)?),
-            HeldBlock::I64(array) => Block::I64(as_columns(array)?),
-            HeldBlock::I32(array) => Block::I32(as_columns(array)?),
-            HeldBlock::I16(array) => Block::I16(as_columns(array)?),
-            HeldBlock::I8(array) => Block::I8(as_columns(array)?),
-            HeldBlock::U64(array) => Block::U64(as_columns(array)?),
-            HeldBlock::U32(array) => Block::U32(as_columns(array)?),
-            HeldBlock::U16(array) => Block::U16(as_columns(array)?),
-            HeldBlock::U8(array) => Block::U8(as_columns(array)?),
-        })
-    }
+        impl<'py> HeldBlock<'py> {
+            pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+                let array = any.cast::<PyUntypedArray>();
+                let dtype = array.map_err(|_| malformed("columns must be arrays"))?.dtype();
+                match (dtype.kind(), dtype.itemsize()) {
+                    $(($kind, $size) => Ok(HeldBlock::$name(borrow(any, "a column")?)),)*
+                    _ => Err(malformed(format!(
+                        "columns must hold float64, float32 or integers of 8 to 64 bits, not {dtype}"
+                    ))),
+                }
+            }
+
+            pub(super) fn block(&self) -> PyResult<Block<'_>> {
+                match self {
+                    $(HeldBlock::$name(array) => Ok(Block::$name(as_columns(array)?)),)*
+                }
+            }
+        }
+    };
+}
+held_blocks! {
+    F64: f64 = b'f', 8; F32: f32 = b'f', 4;
+    I64: i64 = b'i', 8; I32: i32 = b'i', 4; I16: i16 = b'i', 2; I8: i8 = b'i', 1;
+    U64: u64 = b'u', 8; U32: u32 = b'u', 4; U16: u16 = b'u', 2; U8: u8 = b'u', 1;
 }
 
 pub(super) struct HeldColumns<'py>(Vec<HeldBlock<'py>>);
@@ -138,6 +119,11 @@ impl<'py> HeldColumns<'py> {
     pub(super) fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
         let blocks = any.try_iter()?.map(|item| HeldBlock::new(&item?));
         Ok(HeldColumns(blocks.collect::<PyResult<_>>()?))
+    }
+
+    /// A single column.
+    pub(super) fn one(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(HeldColumns(vec![HeldBlock::new(any)?]))
     }
 
     pub(super) fn columns(&self) -> PyResult<Columns<'_>> {
@@ -149,7 +135,7 @@ impl<'py> HeldColumns<'py> {
 /// Classes and weights: None, whole numbers (int64), or parts of a row (uint64, two limbs each).
 pub(super) struct HeldRows<'py> {
     classes: Held<'py, i32>,
-    n_classes: usize,
+    pub(super) n_classes: usize,
     weights: Option<HeldWeights<'py>>,
 }
 
@@ -179,13 +165,46 @@ impl<'py> HeldRows<'py> {
         })
     }
 
-    pub(super) fn sides(&self) -> (&[i32], usize, Weights<'_>) {
+    /// Calls `f` without the GIL.
+    pub(super) fn with<'a, R: Send>(
+        &'a self,
+        py: Python<'py>,
+        f: impl FnOnce(&Rows<'a>) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
         let weights = match &self.weights {
             None => Weights::Ones,
             Some(HeldWeights::Whole(weights)) => Weights::Whole(weights.slice()),
             Some(HeldWeights::Parts(weights)) => Weights::Parts(weights.slice().as_chunks::<2>().0),
         };
-        (self.classes.slice(), self.n_classes, weights)
+        let (classes, n_classes) = (self.classes.slice(), self.n_classes);
+        Ok(py.detach(|| f(&Rows::new(classes, n_classes, weights)?))?)
+    }
+}
+
+/// What several owners share; copied when one of them changes it.
+pub(super) struct Shared<T>(Mutex<Arc<T>>);
+
+impl<T: Clone + Send + Sync> Shared<T> {
+    pub(super) fn new(value: impl Into<Arc<T>>) -> Self {
+        Shared(Mutex::new(value.into()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value as it is now. If another thread is changing it, waits for it without the GIL, which that one may need.
+    pub(super) fn get(&self, py: Python<'_>) -> Arc<T> {
+        match self.0.try_lock() {
+            Ok(value) => value.clone(),
+            Err(TryLockError::Poisoned(value)) => value.into_inner().clone(),
+            Err(TryLockError::WouldBlock) => py.detach(|| self.lock().clone()),
+        }
+    }
+
+    /// Changes the value. Only without the GIL: another thread may hold the lock and need it.
+    pub(super) fn change<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        f(Arc::make_mut(&mut self.lock()))
     }
 }
 

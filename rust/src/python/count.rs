@@ -2,19 +2,16 @@
 
 use super::arrays::{Held, HeldBlock, HeldColumns, HeldRows, Int1, at_least_one, size};
 use super::integers::Integers;
-use crate::classes::{self, Rows, counted};
-use crate::columns::Columns;
-use crate::error::Error;
-use crate::flags::Thresholds;
-use crate::moments::Measured;
+use crate::classes::{self, counted};
+use crate::codes::{self, Ranges};
+use crate::flags::{self, Thresholds};
 use crate::one_less::{Curves, Enough, one_less as left_out};
 use crate::scale::Scale;
-use crate::{bins, codes, moments, products};
+use crate::{bins, moments, products};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 
 #[pyfunction]
-#[pyo3(signature = (classes, n_classes, weights, threads))]
 pub(super) fn count_classes(
     py: Python<'_>,
     classes: &Bound<'_, PyAny>,
@@ -22,18 +19,14 @@ pub(super) fn count_classes(
     weights: Option<&Bound<'_, PyAny>>,
     threads: i64,
 ) -> PyResult<Integers> {
-    let held = HeldRows::new(classes, n_classes, weights)?;
-    let ((classes, n_classes, weights), threads) = (held.sides(), at_least_one(threads)?);
-    let found = py.detach(|| {
-        let rows = Rows::new(classes, n_classes, weights)?;
-        let counts = classes::count_classes(&rows, threads);
-        counted(&counts, vec![n_classes], rows.digits())
+    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let found = held.with(py, |rows| {
+        counted(&classes::count_classes(rows, threads), vec![rows.n_classes], rows.digits())
     })?;
     Ok(Integers(found))
 }
 
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub(super) fn one_less<'py>(
     py: Python<'py>,
     columns: &Bound<'py, PyAny>,
@@ -61,8 +54,7 @@ pub(super) fn one_less<'py>(
     let n_classes = tables[0].slice().len() / columns.features().max(1);
     let [mean, precision, n, spread] = tables.each_ref().map(Held::slice);
     let curves = Curves { mean, precision, n, spread, floor: floor.slice() };
-    let (share, floors) = enough;
-    let enough = Enough { share, floors };
+    let enough = Enough { share: enough.0, floors: enough.1 };
     let (classes, weights) = (classes.slice(), weights.as_ref().map(Held::slice));
     let found = py.detach(|| {
         left_out(&columns, &scale, classes, n_classes, &curves, weights, enough, threads)
@@ -86,83 +78,45 @@ pub(super) fn has_twins<'py>(
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n, threads))?)
 }
 
-type Kernel = fn(&Columns, &Scale, &Rows, usize) -> Result<Measured, Error>;
-
-/// What a kernel makes of numbers in units of their own.
-#[allow(clippy::too_many_arguments)]
-fn measured(
-    py: Python<'_>,
-    columns: &Bound<'_, PyAny>,
-    (origin, unit): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
-    classes: &Bound<'_, PyAny>,
-    n_classes: i64,
-    weights: Option<&Bound<'_, PyAny>>,
-    threads: i64,
-    kernel: Kernel,
-) -> PyResult<(Integers, Integers)> {
-    let held_columns = HeldColumns::new(columns)?;
-    let columns = held_columns.columns()?;
-    let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
-    let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights)?;
-    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
-    let found =
-        py.detach(|| kernel(&columns, &scale, &Rows::new(classes, c, weights)?, threads))?;
-    Ok((Integers(found.rows), Integers(found.sums)))
+/// What kernels make of numbers in units of their own.
+macro_rules! measured {
+    ($($name:ident by $kernel:path),*) => {$(
+        #[pyfunction]
+        pub(super) fn $name(
+            py: Python<'_>,
+            columns: &Bound<'_, PyAny>,
+            origin: &Bound<'_, PyAny>,
+            unit: &Bound<'_, PyAny>,
+            classes: &Bound<'_, PyAny>,
+            n_classes: i64,
+            weights: Option<&Bound<'_, PyAny>>,
+            threads: i64,
+        ) -> PyResult<(Integers, Integers)> {
+            let held_columns = HeldColumns::new(columns)?;
+            let columns = held_columns.columns()?;
+            let (origin, unit) = (Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?);
+            let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+            let held = HeldRows::new(classes, n_classes, weights)?;
+            let threads = at_least_one(threads)?;
+            let found = held.with(py, |rows| $kernel(&columns, &scale, rows, threads))?;
+            Ok((Integers(found.rows), Integers(found.sums)))
+        }
+    )*};
 }
-
-#[pyfunction]
-#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, threads))]
-#[allow(clippy::too_many_arguments)]
-pub(super) fn count_products(
-    py: Python<'_>,
-    columns: &Bound<'_, PyAny>,
-    origin: &Bound<'_, PyAny>,
-    unit: &Bound<'_, PyAny>,
-    classes: &Bound<'_, PyAny>,
-    n_classes: i64,
-    weights: Option<&Bound<'_, PyAny>>,
-    threads: i64,
-) -> PyResult<(Integers, Integers)> {
-    let kernel = products::count_products;
-    measured(py, columns, (origin, unit), classes, n_classes, weights, threads, kernel)
-}
+measured!(count_moments by moments::count_moments, count_products by products::count_products);
 
 #[pyfunction]
 pub(super) fn by_class<'py>(
     py: Python<'py>,
     classes: &Bound<'py, PyAny>,
     n_classes: i64,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+) -> PyResult<(Int1<'py>, Int1<'py>)> {
     let held = HeldRows::new(classes, n_classes, None)?;
-    let (classes, n_classes, weights) = held.sides();
-    let (order, starts) = py.detach(|| {
-        let rows = Rows::new(classes, n_classes, weights)?;
-        Ok::<_, Error>(classes::by_class(&rows))
-    })?;
-    Ok((order.into_pyarray(py).into_any(), starts.into_pyarray(py).into_any()))
+    let (order, starts) = held.with(py, |rows| Ok(classes::by_class(rows)))?;
+    Ok((order.into_pyarray(py), starts.into_pyarray(py)))
 }
 
 #[pyfunction]
-#[pyo3(signature = (columns, origin, unit, classes, n_classes, weights, threads))]
-#[allow(clippy::too_many_arguments)]
-pub(super) fn count_moments(
-    py: Python<'_>,
-    columns: &Bound<'_, PyAny>,
-    origin: &Bound<'_, PyAny>,
-    unit: &Bound<'_, PyAny>,
-    classes: &Bound<'_, PyAny>,
-    n_classes: i64,
-    weights: Option<&Bound<'_, PyAny>>,
-    threads: i64,
-) -> PyResult<(Integers, Integers)> {
-    let kernel = moments::count_moments;
-    measured(py, columns, (origin, unit), classes, n_classes, weights, threads, kernel)
-}
-
-#[pyfunction]
-#[pyo3(signature = (columns, low, size, classes, n_classes, weights, threads))]
-#[allow(clippy::too_many_arguments)]
 pub(super) fn count_codes(
     py: Python<'_>,
     columns: &Bound<'_, PyAny>,
@@ -176,19 +130,13 @@ pub(super) fn count_codes(
     let held_columns = HeldColumns::new(columns)?;
     let columns = held_columns.columns()?;
     let (low, size) = (Held::new(low, "low", 1)?, Held::new(size, "size", 1)?);
-    let held = HeldRows::new(classes, n_classes, weights)?;
-    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
-    let ranges = codes::Ranges::new(low.slice(), size.slice(), columns.features(), c)?;
-    let found = py.detach(|| {
-        let rows = Rows::new(classes, c, weights)?;
-        codes::count_codes(&columns, &ranges, &rows, threads)
-    })?;
+    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let ranges = Ranges::new(low.slice(), size.slice(), columns.features(), held.n_classes)?;
+    let found = held.with(py, |rows| codes::count_codes(&columns, &ranges, rows, threads))?;
     Ok(Integers(found))
 }
 
 #[pyfunction]
-#[pyo3(signature = (columns, threshold, classes, n_classes, weights, threads))]
-#[allow(clippy::too_many_arguments)]
 pub(super) fn count_flags(
     py: Python<'_>,
     columns: &Bound<'_, PyAny>,
@@ -202,12 +150,8 @@ pub(super) fn count_flags(
     let columns = held_columns.columns()?;
     let threshold = Held::new(threshold, "threshold", 1)?;
     let thresholds = Thresholds::new(threshold.slice(), columns.features())?;
-    let held = HeldRows::new(classes, n_classes, weights)?;
-    let ((classes, c, weights), threads) = (held.sides(), at_least_one(threads)?);
-    let found = py.detach(|| {
-        let rows = Rows::new(classes, c, weights)?;
-        crate::flags::count_flags(&columns, &thresholds, &rows, threads)
-    })?;
+    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let found = held.with(py, |rows| flags::count_flags(&columns, &thresholds, rows, threads))?;
     Ok(Integers(found))
 }
 

@@ -33,7 +33,6 @@ pub(super) fn encode_records<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (offsets, data, valid, valid_offset, strip, threads))]
 pub(super) fn encode_strings<'py>(
     py: Python<'py>,
     offsets: &Bound<'py, PyAny>,

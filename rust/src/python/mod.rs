@@ -2,6 +2,9 @@
 //!
 //! `src/banbury/_core.pyi` says what each function means.
 
+// They are as many as Python gives.
+#![allow(clippy::too_many_arguments)]
+
 mod arrays;
 mod count;
 mod encode;
@@ -12,7 +15,7 @@ mod weights;
 mod words;
 
 use crate::error::{Error, Number};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 
@@ -51,6 +54,7 @@ impl From<Error> for PyErr {
                 }
             }),
             Error::Malformed(sentence) => PyValueError::new_err(sentence.into_owned()),
+            Error::TooMany(sentence) => PyOverflowError::new_err(sentence),
         }
     }
 }

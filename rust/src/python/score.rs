@@ -1,8 +1,8 @@
 //! Scores: the parts of a model with their arrays, held while rows are scored.
 
-use super::arrays::{Held, HeldBlock, HeldColumns, at_least_one, malformed, shaped, size};
+use super::arrays::{Held, HeldColumns, at_least_one, malformed, shaped, size};
 use super::weights::HeldWords;
-use super::words::{HeldMatrix, optional};
+use super::words::HeldMatrix;
 use crate::columns::Columns;
 use crate::error::demand;
 use crate::flags::Thresholds;
@@ -13,68 +13,26 @@ use crate::score::{
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use std::cell::OnceCell;
+use std::slice::from_ref;
 
-/// A part's arrays, held while it is scored.
-enum HeldPart<'py> {
-    Normal {
-        columns: HeldColumns<'py>,
-        scale: [Held<'py, f64>; 2],
-        curves: [Held<'py, f64>; 3],
-        power: Option<Held<'py, f64>>,
-    },
-    Table {
-        columns: HeldColumns<'py>,
-        low: Held<'py, i64>,
-        lookups: Vec<Held<'py, u32>>,
-        outside: Held<'py, i64>,
-        table: Held<'py, f64>,
-    },
-    Flags {
-        columns: HeldColumns<'py>,
-        threshold: Held<'py, f64>,
-        no: Held<'py, f64>,
-        yes: Held<'py, f64>,
-    },
-    Histogram {
-        column: HeldBlock<'py>,
-        start: f64,
-        width: f64,
-        first: i64,
-        table: Held<'py, f64>,
-    },
-    Kernel {
-        column: HeldBlock<'py>,
-        scale: [f64; 2],
-        shape: kernel::Shape,
-        centres: Held<'py, f64>,
-        weights: Held<'py, f64>,
-        bandwidth: Held<'py, f64>,
-        constant: Held<'py, f64>,
-        floor: [f64; 2],
-    },
-    Words(HeldWords<'py>),
-    Ellipse {
-        columns: HeldColumns<'py>,
-        scale: [Held<'py, f64>; 2],
-        mean: Held<'py, f64>,
-        whiten: Held<'py, f64>,
-        constant: Held<'py, f64>,
-        power: Option<Held<'py, f64>>,
-    },
-    Product {
-        columns: HeldColumns<'py>,
-        scale: [Held<'py, f64>; 2],
-        shape: kernel::Shape,
-        centres: Held<'py, f64>,
-        weights: Held<'py, f64>,
-        bandwidth: Held<'py, f64>,
-        floor: Held<'py, f64>,
-    },
-    Linear {
-        matrix: HeldMatrix<'py>,
-        weights: Held<'py, f64>,
-        constant: Held<'py, f64>,
-    },
+/// Where what a part reads is held while it is scored.
+#[derive(Default)]
+struct Room<'py> {
+    columns: OnceCell<HeldColumns<'py>>,
+    reals: [OnceCell<Held<'py, f64>>; 6],
+    wholes: [OnceCell<Held<'py, i64>>; 2],
+    lookups: OnceCell<Vec<Held<'py, u32>>>,
+    /// Of a kernel of one column.
+    origin: OnceCell<f64>,
+    matrix: OnceCell<HeldMatrix<'py>>,
+    words: OnceCell<HeldWords<'py>>,
+}
+
+fn keep<T>(places: &[OnceCell<T>], value: T) -> PyResult<&T> {
+    let free = places.iter().find(|place| place.get().is_none());
+    let free = free.ok_or_else(|| malformed("a part has fewer arrays"))?;
+    Ok(free.get_or_init(|| value))
 }
 
 fn kernel_named(name: &Bound<PyAny>) -> PyResult<kernel::Shape> {
@@ -82,224 +40,177 @@ fn kernel_named(name: &Bound<PyAny>) -> PyResult<kernel::Shape> {
     kernel::Shape::named(&name).ok_or_else(|| malformed(format!("there is no kernel {name:?}")))
 }
 
-impl<'py> HeldPart<'py> {
-    fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+impl<'py> Room<'py> {
+    fn columns(&self, any: &Bound<'py, PyAny>) -> PyResult<Columns<'_>> {
+        keep(from_ref(&self.columns), HeldColumns::new(any)?)?.columns()
+    }
+
+    fn column(&self, any: &Bound<'py, PyAny>) -> PyResult<Columns<'_>> {
+        keep(from_ref(&self.columns), HeldColumns::one(any)?)?.columns()
+    }
+
+    fn reals(&self, any: &Bound<'py, PyAny>, name: &str, dimensions: usize) -> PyResult<&[f64]> {
+        Ok(keep(&self.reals, Held::new(any, name, dimensions)?)?.slice())
+    }
+
+    /// An array of so many columns.
+    fn table(&self, any: &Bound<'py, PyAny>, name: &str, c: usize) -> PyResult<&[f64]> {
+        keep(&self.reals, Held::new(any, name, 2)?)?.matrix(c, name)
+    }
+
+    fn wholes(&self, any: &Bound<'py, PyAny>, name: &str) -> PyResult<&[i64]> {
+        Ok(keep(&self.wholes, Held::new(any, name, 1)?)?.slice())
+    }
+
+    fn scale(
+        &self,
+        origin: &Bound<'py, PyAny>,
+        unit: &Bound<'py, PyAny>,
+        columns: &Columns,
+    ) -> PyResult<Scale<'_>> {
+        let (origin, unit) = (self.reals(origin, "origin", 1)?, self.reals(unit, "unit", 1)?);
+        Ok(Scale::new(origin, unit, columns.features())?)
+    }
+
+    /// The part that a tuple says, for so many classes.
+    fn part(&self, any: &Bound<'py, PyAny>, c: usize) -> PyResult<Part<'_>> {
         let tuple = any.cast::<PyTuple>().map_err(|_| malformed("a part must be a tuple"))?;
         let items: Vec<Bound<'py, PyAny>> = tuple.iter().collect();
         let name: String = match items.first() {
             Some(name) => name.extract()?,
             None => return Err(malformed("a part must begin with its name")),
         };
-        match (name.as_str(), &items[1..]) {
-            ("normal", [columns, rest @ ..]) if rest.len() == 5 => {
-                HeldPart::normal(columns, rest, None)
-            }
-            ("student", [columns, rest @ .., power]) if rest.len() == 5 => {
-                HeldPart::normal(columns, rest, Some(power))
-            }
-            ("table", [columns, low, lookups, outside, table]) => Ok(HeldPart::Table {
-                columns: HeldColumns::new(columns)?,
-                low: Held::new(low, "low", 1)?,
-                lookups: lookups
-                    .try_iter()?
-                    .map(|lookup| Held::new(&lookup?, "a lookup", 1))
-                    .collect::<PyResult<_>>()?,
-                outside: Held::new(outside, "outside", 1)?,
-                table: Held::new(table, "table", 2)?,
-            }),
-            ("flags", [columns, threshold, no, yes]) => Ok(HeldPart::Flags {
-                columns: HeldColumns::new(columns)?,
-                threshold: Held::new(threshold, "threshold", 1)?,
-                no: Held::new(no, "no", 2)?,
-                yes: Held::new(yes, "yes", 2)?,
-            }),
-            ("histogram", [column, start, width, first, table]) => Ok(HeldPart::Histogram {
-                column: HeldBlock::new(column)?,
-                start: start.extract()?,
-                width: width.extract()?,
-                first: first.extract()?,
-                table: Held::new(table, "table", 2)?,
-            }),
-            ("kernel", [column, rest @ ..]) if rest.len() == 8 => HeldPart::kernel(column, rest),
-            ("linear", [matrix @ .., weights, constant]) => Ok(HeldPart::Linear {
-                matrix: HeldMatrix::new(matrix)?,
-                weights: Held::new(weights, "weights", 2)?,
-                constant: Held::new(constant, "constant", 1)?,
-            }),
-            ("ellipse", [columns, origin, unit, mean, whiten, constant, power]) => {
-                Ok(HeldPart::Ellipse {
-                    columns: HeldColumns::new(columns)?,
-                    scale: [Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?],
-                    mean: Held::new(mean, "mean", 2)?,
-                    whiten: Held::new(whiten, "whiten", 3)?,
-                    constant: Held::new(constant, "constant", 1)?,
-                    power: optional(power, "power")?,
-                })
-            }
-            ("product", [columns, origin, unit, name, centres, weights, bandwidth, floor]) => {
-                Ok(HeldPart::Product {
-                    columns: HeldColumns::new(columns)?,
-                    scale: [Held::new(origin, "origin", 1)?, Held::new(unit, "unit", 1)?],
-                    shape: kernel_named(name)?,
-                    centres: Held::new(centres, "centres", 2)?,
-                    weights: Held::new(weights, "weights", 2)?,
-                    bandwidth: Held::new(bandwidth, "bandwidth", 2)?,
-                    floor: Held::new(floor, "floor", 2)?,
-                })
-            }
-            ("words", rest) if rest.len() == 8 => HeldWords::new(rest).map(HeldPart::Words),
-            (name, rest) => {
-                Err(malformed(format!("there is no part {name:?} with {} arguments", rest.len())))
-            }
-        }
-    }
-
-    fn normal(
-        columns: &Bound<'py, PyAny>,
-        rest: &[Bound<'py, PyAny>],
-        power: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Self> {
-        Ok(HeldPart::Normal {
-            columns: HeldColumns::new(columns)?,
-            scale: [Held::new(&rest[0], "origin", 1)?, Held::new(&rest[1], "unit", 1)?],
-            curves: [
-                Held::new(&rest[2], "mean", 2)?,
-                Held::new(&rest[3], "precision", 2)?,
-                Held::new(&rest[4], "constant", 2)?,
-            ],
-            power: power.map(|power| Held::new(power, "power", 2)).transpose()?,
-        })
-    }
-
-    fn kernel(column: &Bound<'py, PyAny>, rest: &[Bound<'py, PyAny>]) -> PyResult<Self> {
-        let shape = kernel_named(&rest[2])?;
-        let floor: Vec<f64> = rest[7].extract()?;
-        let floor = <[f64; 2]>::try_from(floor)
-            .map_err(|_| malformed("floor must be a mean and a standard deviation"))?;
-        Ok(HeldPart::Kernel {
-            column: HeldBlock::new(column)?,
-            scale: [rest[0].extract()?, rest[1].extract()?],
-            shape,
-            centres: Held::new(&rest[3], "centres", 1)?,
-            weights: Held::new(&rest[4], "weights", 2)?,
-            bandwidth: Held::new(&rest[5], "bandwidth", 1)?,
-            constant: Held::new(&rest[6], "constant", 1)?,
-            floor,
-        })
-    }
-
-    fn part(&self, c: usize) -> PyResult<Part<'_>> {
-        Ok(match self {
-            HeldPart::Normal {
-                columns,
-                scale: [origin, unit],
-                curves: [mean, precision, constant],
-                power,
-            } => {
-                let columns = columns.columns()?;
-                let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+        Ok(match (name.as_str(), &items[1..]) {
+            (
+                "normal" | "student",
+                [columns, origin, unit, mean, precision, constant, power @ ..],
+            ) if power.len() == usize::from(name == "student") => {
+                let columns = self.columns(columns)?;
+                let scale = self.scale(origin, unit, &columns)?;
                 let curves = [
-                    mean.matrix(c, "mean")?,
-                    precision.matrix(c, "precision")?,
-                    constant.matrix(c, "constant")?,
+                    self.table(mean, "mean", c)?,
+                    self.table(precision, "precision", c)?,
+                    self.table(constant, "constant", c)?,
                 ];
-                let power = power.as_ref().map(|power| power.matrix(c, "power")).transpose()?;
+                let power = power.first().map(|power| self.table(power, "power", c)).transpose()?;
                 Part::Normal(normal::Normal::new(columns, scale, curves, power, c)?)
             }
-            HeldPart::Table { columns, low, lookups, outside, table } => {
+            ("table", [columns, low, lookups, outside, table]) => {
+                let lookups = lookups.try_iter()?.map(|lookup| Held::new(&lookup?, "a lookup", 1));
+                let lookups: Vec<Held<u32>> = lookups.collect::<PyResult<_>>()?;
+                let lookups = keep(from_ref(&self.lookups), lookups)?;
                 Part::Table(table::Table::new(
-                    columns.columns()?,
-                    low.slice(),
+                    self.columns(columns)?,
+                    self.wholes(low, "low")?,
                     lookups.iter().map(Held::slice).collect(),
-                    outside.slice(),
-                    table.matrix(c, "table")?,
+                    self.wholes(outside, "outside")?,
+                    self.table(table, "table", c)?,
                     c,
                 )?)
             }
-            HeldPart::Flags { columns, threshold, no, yes } => {
-                let columns = columns.columns()?;
-                let thresholds = Thresholds::new(threshold.slice(), columns.features())?;
-                let (no, yes) = (no.matrix(c, "no")?, yes.matrix(c, "yes")?);
+            ("flags", [columns, threshold, no, yes]) => {
+                let columns = self.columns(columns)?;
+                let threshold = self.reals(threshold, "threshold", 1)?;
+                let thresholds = Thresholds::new(threshold, columns.features())?;
+                let (no, yes) = (self.table(no, "no", c)?, self.table(yes, "yes", c)?);
                 Part::Flags(flags::Flags::new(columns, thresholds, no, yes, c)?)
             }
-            HeldPart::Histogram { column, start, width, first, table } => {
+            ("histogram", [column, start, width, first, table]) => {
                 Part::Histogram(histogram::Histogram::new(
-                    Columns::new(vec![column.block()?])?,
-                    *start,
-                    *width,
-                    *first,
-                    table.matrix(c, "table")?,
+                    self.column(column)?,
+                    start.extract()?,
+                    width.extract()?,
+                    first.extract()?,
+                    self.table(table, "table", c)?,
                     c,
                 )?)
             }
-            HeldPart::Kernel {
-                column,
-                scale: [origin, unit],
-                shape,
-                centres,
-                weights,
-                bandwidth,
-                constant,
-                floor,
-            } => {
-                let columns = Columns::new(vec![column.block()?])?;
-                demand(bandwidth.slice().len() == c, "bandwidth must have one number per class")?;
-                let scale = Scale::new(std::slice::from_ref(origin), &[*unit], 1)?;
-                let weights = weights.matrix(c, "weights")?;
+            (
+                "kernel",
+                [column, origin, unit, kernel, centres, weights, bandwidth, constant, floor],
+            ) => {
+                let floor: Vec<f64> = floor.extract()?;
+                let floor = <[f64; 2]>::try_from(floor)
+                    .map_err(|_| malformed("floor must be a mean and a standard deviation"))?;
+                let bandwidth = self.reals(bandwidth, "bandwidth", 1)?;
+                demand(bandwidth.len() == c, "bandwidth must have one number per class")?;
+                let origin = from_ref(keep(from_ref(&self.origin), origin.extract()?)?);
                 Part::Kernel(kernel::Kernel::new(
-                    columns,
-                    scale,
-                    *shape,
-                    centres.slice(),
-                    weights,
-                    bandwidth.slice(),
-                    constant.slice(),
-                    *floor,
+                    self.column(column)?,
+                    Scale::new(origin, &[unit.extract()?], 1)?,
+                    kernel_named(kernel)?,
+                    self.reals(centres, "centres", 1)?,
+                    self.table(weights, "weights", c)?,
+                    bandwidth,
+                    self.reals(constant, "constant", 1)?,
+                    floor,
                 )?)
             }
-            HeldPart::Words(held) => Part::Words(held.part(c)?),
-            HeldPart::Ellipse { columns, scale: [origin, unit], mean, whiten, constant, power } => {
-                let columns = columns.columns()?;
-                let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+            ("linear", [matrix @ .., weights, constant]) => Part::Linear(linear::Linear::new(
+                keep(from_ref(&self.matrix), HeldMatrix::new(matrix)?)?.matrix()?,
+                self.table(weights, "weights", c)?,
+                self.reals(constant, "constant", 1)?,
+                c,
+            )?),
+            ("ellipse", [columns, origin, unit, mean, whiten, constant, power]) => {
+                let columns = self.columns(columns)?;
+                let power =
+                    (!power.is_none()).then(|| self.reals(power, "power", 1)).transpose()?;
+                let scale = self.scale(origin, unit, &columns)?;
                 Part::Ellipse(ellipse::Ellipse::new(
                     columns,
                     scale,
-                    mean.slice(),
-                    whiten.slice(),
-                    constant.slice(),
-                    power.as_ref().map(Held::slice),
+                    self.reals(mean, "mean", 2)?,
+                    self.reals(whiten, "whiten", 3)?,
+                    self.reals(constant, "constant", 1)?,
+                    power,
                     c,
                 )?)
             }
-            HeldPart::Product {
-                columns,
-                scale: [origin, unit],
-                shape,
-                centres,
-                weights,
-                bandwidth,
-                floor,
-            } => {
-                let columns = columns.columns()?;
-                let scale = Scale::new(origin.slice(), unit.slice(), columns.features())?;
+            ("product", [columns, origin, unit, kernel, centres, weights, bandwidth, floor]) => {
+                let columns = self.columns(columns)?;
+                let scale = self.scale(origin, unit, &columns)?;
                 Part::Product(product::Product::new(
                     columns,
                     scale,
-                    *shape,
-                    centres.slice(),
-                    weights.matrix(c, "weights")?,
-                    bandwidth.slice(),
-                    floor.slice(),
+                    kernel_named(kernel)?,
+                    self.reals(centres, "centres", 2)?,
+                    self.table(weights, "weights", c)?,
+                    self.reals(bandwidth, "bandwidth", 2)?,
+                    self.reals(floor, "floor", 2)?,
                     c,
                 )?)
             }
-            HeldPart::Linear { matrix, weights, constant } => Part::Linear(linear::Linear::new(
-                matrix.matrix()?,
-                weights.matrix(c, "weights")?,
-                constant.slice(),
-                c,
-            )?),
+            ("words", rest) if rest.len() == 8 => {
+                Part::Words(keep(from_ref(&self.words), HeldWords::new(rest)?)?.part(c)?)
+            }
+            (name, rest) => {
+                let n = rest.len();
+                return Err(malformed(format!("there is no part {name:?} with {n} arguments")));
+            }
         })
+    }
+}
+
+/// A model's arrays, held while rows are scored.
+struct HeldTask<'py> {
+    log_prior: Held<'py, f64>,
+    parts: Vec<(Bound<'py, PyAny>, Room<'py>)>,
+}
+
+impl<'py> HeldTask<'py> {
+    fn new(log_prior: &Bound<'py, PyAny>, parts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let parts = parts.try_iter()?.map(|part| Ok((part?, Room::default())));
+        Ok(HeldTask {
+            log_prior: Held::new(log_prior, "log_prior", 1)?,
+            parts: parts.collect::<PyResult<_>>()?,
+        })
+    }
+
+    fn task(&self, n: usize) -> PyResult<Task<'_>> {
+        let log_prior = self.log_prior.slice();
+        let parts = self.parts.iter().map(|(part, room)| room.part(part, log_prior.len()));
+        Ok(Task::new(n, log_prior, parts.collect::<PyResult<_>>()?)?)
     }
 }
 
@@ -335,13 +246,9 @@ pub(super) fn score<'py>(
     threads: i64,
 ) -> PyResult<(Bound<'py, PyAny>, usize)> {
     let (n, threads) = (size(n_rows, "n_rows")?, at_least_one(threads)?);
-    let log_prior = Held::<f64>::new(log_prior, "log_prior", 1)?;
-    let c = log_prior.slice().len();
-    let held = parts.try_iter()?.map(|part| HeldPart::new(&part?));
-    let held: Vec<HeldPart> = held.collect::<PyResult<_>>()?;
-    let parts: PyResult<Vec<Part>> = held.iter().map(|part| part.part(c)).collect();
-    let task = Task::new(n, log_prior.slice(), parts?)?;
-    let reals = |want| py.detach(|| task.reals(want, threads));
+    let held = HeldTask::new(log_prior, parts)?;
+    let task = held.task(n)?;
+    let (c, reals) = (task.n_classes(), |want| py.detach(|| task.reals(want, threads)));
     let (found, lost) = match want {
         "class" => {
             let (found, lost) = py.detach(|| task.classes(threads))?;
@@ -378,21 +285,12 @@ pub(super) fn score_each<'py>(
     let (want, threads) = (wanted(want)?, at_least_one(threads)?);
     let which = Held::<i32>::new(which, "which", 1)?;
     let n = which.slice().len();
-    let mut held = vec![];
-    for model in models.try_iter()? {
+    let held = models.try_iter()?.map(|model| {
         let (log_prior, parts): (Bound<'py, PyAny>, Bound<'py, PyAny>) = model?.extract()?;
-        let parts = parts.try_iter()?.map(|part| HeldPart::new(&part?));
-        let log_prior = Held::<f64>::new(&log_prior, "log_prior", 1)?;
-        held.push((log_prior, parts.collect::<PyResult<Vec<HeldPart>>>()?));
-    }
-    let tasks: PyResult<Vec<Task>> = held
-        .iter()
-        .map(|(log_prior, parts)| {
-            let c = log_prior.slice().len();
-            let parts: PyResult<Vec<Part>> = parts.iter().map(|part| part.part(c)).collect();
-            Ok(Task::new(n, log_prior.slice(), parts?)?)
-        })
-        .collect();
+        HeldTask::new(&log_prior, &parts)
+    });
+    let held: Vec<HeldTask> = held.collect::<PyResult<_>>()?;
+    let tasks: PyResult<Vec<Task>> = held.iter().map(|held| held.task(n)).collect();
     let each = Each::new(tasks?, which.slice())?;
     let mut out = out
         .cast::<PyArray2<f64>>()

@@ -105,7 +105,6 @@ impl Tokeniser {
 #[pymethods]
 impl Tokeniser {
     #[new]
-    #[allow(clippy::too_many_arguments)]
     fn new(
         pattern: &str,
         lowercase: bool,

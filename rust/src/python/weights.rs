@@ -1,44 +1,19 @@
 //! Rows of weights, and the part of a score that reads them.
 
-use super::arrays::{Held, malformed, shaped, size};
+use super::arrays::{Held, Shared, malformed, shaped, size};
 use super::text::Tokeniser;
 use super::words::{HeldTexts, Words, optional};
-use crate::error::Error;
 use crate::score::words::{self, Counting};
 use crate::words::weights::{self, Given};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 
 type Rows<'py> = (Bound<'py, PyArray1<bool>>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>);
 
-/// A row of numbers per class for each word id; copied when one of several owners changes it.
+/// A row of numbers per class for each word id.
 #[pyclass(module = "banbury._core", frozen)]
-pub(super) struct Weights(Mutex<Arc<weights::Weights>>);
-
-impl Weights {
-    fn lock(&self) -> MutexGuard<'_, Arc<weights::Weights>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The rows as they are now. If another thread is changing them, waits for it without the GIL.
-    fn get(&self, py: Python<'_>) -> Arc<weights::Weights> {
-        match self.0.try_lock() {
-            Ok(weights) => weights.clone(),
-            Err(TryLockError::Poisoned(weights)) => weights.into_inner().clone(),
-            Err(TryLockError::WouldBlock) => py.detach(|| self.lock().clone()),
-        }
-    }
-
-    /// Changes the rows, without the GIL.
-    fn change(
-        &self,
-        py: Python<'_>,
-        f: impl FnOnce(&mut weights::Weights) -> Result<(), Error> + Send,
-    ) -> PyResult<()> {
-        Ok(py.detach(|| f(Arc::make_mut(&mut self.lock())))?)
-    }
-}
+pub(super) struct Weights(Shared<weights::Weights>);
 
 #[pymethods]
 impl Weights {
@@ -48,12 +23,9 @@ impl Weights {
         if default.slice().len() != size(n_classes, "n_classes")? {
             return Err(malformed("default must have one number per class"));
         }
-        let weights = weights::Weights::new(default.slice())?;
-        Ok(Weights(Mutex::new(Arc::new(weights))))
+        Ok(Weights(Shared::new(weights::Weights::new(default.slice())?)))
     }
 
-    #[pyo3(signature = (ids, common, scale, starts, classes, values))]
-    #[allow(clippy::too_many_arguments)]
     fn set(
         &self,
         py: Python<'_>,
@@ -77,22 +49,20 @@ impl Weights {
             classes: classes.slice(),
             values: values.slice(),
         };
-        self.change(py, |weights| weights.set(&given))
+        Ok(py.detach(|| self.0.change(|weights| weights.set(&given)))?)
     }
 
     fn skip(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> PyResult<()> {
         let ids = Held::<u32>::new(ids, "ids", 1)?;
         let ids = ids.slice();
-        self.change(py, |weights| {
-            weights.skip(ids);
-            Ok(())
-        })
+        py.detach(|| self.0.change(|weights| weights.skip(ids)));
+        Ok(())
     }
 
     fn rows<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Rows<'py>> {
         let ids = Held::<u32>::new(ids, "ids", 1)?;
         let ids = ids.slice();
-        let weights = self.get(py);
+        let weights = self.0.get(py);
         let n_classes = weights.n_classes();
         let (set, rows, scale) = py.detach(|| {
             let mut rows = vec![0.0; ids.len() * n_classes];
@@ -108,7 +78,7 @@ impl Weights {
     }
 
     fn copy(&self, py: Python<'_>) -> Self {
-        Weights(Mutex::new(self.get(py)))
+        Weights(Shared::new(self.0.get(py)))
     }
 }
 
@@ -131,7 +101,7 @@ impl<'py> HeldWords<'py> {
             texts: HeldTexts::new(&rest[0])?,
             tokeniser: rest[1].cast::<Tokeniser>()?.get().inner().clone(),
             words: rest[2].cast::<Words>()?.get().get(rest[2].py()),
-            weights: rest[3].cast::<Weights>()?.get().get(rest[3].py()),
+            weights: rest[3].cast::<Weights>()?.get().0.get(rest[3].py()),
             base: optional(&rest[4], "base")?,
             constant: Held::new(&rest[5], "constant", 1)?,
             once: rest[6].extract()?,

@@ -1,9 +1,10 @@
 //! Sums of text: a store that grows, copied when one of several owners changes it.
 
-use super::arrays::{Held, HeldBlock, HeldRows, Int1, at_least_one, malformed, shaped, size};
+use super::arrays::{
+    Held, HeldBlock, HeldRows, Int1, Shared, at_least_one, malformed, shaped, size,
+};
 use super::integers::Integers;
 use super::text::{Tokeniser, string_of};
-use crate::classes::Rows;
 use crate::encode::Strings;
 use crate::error::Error;
 use crate::words::{
@@ -13,7 +14,7 @@ use numpy::{Element, IntoPyArray, PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyMapping, PyString, PyTuple};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 
 pyo3::create_exception!(
     _core,
@@ -314,33 +315,34 @@ impl Groups {
 }
 
 #[pyclass(module = "banbury._core", frozen)]
-pub(super) struct Words(Mutex<Arc<words::Words>>);
+pub(super) struct Words(Shared<words::Words>);
 
 impl Words {
     fn of(words: words::Words) -> Self {
-        Words(Mutex::new(Arc::new(words)))
+        Words(Shared::new(words))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Arc<words::Words>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The sums as they are now. If another thread is changing them, waits for it without the GIL, which that one may need.
     pub(super) fn get(&self, py: Python<'_>) -> Arc<words::Words> {
-        match self.0.try_lock() {
-            Ok(words) => words.clone(),
-            Err(TryLockError::Poisoned(words)) => words.into_inner().clone(),
-            Err(TryLockError::WouldBlock) => py.detach(|| self.lock().clone()),
-        }
+        self.0.get(py)
     }
 
-    /// Changes the sums, without the GIL.
-    fn change<R: Send>(
+    /// Changes them by texts and their classes, without the GIL.
+    fn batch<'py>(
         &self,
-        py: Python<'_>,
-        f: impl FnOnce(&mut words::Words) -> Result<R, Error> + Send,
-    ) -> Result<R, Error> {
-        py.detach(|| f(Arc::make_mut(&mut self.lock())))
+        py: Python<'py>,
+        tokeniser: &Tokeniser,
+        texts: &Bound<'py, PyAny>,
+        rows: HeldRows<'py>,
+        threads: i64,
+        f: fn(&mut words::Words, Batch, usize) -> Result<Vec<u32>, Error>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let (held, threads) = (HeldTexts::new(texts)?, at_least_one(threads)?);
+        let (texts, tokeniser) = (held.texts()?, &**tokeniser.inner());
+        let found = rows.with(py, |&rows| {
+            let batch = Batch { tokeniser, texts: &texts, rows };
+            self.0.change(|words| f(words, batch, threads))
+        })?;
+        Ok(found.into_pyarray(py))
     }
 
     /// Makes others of them, without the GIL.
@@ -351,48 +353,6 @@ impl Words {
     ) -> PyResult<Words> {
         let words = self.get(py);
         Ok(Words::of(py.detach(|| f(&words))?))
-    }
-}
-
-/// Texts and their classes, held while they are counted.
-struct HeldBatch<'py> {
-    tokeniser: Arc<crate::text::Tokeniser>,
-    texts: HeldTexts<'py>,
-    rows: HeldRows<'py>,
-    threads: usize,
-}
-
-impl<'py> HeldBatch<'py> {
-    fn new(
-        tokeniser: &Tokeniser,
-        texts: &Bound<'py, PyAny>,
-        rows: HeldRows<'py>,
-        threads: i64,
-    ) -> PyResult<Self> {
-        Ok(HeldBatch {
-            tokeniser: tokeniser.inner().clone(),
-            texts: HeldTexts::new(texts)?,
-            rows,
-            threads: at_least_one(threads)?,
-        })
-    }
-
-    /// Calls `f` without the GIL.
-    fn with<R: Send>(
-        &self,
-        words: &Words,
-        py: Python<'py>,
-        f: impl FnOnce(&mut words::Words, Batch, usize) -> Result<R, Error> + Send,
-    ) -> PyResult<R> {
-        let texts = self.texts.texts()?;
-        let (tokeniser, threads) = (&*self.tokeniser, self.threads);
-        let (classes, n_classes, weights) = self.rows.sides();
-        let found = words.change(py, |words| {
-            let batch =
-                Batch { tokeniser, texts: &texts, rows: Rows::new(classes, n_classes, weights)? };
-            f(words, batch, threads)
-        });
-        Ok(found?)
     }
 }
 
@@ -424,8 +384,6 @@ impl Words {
         self.get(py).buckets()
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, threads))]
-    #[allow(clippy::too_many_arguments)]
     fn count<'py>(
         &self,
         py: Python<'py>,
@@ -435,15 +393,10 @@ impl Words {
         weights: Option<&Bound<'py, PyAny>>,
         threads: i64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let n_classes = self.get(py).n_classes() as i64;
-        let rows = HeldRows::new(classes, n_classes, weights)?;
-        let batch = HeldBatch::new(tokeniser, texts, rows, threads)?;
-        let found = batch.with(self, py, words::Words::count)?;
-        Ok(found.into_pyarray(py))
+        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
+        self.batch(py, tokeniser, texts, rows, threads, words::Words::count)
     }
 
-    #[pyo3(signature = (tokeniser, texts, classes, weights, threads))]
-    #[allow(clippy::too_many_arguments)]
     fn forget<'py>(
         &self,
         py: Python<'py>,
@@ -453,15 +406,12 @@ impl Words {
         weights: Option<&Bound<'py, PyAny>>,
         threads: i64,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let n_classes = self.get(py).n_classes() as i64;
-        let rows = HeldRows::new(classes, n_classes, weights)?;
-        let batch = HeldBatch::new(tokeniser, texts, rows, threads)?;
-        let found = batch.with(self, py, words::Words::forget)?;
-        Ok(found.into_pyarray(py))
+        let rows = HeldRows::new(classes, self.get(py).n_classes() as i64, weights)?;
+        self.batch(py, tokeniser, texts, rows, threads, words::Words::forget)
     }
 
     fn copy(&self, py: Python<'_>) -> Words {
-        Words(Mutex::new(self.get(py)))
+        Words(Shared::new(self.get(py)))
     }
 
     fn plus(&self, py: Python<'_>, other: &Words) -> PyResult<Words> {
@@ -548,7 +498,6 @@ impl Words {
         Ok(Integers(self.get(py).documents()?))
     }
 
-    #[pyo3(signature = (ids))]
     fn words<'py>(
         &self,
         py: Python<'py>,
@@ -645,21 +594,21 @@ impl Words {
         dict.set_item("ends", state.ends.into_pyarray(py))?;
         dict.set_item("starts", state.starts.into_pyarray(py))?;
         dict.set_item("classes", state.classes.into_pyarray(py))?;
+        let (name, shape) = match &state.counts {
+            Numbers::Parts(_) => ("texts.parts", &[c, 3][..]),
+            _ => ("texts", &[c][..]),
+        };
+        dict.set_item(name, shaped(py, state.texts, shape)?)?;
         match state.counts {
             Numbers::Narrow(occurrences, documents) => {
                 dict.set_item("occurrences", occurrences.into_pyarray(py))?;
                 dict.set_item("documents", documents.into_pyarray(py))?;
-                dict.set_item("texts", state.texts.into_pyarray(py))?;
             }
             Numbers::Wide(occurrences, documents) => {
                 dict.set_item("occurrences", occurrences.into_pyarray(py))?;
                 dict.set_item("documents", documents.into_pyarray(py))?;
-                dict.set_item("texts", state.texts.into_pyarray(py))?;
             }
-            Numbers::Parts(limbs) => {
-                dict.set_item("parts", shaped(py, limbs, &[n, 2, 3])?)?;
-                dict.set_item("texts.parts", shaped(py, state.texts, &[c, 3])?)?;
-            }
+            Numbers::Parts(limbs) => dict.set_item("parts", shaped(py, limbs, &[n, 2, 3])?)?,
         }
         if let Some(slots) = state.slots {
             dict.set_item("slots", slots.into_pyarray(py))?;
@@ -677,8 +626,21 @@ impl Words {
         threads: i64,
     ) -> PyResult<Words> {
         let (n_classes, buckets) = (size(n_classes, "n_classes")?, size(buckets, "buckets")?);
-        let (held, threads) = (HeldState::new(state)?, at_least_one(threads)?);
-        let state = held.arrays();
+        let threads = at_least_one(threads)?;
+        check_names(state)?;
+        let counts = HeldNumbers::new(state)?;
+        let (texts, slots) = (counts.texts(state)?, array(state, "slots", 1)?);
+        let (bytes, ends) = (must(state, "bytes", 1)?, must(state, "ends", 1)?);
+        let (starts, classes) = (must(state, "starts", 1)?, must(state, "classes", 1)?);
+        let state = Stored {
+            bytes: bytes.slice(),
+            ends: ends.slice(),
+            starts: starts.slice(),
+            classes: classes.slice(),
+            counts: counts.stored(),
+            texts: texts.slice(),
+            slots: slots.as_ref().map(Held::slice),
+        };
         let words = py.detach(|| words::Words::from_state(n_classes, buckets, &state, threads))?;
         Ok(Words::of(words))
     }
@@ -735,91 +697,60 @@ const APART: [(&str, &[&str]); 2] = [
     ("texts", &["texts.parts"]),
 ];
 
-/// The arrays of a store, held while they are read.
-struct HeldState<'py> {
-    bytes: Held<'py, u8>,
-    ends: Held<'py, i64>,
-    starts: Held<'py, i64>,
-    classes: Held<'py, u32>,
-    counts: HeldNumbers<'py>,
-    texts: Held<'py, i64>,
-    slots: Option<Held<'py, u32>>,
-}
-
-impl<'py> HeldState<'py> {
+impl<'py> HeldNumbers<'py> {
+    /// Parts, or whole numbers, or the real ones that files of the first format have beside them.
     fn new(state: &Bound<'py, PyMapping>) -> PyResult<Self> {
-        for key in state.keys()?.iter() {
-            let known = key.extract::<String>().is_ok_and(|key| ARRAYS.contains(&key.as_str()));
-            if !known {
-                return Err(malformed(format!("there is no array {} of words", key.repr()?)));
-            }
+        if let Some(parts) = array(state, "parts", 3)? {
+            return match parts.array.shape() {
+                [_, 2, 3] => Ok(HeldNumbers::Parts(parts)),
+                _ => Err(malformed("parts must be (.., 2, 3)")),
+            };
         }
-        for (name, others) in APART {
-            for other in others {
-                if state.contains(name)? && state.contains(other)? {
-                    return Err(malformed(format!("words have {name:?} or {other:?}, not both")));
-                }
-            }
-        }
-        let (counts, texts) = match array(state, "parts", 3)? {
-            Some(parts) => {
-                let texts: Held<i64> = must(state, "texts.parts", 2)?;
-                texts.matrix(3, "texts.parts")?;
-                if parts.array.shape()[1..] != [2, 3] {
-                    return Err(malformed("parts must be (.., 2, 3)"));
-                }
-                (HeldNumbers::Parts(parts), texts)
-            }
-            None => (HeldState::counts(state)?, must(state, "texts", 1)?),
-        };
-        Ok(HeldState {
-            bytes: must(state, "bytes", 1)?,
-            ends: must(state, "ends", 1)?,
-            starts: must(state, "starts", 1)?,
-            classes: must(state, "classes", 1)?,
-            counts,
-            texts,
-            slots: array(state, "slots", 1)?,
-        })
-    }
-
-    /// Whole numbers, or the real ones that files of the first format have beside them.
-    fn counts(state: &Bound<'py, PyMapping>) -> PyResult<HeldNumbers<'py>> {
-        let both = (array(state, "weights", 3)?, array(state, "texts.weights", 2)?);
-        Ok(match both {
-            (Some(cells), Some(texts)) => HeldNumbers::Real(cells, texts),
-            (None, None) => match must(state, "occurrences", 1) {
+        match (array(state, "weights", 3)?, array(state, "texts.weights", 2)?) {
+            (Some(cells), Some(texts)) => Ok(HeldNumbers::Real(cells, texts)),
+            (None, None) => Ok(match must(state, "occurrences", 1) {
                 Ok(occurrences) => HeldNumbers::Narrow(occurrences, must(state, "documents", 1)?),
                 Err(_) => {
                     HeldNumbers::Wide(must(state, "occurrences", 1)?, must(state, "documents", 1)?)
                 }
-            },
-            _ => {
-                return Err(malformed("words and texts must both have weights, or neither"));
-            }
-        })
-    }
-
-    fn arrays(&self) -> Stored<'_> {
-        Stored {
-            bytes: self.bytes.slice(),
-            ends: self.ends.slice(),
-            starts: self.starts.slice(),
-            classes: self.classes.slice(),
-            counts: match &self.counts {
-                HeldNumbers::Narrow(occurrences, documents) => {
-                    StoredNumbers::Narrow(occurrences.slice(), documents.slice())
-                }
-                HeldNumbers::Wide(occurrences, documents) => {
-                    StoredNumbers::Wide(occurrences.slice(), documents.slice())
-                }
-                HeldNumbers::Parts(limbs) => StoredNumbers::Parts(limbs.slice()),
-                HeldNumbers::Real(cells, texts) => {
-                    StoredNumbers::Real(cells.slice(), texts.slice())
-                }
-            },
-            texts: self.texts.slice(),
-            slots: self.slots.as_ref().map(Held::slice),
+            }),
+            _ => Err(malformed("words and texts must both have weights, or neither")),
         }
     }
+
+    fn stored(&self) -> StoredNumbers<'_> {
+        match self {
+            HeldNumbers::Narrow(a, b) => StoredNumbers::Narrow(a.slice(), b.slice()),
+            HeldNumbers::Wide(a, b) => StoredNumbers::Wide(a.slice(), b.slice()),
+            HeldNumbers::Parts(limbs) => StoredNumbers::Parts(limbs.slice()),
+            HeldNumbers::Real(cells, texts) => StoredNumbers::Real(cells.slice(), texts.slice()),
+        }
+    }
+
+    fn texts(&self, state: &Bound<'py, PyMapping>) -> PyResult<Held<'py, i64>> {
+        let HeldNumbers::Parts(_) = self else {
+            return must(state, "texts", 1);
+        };
+        let texts: Held<i64> = must(state, "texts.parts", 2)?;
+        texts.matrix(3, "texts.parts")?;
+        Ok(texts)
+    }
+}
+
+/// Refuses arrays that words do not have, or not together.
+fn check_names(state: &Bound<'_, PyMapping>) -> PyResult<()> {
+    for key in state.keys()?.iter() {
+        let known = key.extract::<String>().is_ok_and(|key| ARRAYS.contains(&key.as_str()));
+        if !known {
+            return Err(malformed(format!("there is no array {} of words", key.repr()?)));
+        }
+    }
+    for (name, others) in APART {
+        for other in others {
+            if state.contains(name)? && state.contains(other)? {
+                return Err(malformed(format!("words have {name:?} or {other:?}, not both")));
+            }
+        }
+    }
+    Ok(())
 }

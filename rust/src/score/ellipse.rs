@@ -1,11 +1,10 @@
 //! Bell curves of several columns together, and their heavy-tailed kin.
 
-use super::Sums;
-use super::normal::infinite;
-use crate::columns::{Columns, Value, each};
+use super::{Sums, read_row};
+use crate::columns::Columns;
 use crate::error::{Error, demand};
-use crate::scale::{FARTHEST, Scale};
-use crate::simd::{Loop, wide};
+use crate::scale::Scale;
+use crate::simd::wide;
 
 /// Per class: `constant - q / 2`, or with a power `constant - power * log1p(q)`, q being the squared length of
 /// `whiten * (z - mean)`. A row that lacks one of the values adds nothing.
@@ -55,22 +54,9 @@ impl<'a> Ellipse<'a> {
         for at in 0..sums.rows.len() {
             let row = sums.rows.row(at);
             let (z, centred) = room.split_at_mut(d);
-            for (first, block, within) in self.columns.pieces(0..d) {
-                each!(block, view => {
-                    for (j, column) in within.enumerate() {
-                        let (x, feature) = (view[[row, column]].real(), first + j);
-                        if x.is_infinite() {
-                            return Err(infinite(&self.columns, row, feature));
-                        }
-                        z[feature] = self.scale.careful(x, feature);
-                    }
-                });
-            }
+            read_row(&self.columns, &self.scale, row, z)?;
             if z.iter().any(|z| z.is_nan()) {
                 continue;
-            }
-            for z in z.iter_mut() {
-                *z = z.clamp(-FARTHEST, FARTHEST);
             }
             let sums = sums.values[at..].iter_mut().step_by(sums.height);
             for (class, sum) in sums.enumerate() {
@@ -79,7 +65,7 @@ impl<'a> Ellipse<'a> {
                     *out = z - mean;
                 }
                 let whiten = &self.whiten[class * d * d..(class + 1) * d * d];
-                let q = wide(Square(whiten, centred));
+                let q = square(whiten, centred);
                 *sum += match self.power {
                     None => self.constant[class] - 0.5 * q,
                     Some(power) => self.constant[class] - power[class] * q.ln_1p(),
@@ -91,14 +77,9 @@ impl<'a> Ellipse<'a> {
 }
 
 /// The squared length of a lower triangular matrix times a vector.
-struct Square<'a>(&'a [f64], &'a [f64]);
-
-impl Loop for Square<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let Square(matrix, x) = self;
+#[inline(always)]
+fn square(matrix: &[f64], x: &[f64]) -> f64 {
+    wide!({
         let mut total = 0.0;
         for (i, row) in matrix.chunks_exact(x.len().max(1)).enumerate() {
             let mut product = 0.0;
@@ -108,5 +89,5 @@ impl Loop for Square<'_> {
             total += product * product;
         }
         total
-    }
+    })
 }

@@ -1,10 +1,10 @@
 //! Yes-or-no features.
 
-use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, each, pair};
-use crate::error::{Error, demand};
-use crate::flags::{Rule, Thresholds, not_a_flag};
-use crate::simd::{Loop, wide};
+use crate::error::{Error, Fault, demand};
+use crate::flags::{Rule, Thresholds};
+use crate::simd::wide;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
@@ -50,55 +50,81 @@ impl<'a> Flags<'a> {
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        for first in features.clone().step_by(FEATURES) {
-            let tile = first..features.end.min(first + FEATURES);
+        for tile in tiles(features) {
             let (yes, present) = (room(&mut scratch.bits), room(&mut scratch.more_bits));
             if self.fill(tile.clone(), &sums.rows, yes)? {
                 self.fill_present(tile.clone(), &sums.rows, present);
-                wide(AddFlags::<true> { part: self, features: tile, sums, yes, present });
+                self.add_flags::<true>(tile, sums, yes, present);
             } else {
-                wide(AddFlags::<false> { part: self, features: tile, sums, yes, present });
+                self.add_flags::<false>(tile, sums, yes, present);
             }
         }
         Ok(())
     }
 
+    /// Adds features whose answers stand in tiles; some of them are missing or not.
+    fn add_flags<const MISSING: bool>(
+        &self,
+        features: Range<usize>,
+        sums: &mut Sums,
+        yes: &[u64],
+        present: &[u64],
+    ) {
+        wide!({
+            let n_features = self.columns.features().max(1);
+            // The minimum spares checks in the loop below.
+            let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
+            let logs = self.logs.chunks_exact(n_features);
+            for (sums, logs) in sums.values.chunks_exact_mut(sums.height).zip(logs) {
+                let logs = &logs[features.clone()];
+                for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
+                    let mut totals = *sums;
+                    let tiles = yes.chunks_exact(STRIDE).zip(present.chunks_exact(STRIDE));
+                    for (&[no, either], (yes, present)) in logs.iter().zip(tiles) {
+                        let yes = yes.as_chunks::<LANES>().0[at];
+                        let present = present.as_chunks::<LANES>().0[at];
+                        let answers = yes.iter().zip(present);
+                        for (total, (yes, present)) in totals.iter_mut().zip(answers) {
+                            let log = no ^ (either & yes);
+                            *total += f64::from_bits(if MISSING { log & present } else { log });
+                        }
+                    }
+                    *sums = totals;
+                }
+            }
+        });
+    }
+
     /// Writes all ones where a value is yes, `[feature][row]`; answers whether some are missing.
     fn fill(&self, features: Range<usize>, rows: &Chosen, yes: &mut [u64]) -> Result<bool, Error> {
         let mut missing = false;
-        for (first, block, columns) in self.columns.pieces(features.clone()) {
-            for (feature, column) in (first..).zip(columns) {
-                let at = (feature - features.start) * STRIDE;
-                let yes = &mut yes[at..at + rows.len()];
-                each!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
-                    let rule = self.thresholds.rule(feature);
-                    let odd = wide(FillColumn { column, rule, out: yes });
-                    missing |= odd.missing;
-                    if odd.bad {
-                        let bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
-                        let row = rows.row(bad.unwrap_or(0));
-                        return Err(not_a_flag(&self.columns, row, feature));
-                    }
-                });
-            }
+        let columns = self.columns.each_of(features).zip(yes.chunks_exact_mut(STRIDE));
+        for ((feature, block, column), yes) in columns {
+            each!(block, view => {
+                let mut room = None;
+                let column = rows.of(view, column, &mut room);
+                let rule = self.thresholds.rule(feature);
+                let odd = fill_column(column, rule, &mut yes[..rows.len()]);
+                missing |= odd.missing;
+                if odd.bad {
+                    let bad = column.iter().position(|x| !x.is_flag() && !x.is_missing());
+                    let row = rows.row(bad.unwrap_or(0));
+                    return Err(self.columns.refused(Fault::NotZeroOrOne, row, feature));
+                }
+            });
         }
         Ok(missing)
     }
 
     /// Writes all ones where a value is present.
     fn fill_present(&self, features: Range<usize>, rows: &Chosen, present: &mut [u64]) {
-        for (first, block, columns) in self.columns.pieces(features.clone()) {
-            for (feature, column) in (first..).zip(columns) {
-                let at = (feature - features.start) * STRIDE;
-                let present = &mut present[at..at + rows.len()];
-                each!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
-                    pair(present, column, |bits, x| *bits = ones(!x.is_missing()));
-                });
-            }
+        let columns = self.columns.each_of(features).zip(present.chunks_exact_mut(STRIDE));
+        for ((_, block, column), present) in columns {
+            each!(block, view => {
+                let mut room = None;
+                let column = rows.of(view, column, &mut room);
+                pair(&mut present[..rows.len()], column, |bits, x| *bits = ones(!x.is_missing()));
+            });
         }
     }
 }
@@ -108,70 +134,27 @@ fn ones(set: bool) -> u64 {
     (set as u64).wrapping_neg()
 }
 
-/// Adds features whose answers stand in tiles; some of them are missing or not.
-struct AddFlags<'a, 'b, 'c, const MISSING: bool> {
-    part: &'a Flags<'b>,
-    features: Range<usize>,
-    sums: &'a mut Sums<'c>,
-    yes: &'a [u64],
-    present: &'a [u64],
-}
-
-impl<const MISSING: bool> Loop for AddFlags<'_, '_, '_, MISSING> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let AddFlags { part, features, sums, yes, present } = self;
-        let n_features = part.columns.features().max(1);
-        // The minimum spares checks in the loop below.
-        let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
-        let logs = part.logs.chunks_exact(n_features);
-        for (sums, logs) in sums.values.chunks_exact_mut(sums.height).zip(logs) {
-            let logs = &logs[features.clone()];
-            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
-                let mut totals = *sums;
-                let tiles = yes.chunks_exact(STRIDE).zip(present.chunks_exact(STRIDE));
-                for (&[no, either], (yes, present)) in logs.iter().zip(tiles) {
-                    let yes = yes.as_chunks::<LANES>().0[at];
-                    let present = present.as_chunks::<LANES>().0[at];
-                    for (total, (yes, present)) in totals.iter_mut().zip(yes.iter().zip(present)) {
-                        let log = no ^ (either & yes);
-                        *total += f64::from_bits(if MISSING { log & present } else { log });
-                    }
-                }
-                *sums = totals;
-            }
-        }
-    }
-}
-
 /// Writes all ones where a column says yes.
-struct FillColumn<'a, T: Value> {
-    column: ArrayView1<'a, T>,
-    rule: Rule<T>,
-    out: &'a mut [u64],
-}
-
-impl<T: Value> Loop for FillColumn<'_, T> {
-    type Output = Oddities;
-
-    #[inline(always)]
-    fn run(self) -> Oddities {
-        let (limit, possible) = (self.rule.limit, self.rule.possible);
+#[inline(always)]
+fn fill_column<T: Value>(
+    column: ArrayView1<T>,
+    Rule { limit, possible, strict }: Rule<T>,
+    out: &mut [u64],
+) -> Oddities {
+    wide!({
         let mut odd = Oddities::default();
-        if self.rule.strict {
-            pair(self.out, self.column, |bits, x| {
+        if strict {
+            pair(out, column, |bits, x| {
                 *bits = ones(x.exceeds(limit));
                 odd.missing |= x.is_missing();
                 odd.bad |= !x.is_flag() & !x.is_missing();
             });
         } else {
-            pair(self.out, self.column, |bits, x| {
+            pair(out, column, |bits, x| {
                 *bits = ones(x.exceeds(limit) & possible);
                 odd.missing |= x.is_missing();
             });
         }
         odd
-    }
+    })
 }

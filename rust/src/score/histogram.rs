@@ -1,9 +1,8 @@
 //! A feature whose log density is constant within bins.
 
 use super::Sums;
-use super::normal::infinite;
 use crate::columns::{Columns, Value, each};
-use crate::error::{Error, demand};
+use crate::error::{Error, Fault, demand};
 use std::f64::consts::LN_2;
 
 /// Bin k is `[start + k * width, start + (k + 1) * width)`, numbered as when counting; the table begins with bin `first`.
@@ -49,7 +48,7 @@ impl<'a> Histogram<'a> {
                 for (at, x) in sums.rows.of(view, 0, &mut room).iter().enumerate() {
                     let x = x.real();
                     if x.is_infinite() {
-                        return Err(infinite(&self.columns, sums.rows.row(at), 0));
+                        return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
                     }
                     if !x.is_nan() {
                         let bin = ((x - self.start) / self.width).floor() - self.first;

@@ -5,20 +5,18 @@
 //! gaps it is a series for the bumps of either side. They depend on nothing but the bumps, so a row's answer does not depend
 //! on its neighbours.
 
-use super::normal::infinite;
 use super::{ROWS, Sums};
 use crate::columns::{Columns, Value, each};
-use crate::error::{Error, demand};
+use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Terms smaller than e^-40 of the largest are not worth their exponential.
-const NEGLIGIBLE: f64 = 40.0;
-/// Distances in bandwidths are kept below this, whose square is finite.
-const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
-const NARROWEST: f64 = 1.0 / FARTHEST_U;
+pub(super) const NEGLIGIBLE: f64 = 40.0;
+/// Distances in bandwidths are kept below this, whose square is finite however many columns there are.
+pub(super) const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
 pub(super) const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 /// Half a cell, in bandwidths.
 const HALF: f64 = 1.0 / 16.0;
@@ -84,6 +82,10 @@ impl Shape {
             Shape::Cosine => 0.0,
         }
     }
+}
+
+pub(super) fn is_width(h: f64) -> bool {
+    (1.0 / FARTHEST_U..=FARTHEST_U).contains(&h)
 }
 
 /// A class's occupied bins.
@@ -172,13 +174,12 @@ impl<'a> Kernel<'a> {
             "weights must be finite and not negative",
         )?;
         demand(
-            bandwidth.iter().all(|&h| (NARROWEST..=FARTHEST_U).contains(&h)),
+            bandwidth.iter().all(|&h| is_width(h)),
             "bandwidth must be a positive number, between 2**-500 and 2**500",
         )?;
         demand(constant.iter().all(|x| x.is_finite()), "constant must be finite")?;
         demand(
-            shape == Shape::Normal
-                || (floor[0].is_finite() && (NARROWEST..=FARTHEST_U).contains(&floor[1])),
+            shape == Shape::Normal || (floor[0].is_finite() && is_width(floor[1])),
             "floor must be a mean and a positive standard deviation",
         )?;
         let classes = (0..n_classes).map(|class| {
@@ -231,7 +232,7 @@ impl<'a> Kernel<'a> {
                 for (at, (z, x)) in z.iter_mut().zip(column).enumerate() {
                     let x = x.real();
                     if x.is_infinite() {
-                        return Err(infinite(&self.columns, sums.rows.row(at), 0));
+                        return Err(self.columns.refused(Fault::Infinite, sums.rows.row(at), 0));
                     }
                     *z = self.scale.careful(x, 0).clamp(-FARTHEST, FARTHEST);
                 }
@@ -382,16 +383,9 @@ fn nearest(centres: &[f64], z: f64) -> (usize, usize) {
 /// Shows `f` the bumps below the one numbered `at`, nearest first, and then the others, on each side while it asks for more.
 #[inline(always)]
 fn outwards(centres: &[f64], weights: &[f64], at: usize, mut f: impl FnMut(f64, f64) -> bool) {
-    for (&centre, &weight) in centres[..at].iter().zip(&weights[..at]).rev() {
-        if !f(centre, weight) {
-            break;
-        }
-    }
-    for (&centre, &weight) in centres[at..].iter().zip(&weights[at..]) {
-        if !f(centre, weight) {
-            break;
-        }
-    }
+    let mut more = |(&centre, &weight): (&f64, &f64)| f(centre, weight);
+    let _ = centres[..at].iter().zip(&weights[..at]).rev().all(&mut more);
+    let _ = centres[at..].iter().zip(&weights[at..]).all(&mut more);
 }
 
 impl Cells {

@@ -4,7 +4,7 @@ use super::far::Terms;
 use super::{FEATURES, LANES, STRIDE, Scratch, Sums, room};
 use crate::columns::{Value, each};
 use crate::error::{Error, demand};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::words::{Each, Layout, Matrix, plain};
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl<'a> Linear<'a> {
             sums.iter_mut().for_each(|sum| *sum += constant);
         }
         match self.matrix.layout() {
-            Layout::Sparse { .. } => wide(AddSparse(self, sums)),
+            Layout::Sparse { .. } => add_sparse(self, sums),
             Layout::Dense(_) => self.add_dense(sums, room(&mut scratch.reals)),
         }
     }
@@ -77,7 +77,7 @@ impl<'a> Linear<'a> {
             let columns = first..n_columns.min(first + FEATURES);
             self.read(columns.clone(), sums, tile)?;
             let weights = &self.weights[first * n_classes..];
-            wide(Multiply(weights, columns.len(), n_classes, sums, tile));
+            multiply(weights, columns.len(), n_classes, sums, tile);
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<'a> Linear<'a> {
             for at in 0..sums.rows.len() {
                 let row = view.row(sums.rows.row(at));
                 let fine = match row.to_slice() {
-                    Some(cells) => wide(Read(&self.matrix, &cells[columns.clone()], tile, at)),
+                    Some(cells) => read(&self.matrix, &cells[columns.clone()], tile, at),
                     None => {
                         let cells = columns.clone().map(|column| row[column]);
                         put(cells.map(|x| self.matrix.counts(x)), tile, at)
@@ -128,30 +128,18 @@ fn put(cells: impl Iterator<Item = f64>, tile: &mut [f64], at: usize) -> bool {
     fine
 }
 
-struct Read<'a, 'm, T>(&'a Matrix<'m>, &'a [T], &'a mut [f64], usize);
-
-impl<T: Value> Loop for Read<'_, '_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        let Read(matrix, cells, tile, at) = self;
-        match matrix.is_plain() {
-            true => put(cells.iter().map(|&x| plain(x)), tile, at),
-            false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
-        }
-    }
+#[inline(always)]
+fn read<T: Value>(matrix: &Matrix, cells: &[T], tile: &mut [f64], at: usize) -> bool {
+    wide!(match matrix.is_plain() {
+        true => put(cells.iter().map(|&x| plain(x)), tile, at),
+        false => put(cells.iter().map(|&x| matrix.counts(x)), tile, at),
+    })
 }
 
 /// Adds the products of some columns, whose counts stand in the tile, and their weights.
-struct Multiply<'a, 'b>(&'a [f64], usize, usize, &'a mut Sums<'b>, &'a [f64]);
-
-impl Loop for Multiply<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Multiply(weights, n_columns, n_classes, sums, tile) = self;
+#[inline(always)]
+fn multiply(weights: &[f64], n_columns: usize, n_classes: usize, sums: &mut Sums, tile: &[f64]) {
+    wide!({
         let height = sums.height;
         for (class, sums) in sums.values.chunks_exact_mut(height).enumerate() {
             let (groups, _) = sums.as_chunks_mut::<LANES>();
@@ -169,35 +157,27 @@ impl Loop for Multiply<'_, '_> {
                 *group = totals;
             }
         }
-    }
+    });
 }
 
 /// Adds the cells of sparse rows, one after the other.
-struct AddSparse<'a, 'b, 'c>(&'a Linear<'b>, &'a mut Sums<'c>);
-
-impl Loop for AddSparse<'_, '_, '_> {
-    type Output = Result<(), Error>;
-
-    #[inline(always)]
-    fn run(self) -> Result<(), Error> {
-        let AddSparse(linear, sums) = self;
-        match linear.constant.len() {
-            1 => add_sparse::<1>(linear, sums),
-            2 => add_sparse::<2>(linear, sums),
-            3 => add_sparse::<3>(linear, sums),
-            4 => add_sparse::<4>(linear, sums),
-            n => {
-                let mut totals = vec![0.0; n];
-                for at in 0..sums.rows.len() {
-                    let row = sums.rows.row(at);
-                    totals.fill(0.0);
-                    linear.matrix.with_row(row, Many(linear.weights, &mut totals));
-                    linear.finish(row, at, &totals, sums)?;
-                }
-                Ok(())
+fn add_sparse(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
+    wide!(match linear.constant.len() {
+        1 => add_few::<1>(linear, sums),
+        2 => add_few::<2>(linear, sums),
+        3 => add_few::<3>(linear, sums),
+        4 => add_few::<4>(linear, sums),
+        n => {
+            let mut totals = vec![0.0; n];
+            for at in 0..sums.rows.len() {
+                let row = sums.rows.row(at);
+                totals.fill(0.0);
+                linear.matrix.with_row(row, Many(linear.weights, &mut totals));
+                linear.finish(row, at, &totals, sums)?;
             }
+            Ok(())
         }
-    }
+    })
 }
 
 /// Adds the weights of the columns of a row.
@@ -234,7 +214,7 @@ impl<const N: usize> Each for Few<'_, N> {
 }
 
 #[inline(always)]
-fn add_sparse<const N: usize>(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
+fn add_few<const N: usize>(linear: &Linear, sums: &mut Sums) -> Result<(), Error> {
     let (weights, _) = linear.weights.as_chunks::<N>();
     for at in 0..sums.rows.len() {
         let (row, mut totals) = (sums.rows.row(at), [0.0; N]);

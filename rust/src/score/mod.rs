@@ -17,13 +17,11 @@ pub mod table;
 mod urn;
 pub mod words;
 
-#[cfg(test)]
-mod tests;
-
-use crate::columns::{Chosen, Columns, MOST_LISTED};
-use crate::error::{Error, demand};
+use crate::columns::{Chosen, Columns, MOST_LISTED, Value, each};
+use crate::error::{Error, Fault, demand};
 use crate::exponential::exp;
-use crate::simd::{Loop, wide};
+use crate::scale::{FARTHEST, Scale};
+use crate::simd::wide;
 use crate::threads;
 use std::ops::Range;
 
@@ -80,6 +78,24 @@ pub(crate) fn room<T: Clone + Default>(tile: &mut Vec<T>) -> &mut [T] {
         tile.resize(FEATURES * STRIDE, T::default());
     }
     tile
+}
+
+/// Runs of features that fill a tile each.
+pub(crate) fn tiles(features: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = features.end;
+    features.step_by(FEATURES).map(move |first| first..end.min(first + FEATURES))
+}
+
+/// z of a row, within reach; NaN where a value is missing.
+fn read_row(columns: &Columns, scale: &Scale, row: usize, z: &mut [f64]) -> Result<(), Error> {
+    for (feature, block, column) in columns.each_of(0..columns.features()) {
+        let x = each!(block, view => view[[row, column]].real());
+        if x.is_infinite() {
+            return Err(columns.refused(Fault::Infinite, row, feature));
+        }
+        z[feature] = scale.careful(x, feature).clamp(-FARTHEST, FARTHEST);
+    }
+    Ok(())
 }
 
 impl<'a> Part<'a> {
@@ -577,7 +593,11 @@ impl Sums<'_> {
         let n = self.rows.len();
         let mut totals = [0.0; ROWS];
         for sums in self.classes_mut() {
-            wide(Exponentials(&mut sums[..n], highest, &mut totals));
+            let rows = sums[..n].iter_mut().zip(highest).zip(&mut totals);
+            wide!(for ((x, highest), total) in rows {
+                *x = exp(*x - highest);
+                *total += *x;
+            });
         }
         for sums in self.classes_mut() {
             for (x, total) in sums[..n].iter_mut().zip(&totals) {
@@ -590,7 +610,10 @@ impl Sums<'_> {
         let n = self.rows.len();
         let mut totals = [0.0; ROWS];
         for sums in self.classes() {
-            wide(Totals(&sums[..n], highest, &mut totals));
+            let rows = sums[..n].iter().zip(highest).zip(&mut totals);
+            wide!(for ((x, highest), total) in rows {
+                *total += exp(x - highest);
+            });
         }
         for total in &mut totals[..n] {
             *total = total.ln();
@@ -600,35 +623,6 @@ impl Sums<'_> {
             for ((x, highest), total) in sums[..n].iter_mut().zip(highest).zip(&totals) {
                 *x = (*x - highest) - total;
             }
-        }
-    }
-}
-
-/// Puts the exponentials of sums above the highest in their place, and adds them to the totals.
-struct Exponentials<'a>(&'a mut [f64], &'a [f64], &'a mut [f64]);
-
-impl Loop for Exponentials<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for ((x, highest), total) in self.0.iter_mut().zip(self.1).zip(self.2) {
-            *x = exp(*x - highest);
-            *total += *x;
-        }
-    }
-}
-
-/// The same without changing the sums.
-struct Totals<'a>(&'a [f64], &'a [f64], &'a mut [f64]);
-
-impl Loop for Totals<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for ((x, highest), total) in self.0.iter().zip(self.1).zip(self.2) {
-            *total += exp(x - highest);
         }
     }
 }

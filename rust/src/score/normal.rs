@@ -1,10 +1,10 @@
 //! Bell curves and their heavy-tailed kin.
 
-use super::{FEATURES, LANES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{LANES, ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Value, each, pair};
 use crate::error::{Error, Fault, demand};
 use crate::scale::{FARTHEST, Scale};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
@@ -52,13 +52,12 @@ impl<'a> Normal<'a> {
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        for first in features.clone().step_by(FEATURES) {
-            let tile = first..features.end.min(first + FEATURES);
+        for tile in tiles(features) {
             let missing = self.fill(tile.clone(), &sums.rows, room(&mut scratch.reals))?;
             match (self.power, missing) {
                 (Some(power), _) => self.add_student(tile, power, sums, &scratch.reals),
-                (None, false) => wide(AddNormal::<false>(self, tile, sums, &scratch.reals)),
-                (None, true) => wide(AddNormal::<true>(self, tile, sums, &scratch.reals)),
+                (None, false) => self.add_normal::<false>(tile, sums, &scratch.reals),
+                (None, true) => self.add_normal::<true>(tile, sums, &scratch.reals),
             }
         }
         Ok(())
@@ -67,19 +66,17 @@ impl<'a> Normal<'a> {
     /// Writes z, `[feature][row]`, within reach; answers whether some are missing.
     fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [f64]) -> Result<bool, Error> {
         let mut missing = false;
-        for (first, block, columns) in self.columns.pieces(features.clone()) {
-            for (feature, column) in (first..).zip(columns) {
-                let at = (feature - features.start) * STRIDE;
-                let out = &mut tile[at..at + rows.len()];
-                let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
-                let odd = each!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
-                    wide(FillColumn { column, origin, inverse, out })
-                });
-                if odd {
-                    missing |= self.mend(feature, rows, out)?;
-                }
+        let columns = self.columns.each_of(features).zip(tile.chunks_exact_mut(STRIDE));
+        for ((feature, block, column), tile) in columns {
+            let out = &mut tile[..rows.len()];
+            let (origin, inverse) = (self.scale.origin[feature], self.scale.inverse[feature]);
+            let odd = each!(block, view => {
+                let mut room = None;
+                let column = rows.of(view, column, &mut room);
+                fill_column(column, origin, inverse, out)
+            });
+            if odd {
+                missing |= self.mend(feature, rows, out)?;
             }
         }
         Ok(missing)
@@ -95,12 +92,43 @@ impl<'a> Normal<'a> {
             } else if z.abs() > FARTHEST {
                 let value = self.columns.value(row, feature);
                 if value.real().is_infinite() {
-                    return Err(infinite(&self.columns, row, feature));
+                    return Err(self.columns.refused(Fault::Infinite, row, feature));
                 }
                 *z = self.scale.careful(value.real(), feature).clamp(-FARTHEST, FARTHEST);
             }
         }
         Ok(missing)
+    }
+
+    /// Adds features whose z stand in the tile; some of them are missing or not.
+    fn add_normal<const MISSING: bool>(
+        &self,
+        features: Range<usize>,
+        sums: &mut Sums,
+        tile: &[f64],
+    ) {
+        wide!({
+            let n_features = self.columns.features().max(1);
+            // The minimum spares checks in the loop below.
+            let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
+            let curves = self.curves.chunks_exact(n_features);
+            for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
+                let curves = &curves[features.clone()];
+                for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
+                    let mut totals = *sums;
+                    for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
+                        let [mean, precision, constant] = *curve;
+                        let z = z.as_chunks::<LANES>().0[at];
+                        for (total, z) in totals.iter_mut().zip(z) {
+                            let away = z - mean;
+                            let log = constant - precision * (away * away);
+                            *total += if MISSING && z.is_nan() { 0.0 } else { log };
+                        }
+                    }
+                    *sums = totals;
+                }
+            }
+        });
     }
 
     fn add_student(&self, features: Range<usize>, power: &[f64], sums: &mut Sums, tile: &[f64]) {
@@ -122,65 +150,20 @@ impl<'a> Normal<'a> {
     }
 }
 
-pub(super) fn infinite(columns: &Columns, row: usize, feature: usize) -> Error {
-    Error::BadValue { fault: Fault::Infinite, feature, row, value: columns.value(row, feature) }
-}
-
-/// Adds features whose z stand in the tile; some of them are missing or not.
-struct AddNormal<'a, 'b, 'c, const MISSING: bool>(
-    &'a Normal<'b>,
-    Range<usize>,
-    &'a mut Sums<'c>,
-    &'a [f64],
-);
-
-impl<const MISSING: bool> Loop for AddNormal<'_, '_, '_, MISSING> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let AddNormal(part, features, sums, tile) = self;
-        let n_features = part.columns.features().max(1);
-        // The minimum spares checks in the loop below.
-        let chunks = sums.rows.len().div_ceil(LANES).min(ROWS / LANES);
-        let curves = part.curves.chunks_exact(n_features);
-        for (sums, curves) in sums.values.chunks_exact_mut(sums.height).zip(curves) {
-            let curves = &curves[features.clone()];
-            for (at, sums) in sums.as_chunks_mut::<LANES>().0[..chunks].iter_mut().enumerate() {
-                let mut totals = *sums;
-                for (curve, z) in curves.iter().zip(tile.chunks_exact(STRIDE)) {
-                    let [mean, precision, constant] = *curve;
-                    let z = z.as_chunks::<LANES>().0[at];
-                    for (total, z) in totals.iter_mut().zip(z) {
-                        let away = z - mean;
-                        let log = constant - precision * (away * away);
-                        *total += if MISSING && z.is_nan() { 0.0 } else { log };
-                    }
-                }
-                *sums = totals;
-            }
-        }
-    }
-}
-
 /// Writes z of a column; answers whether any is missing or out of reach.
-struct FillColumn<'a, T> {
-    column: ArrayView1<'a, T>,
+#[inline(always)]
+fn fill_column<T: Value>(
+    column: ArrayView1<T>,
     origin: f64,
     inverse: f64,
-    out: &'a mut [f64],
-}
-
-impl<T: Value> Loop for FillColumn<'_, T> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
+    out: &mut [f64],
+) -> bool {
+    wide!({
         let mut within = true;
-        pair(self.out, self.column, |z, x| {
-            *z = (x.real() - self.origin) * self.inverse;
+        pair(out, column, |z, x| {
+            *z = (x.real() - origin) * inverse;
             within &= z.abs() <= FARTHEST;
         });
         !within
-    }
+    })
 }

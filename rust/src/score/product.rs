@@ -1,20 +1,15 @@
 //! A density of several columns together: on each occupied cell a bump, the product of one kernel per column.
 
-use super::Sums;
-use super::kernel::{FLOOR, LOG_SQRT_TAU, Shape, log_add};
-use super::normal::infinite;
-use crate::columns::{Columns, Value, each};
+use super::kernel::{FARTHEST_U, FLOOR, LOG_SQRT_TAU, NEGLIGIBLE, Shape, is_width, log_add};
+use super::{Sums, read_row};
+use crate::columns::Columns;
 use crate::error::{Error, demand};
 use crate::exponential::exp;
-use crate::scale::{FARTHEST, Scale};
-use crate::simd::{Loop, wide};
+use crate::scale::Scale;
+use crate::simd::wide;
 use crate::threads;
 use std::ops::Range;
 
-/// Terms smaller than e^-40 of the largest are not worth their exponential.
-const NEGLIGIBLE: f64 = 40.0;
-/// Distances in bandwidths are kept below this, whose square is finite however many columns there are.
-const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
 /// Squares added up side by side.
 const LANES: usize = 8;
 /// Cells scored in one piece of work, each against all others.
@@ -101,10 +96,16 @@ impl Bumps {
             return heights.sum::<f64>().ln();
         }
         for &j in there {
-            let centres = &self.centres[j][near.clone()];
-            wide(Squares(&mut room.logs, centres, place[j]));
+            let (logs, x) = (room.logs.iter_mut().zip(&self.centres[j][near.clone()]), place[j]);
+            wide!(for (log, centre) in logs {
+                let u = x - centre;
+                *log -= 0.5 * u * u;
+            });
         }
-        wide(Weighed(&mut room.logs, &self.logs[near.clone()]));
+        let logs = room.logs.iter_mut().zip(&self.logs[near.clone()]);
+        wide!(for (log, weight) in logs {
+            *log += weight;
+        });
         if let Some(own) = without.filter(|own| near.contains(own)) {
             room.logs[own - near.start] = weight(own).ln();
         }
@@ -112,7 +113,7 @@ impl Bumps {
         if highest == f64::NEG_INFINITY {
             return highest;
         }
-        highest + wide(Exponentials(&room.logs, highest)).ln()
+        highest + sum_of_exponentials(&room.logs, highest).ln()
     }
 
     /// The cells that may matter beside one that is near in the first column; all where that column is missing.
@@ -151,45 +152,9 @@ impl Bumps {
     }
 }
 
-/// Takes half the squared distances in one column from the logs.
-struct Squares<'a>(&'a mut [f64], &'a [f64], f64);
-
-impl Loop for Squares<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Squares(logs, centres, x) = self;
-        for (log, centre) in logs.iter_mut().zip(centres) {
-            let u = x - centre;
-            *log -= 0.5 * u * u;
-        }
-    }
-}
-
-struct Weighed<'a>(&'a mut [f64], &'a [f64]);
-
-impl Loop for Weighed<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Weighed(logs, weights) = self;
-        for (log, weight) in logs.iter_mut().zip(weights) {
-            *log += weight;
-        }
-    }
-}
-
 /// Σ exp(log - highest), in lanes.
-struct Exponentials<'a>(&'a [f64], f64);
-
-impl Loop for Exponentials<'_> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let Exponentials(logs, highest) = self;
+fn sum_of_exponentials(logs: &[f64], highest: f64) -> f64 {
+    wide!({
         let mut lanes = [0.0; LANES];
         let chunks = logs.chunks_exact(LANES);
         let rest = chunks.remainder();
@@ -202,7 +167,7 @@ impl Loop for Exponentials<'_> {
             *lane += exp(log - highest);
         }
         lanes.iter().sum()
-    }
+    })
 }
 
 /// Adds each class's log density of z, by the columns that a row has; a class without weights adds nothing.
@@ -288,24 +253,10 @@ impl<'a> Product<'a> {
 
     /// z of a row, and which of its columns are there.
     fn read(&self, row: usize, room: &mut Room) -> Result<(), Error> {
-        let d = self.columns.features();
-        room.z.clear();
-        room.z.resize(d, f64::NAN);
+        room.z.resize(self.columns.features(), f64::NAN);
+        read_row(&self.columns, &self.scale, row, &mut room.z)?;
         room.there.clear();
-        for (first, block, within) in self.columns.pieces(0..d) {
-            each!(block, view => {
-                for (feature, column) in (first..).zip(within) {
-                    let x = view[[row, column]].real();
-                    if x.is_infinite() {
-                        return Err(infinite(&self.columns, row, feature));
-                    }
-                    room.z[feature] = self.scale.careful(x, feature).clamp(-FARTHEST, FARTHEST);
-                    if !x.is_nan() {
-                        room.there.push(feature);
-                    }
-                }
-            });
-        }
+        room.there.extend((0..room.z.len()).filter(|&j| !room.z[j].is_nan()));
         Ok(())
     }
 
@@ -330,10 +281,6 @@ impl<'a> Product<'a> {
 fn height(shape: Shape, bandwidth: &[f64], there: &[usize]) -> f64 {
     let peak = if shape == Shape::Normal { LOG_SQRT_TAU } else { 0.0 };
     -there.iter().map(|&j| bandwidth[j].ln() + peak).sum::<f64>()
-}
-
-fn is_width(h: f64) -> bool {
-    (1.0 / FARTHEST_U..=FARTHEST_U).contains(&h)
 }
 
 fn ordered(centres: &[f64], d: usize) -> Result<(), Error> {

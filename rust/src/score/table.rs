@@ -1,6 +1,6 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
-use super::{FEATURES, ROWS, STRIDE, Scratch, Sums, room};
+use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
 use crate::columns::{Chosen, Columns, Whole, each_whole, pair};
 use crate::error::{Error, demand};
 use ndarray::ArrayView1;
@@ -68,8 +68,7 @@ impl<'a> Table<'a> {
         sums: &mut Sums,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        for first in features.clone().step_by(FEATURES) {
-            let tile = first..features.end.min(first + FEATURES);
+        for tile in tiles(features) {
             self.fill(tile.clone(), &sums.rows, room(&mut scratch.indices));
             let k = tile.len();
             let inside = match self.n_classes {
@@ -89,17 +88,14 @@ impl<'a> Table<'a> {
 
     /// Writes the table's row of each value, `[feature][row]`.
     fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [u32]) {
-        for (first, block, columns) in self.columns.pieces(features.clone()) {
-            for (feature, column) in (first..).zip(columns) {
-                let at = (feature - features.start) * STRIDE;
-                let out = &mut tile[at..at + rows.len()];
-                let (low, lookup) = (self.low[feature], self.lookups[feature]);
-                each_whole!(block, view => {
-                    let mut room = None;
-                    let column = rows.of(view, column, &mut room);
-                    look_up(column, low, lookup, self.outside[feature], out)
-                }, ());
-            }
+        let columns = self.columns.each_of(features).zip(tile.chunks_exact_mut(STRIDE));
+        for ((feature, block, column), tile) in columns {
+            let (low, lookup) = (self.low[feature], self.lookups[feature]);
+            each_whole!(block, view => {
+                let mut room = None;
+                let column = rows.of(view, column, &mut room);
+                look_up(column, low, lookup, self.outside[feature], &mut tile[..rows.len()])
+            }, ());
         }
     }
 

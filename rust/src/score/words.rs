@@ -5,7 +5,7 @@ use super::far::Terms;
 use super::occurrences::{Occurrences, count_unknown};
 use super::urn::{Urn, log_rising};
 use crate::error::{Error, demand};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::text::{Tokeniser, Tokens};
 use crate::words::weights::{LANES, Line, Pairs, Place, Weights, demand_weights};
 use crate::words::{self, Damping, Each, Matrix, Texts};
@@ -284,12 +284,12 @@ impl<'a> Words<'a> {
     fn add_places(&self, rows: impl Iterator<Item = (Place, f64)>, totals: &mut Totals) {
         let table = self.weights.whole();
         match self.weights.lines() {
-            1 => wide(AddWhole::<1, _>(table, rows, totals)),
-            2 => wide(AddWhole::<2, _>(table, rows, totals)),
-            3 => wide(AddWhole::<3, _>(table, rows, totals)),
-            4 => wide(AddWhole::<4, _>(table, rows, totals)),
-            5 => wide(AddWhole::<5, _>(table, rows, totals)),
-            _ => wide(AddAny(self.weights, rows, totals)),
+            1 => totals.add_lines::<1>(table, rows),
+            2 => totals.add_lines::<2>(table, rows),
+            3 => totals.add_lines::<3>(table, rows),
+            4 => totals.add_lines::<4>(table, rows),
+            5 => totals.add_lines::<5>(table, rows),
+            _ => totals.add_any(self.weights, rows),
         }
         totals.add_rest(self.weights);
     }
@@ -368,6 +368,50 @@ impl Totals {
         self.rest.clear();
     }
 
+    /// Adds rows of one number of cache lines, with the totals in registers. Rows that do not exist add nothing.
+    #[inline(always)]
+    fn add_lines<const LINES: usize>(
+        &mut self,
+        table: &[Line],
+        rows: impl Iterator<Item = (Place, f64)>,
+    ) {
+        wide!({
+            let (table, _) = table.as_chunks::<LINES>();
+            let mut totals = [[0.0; LANES]; LINES];
+            let mut all = 0.0;
+            for (place, times) in rows {
+                let Some(row) = table.get(place as usize) else {
+                    self.rest.push((place, times));
+                    continue;
+                };
+                let times = times * row[LINES - 1].0[LANES - 1];
+                if times != 0.0 {
+                    all += times;
+                    for (totals, line) in totals.iter_mut().zip(row) {
+                        for (total, x) in totals.iter_mut().zip(&line.0) {
+                            *total += times * x;
+                        }
+                    }
+                }
+            }
+            self.times = all;
+            self.values.copy_from_slice(totals.as_flattened());
+        });
+    }
+
+    /// Adds whole rows of any number of cache lines.
+    #[inline(always)]
+    fn add_any(&mut self, weights: &Weights, rows: impl Iterator<Item = (Place, f64)>) {
+        wide!({
+            for (place, times) in rows {
+                match weights.whole_row(place) {
+                    Some(row) => self.add_whole(row, times),
+                    None => self.rest.push((place, times)),
+                }
+            }
+        });
+    }
+
     #[inline(always)]
     fn add_whole(&mut self, row: &[Line], times: f64) {
         let scale = row.last().map_or(0.0, |line| line.0[LANES - 1]);
@@ -395,43 +439,37 @@ impl Totals {
             match weights.pairs(place) {
                 None => {}
                 Some(row) if never || row.common == f64::NEG_INFINITY => {
-                    self.add_pairs_or_never(&row, times, default);
+                    self.add_pairs::<true>(&row, times, default);
                 }
-                Some(row) => self.add_pairs(&row, times, default),
+                Some(row) => self.add_pairs::<false>(&row, times, default),
             }
         }
         self.rest = rest;
     }
 
+    /// `NEVER`: the word or a class may be at -inf without a pair.
     #[inline(always)]
-    fn add_pairs(&mut self, row: &Pairs, times: f64, default: &[f64]) {
+    fn add_pairs<const NEVER: bool>(&mut self, row: &Pairs, times: f64, default: &[f64]) {
         let times = times * row.scale;
-        if times != 0.0 {
-            self.times += times;
-            self.pairs += times;
-            self.common += times * row.common;
-            for (class, value) in row.iter() {
-                self.values[class] += times * (value - (row.common + default[class]));
-            }
+        if times == 0.0 {
+            return;
         }
-    }
-
-    /// The same where the word or a class may be at -inf without a pair.
-    fn add_pairs_or_never(&mut self, row: &Pairs, times: f64, default: &[f64]) {
-        let times = times * row.scale;
-        if times != 0.0 {
-            let common = finite(row.common);
-            self.times += times;
-            self.pairs += times;
-            self.common += times * common;
+        let known = |x: f64| if NEVER { finite(x) } else { x };
+        let common = known(row.common);
+        self.times += times;
+        self.pairs += times;
+        self.common += times * common;
+        if NEVER {
             self.never.words += 1;
             self.never.barred += usize::from(row.common < common);
             self.never.saved.resize(default.len(), 0);
-            for (class, value) in row.iter() {
+        }
+        for (class, value) in row.iter() {
+            if NEVER {
                 let without = row.common + default[class];
                 self.never.saved[class] += usize::from(without == f64::NEG_INFINITY);
-                self.values[class] += times * (value - (common + finite(default[class])));
             }
+            self.values[class] += times * (value - (common + known(default[class])));
         }
     }
 }
@@ -440,55 +478,5 @@ impl Never {
     fn is_so(&self, class: usize, default: f64) -> bool {
         let barred = if default == f64::NEG_INFINITY { self.words } else { self.barred };
         self.saved.get(class).is_some_and(|&saved| saved < barred)
-    }
-}
-
-/// Adds rows of one number of cache lines, with the totals in registers. Rows that do not exist add nothing.
-struct AddWhole<'a, const LINES: usize, I>(&'a [Line], I, &'a mut Totals);
-
-impl<const LINES: usize, I: Iterator<Item = (u32, f64)>> Loop for AddWhole<'_, LINES, I> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let AddWhole(table, rows, out) = self;
-        let (table, _) = table.as_chunks::<LINES>();
-        let mut totals = [[0.0; LANES]; LINES];
-        let mut all = 0.0;
-        for (place, times) in rows {
-            let Some(row) = table.get(place as usize) else {
-                out.rest.push((place, times));
-                continue;
-            };
-            let times = times * row[LINES - 1].0[LANES - 1];
-            if times != 0.0 {
-                all += times;
-                for (totals, line) in totals.iter_mut().zip(row) {
-                    for (total, x) in totals.iter_mut().zip(&line.0) {
-                        *total += times * x;
-                    }
-                }
-            }
-        }
-        out.times = all;
-        out.values.copy_from_slice(totals.as_flattened());
-    }
-}
-
-/// Adds whole rows of any number of cache lines.
-struct AddAny<'a, I>(&'a Weights, I, &'a mut Totals);
-
-impl<I: Iterator<Item = (Place, f64)>> Loop for AddAny<'_, I> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let AddAny(weights, rows, totals) = self;
-        for (place, times) in rows {
-            match weights.whole_row(place) {
-                Some(row) => totals.add_whole(row, times),
-                None => totals.rest.push((place, times)),
-            }
-        }
     }
 }

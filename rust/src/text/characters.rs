@@ -66,7 +66,7 @@ impl Kind {
 
 /// A value per code point, kept as pages of 256 of which equal ones are kept once.
 #[derive(Debug)]
-struct Pages<T> {
+pub struct Pages<T> {
     index: Vec<u16>,
     pages: Vec<[T; 256]>,
 }
@@ -147,27 +147,7 @@ pub enum Bearing {
 }
 
 /// [`Bearing`]s of all characters.
-#[derive(Debug)]
-pub struct Bearings {
-    pages: Pages<Bearing>,
-}
-
-impl Bearings {
-    fn new(table: &[u8]) -> Result<Self, Error> {
-        demand(table.len() == CODES, "a character table has 0x110000 entries")?;
-        let pages = Pages::new(|code| match table[code] {
-            1 => Bearing::Cased,
-            2 => Bearing::Ignorable,
-            _ => Bearing::None,
-        });
-        Ok(Bearings { pages })
-    }
-
-    #[inline(always)]
-    pub fn get(&self, code: u32) -> Bearing {
-        self.pages.get(code)
-    }
-}
+pub type Bearings = Pages<Bearing>;
 
 /// Where the tables come from. Each function makes one and hands it to [`set_characters`] or [`set_bearings`].
 #[derive(Clone, Copy, Debug)]
@@ -198,8 +178,14 @@ pub fn set_characters(table: &[u32]) -> Result<(), Error> {
 
 /// Takes a table: per code point 1 if it is cased and not ignorable, 2 if it is ignorable to case, else 0.
 pub fn set_bearings(table: &[u8]) -> Result<(), Error> {
-    let made = Bearings::new(table)?;
-    BEARINGS.get_or_init(|| made);
+    demand(table.len() == CODES, "a character table has 0x110000 entries")?;
+    BEARINGS.get_or_init(|| {
+        Pages::new(|code| match table[code] {
+            1 => Bearing::Cased,
+            2 => Bearing::Ignorable,
+            _ => Bearing::None,
+        })
+    });
     Ok(())
 }
 

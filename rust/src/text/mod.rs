@@ -134,11 +134,7 @@ impl Tokeniser {
         given: impl Iterator<Item = &'t [u8]>,
         tokens: &mut Tokens,
     ) -> Result<(), Error> {
-        tokens.clear();
-        demand(
-            self.settings.pattern == Pattern::Given,
-            "this tokeniser takes texts, not tokens that come ready",
-        )?;
+        self.begin_given(tokens)?;
         for word in given {
             if !self.stop_words.contains(word) {
                 demand(tokens.text.len() + word.len() < u32::MAX as usize, TOO_LONG)?;
@@ -150,17 +146,21 @@ impl Tokeniser {
         Ok(())
     }
 
+    fn begin_given(&self, tokens: &mut Tokens) -> Result<(), Error> {
+        tokens.clear();
+        demand(
+            self.settings.pattern == Pattern::Given,
+            "this tokeniser takes texts, not tokens that come ready",
+        )
+    }
+
     /// The same for [`Tokeniser::gather`], in numbers of the words that are given.
     pub fn numbers<'t>(
         &self,
         given: impl Iterator<Item = &'t [u8]>,
         tokens: &mut Tokens,
     ) -> Result<(), Error> {
-        tokens.clear();
-        demand(
-            self.settings.pattern == Pattern::Given,
-            "this tokeniser takes texts, not tokens that come ready",
-        )?;
+        self.begin_given(tokens)?;
         let kept = (0..).zip(given).filter(|(_, word)| !self.stop_words.contains(word));
         tokens.spans.extend(kept.map(|(number, _)| Span { start: number, end: number + 1 }));
         tokens.grams(self.settings.shortest, self.settings.longest);

@@ -4,20 +4,18 @@ use super::add_up::Found;
 use super::index::{UNKNOWN, Vocabulary};
 use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words};
-use crate::error::{Error, demand};
+use crate::error::{Error, demand, fit};
 use crate::integers::{Int, PARTS, parts};
 
 /// The difference, or how much is missing.
 fn minus(a: &Count, b: &Count) -> Result<Count, Count> {
-    let less = |mut a: Count, b: &Count| {
-        a.take(b);
-        a
+    let less = |a: &Count, b: &Count| {
+        let mut left = *a;
+        left.take(b);
+        left
     };
-    let left = less(*a, b);
-    if left.is_negative() {
-        return Err(less(*b, a));
-    }
-    Ok(left)
+    let left = less(a, b);
+    if left.is_negative() { Err(less(b, a)) } else { Ok(left) }
 }
 
 impl Cell {
@@ -148,7 +146,7 @@ impl Words {
     pub fn plus(&self, other: &Words) -> Result<Words, Error> {
         self.check_alike(other)?;
         let occurrences = self.total() + other.total();
-        demand(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
+        fit(occurrences < TOO_LARGE && self.n_texts() + other.n_texts() < TOO_LARGE, TOO_MANY)?;
         let (was, is, unit) = (self.unit(), other.unit(), self.unit().max(other.unit()));
         let mut vocabulary = self.vocabulary.clone();
         let mut theirs = vec![UNKNOWN; self.n_ids()];
@@ -337,7 +335,7 @@ impl Words {
         let most = |n: u64| Int([n, 0, 0]).times(by).0.0;
         let fits = |n: u64| matches!(most(n), [ones, 0, 0] if ones < TOO_LARGE);
         let (total, texts) = (self.total(), self.n_texts());
-        demand(fits(total) && fits(texts), TOO_MANY)?;
+        fit(fits(total) && fits(texts), TOO_MANY)?;
         let whole = by.is_multiple_of(u128::from(PARTS));
         let (was, mut exact) = (self.unit(), true);
         let unit = if whole { was } else { Unit::Part };
@@ -407,18 +405,9 @@ impl Words {
         placed.vocabulary = self.vocabulary.clone();
         placed.cells = Cells::with_room(self.cells.words(), self.cells.len(), self.cells.form());
         let ascends = index.is_sorted();
-        let mut moved: Vec<Cell> = vec![];
-        for id in 0..self.cells.words() {
-            moved.clear();
-            moved.extend(
-                self.cells
-                    .of(id)
-                    .map(|cell| Cell { class: index[cell.class as usize] as u32, ..cell }),
-            );
-            if !ascends {
-                moved.sort_by_key(|cell| cell.class);
-            }
-            moved.dedup_by(|cell, first| first.absorbs(cell));
+        let mut moved = vec![];
+        for id in 0..self.cells.words() as u32 {
+            self.move_cells(id, index, ascends, &mut moved);
             placed.cells.push(moved.iter().copied());
         }
         Ok(placed)
@@ -443,7 +432,7 @@ impl Words {
         };
         let occurrences = most(&mut taken.totals.iter().map(|totals| &totals[0]));
         let texts = most(&mut taken.texts.iter());
-        demand(occurrences.max(texts) < u128::from(TOO_LARGE), TOO_MANY)?;
+        fit(occurrences.max(texts) < u128::from(TOO_LARGE), TOO_MANY)?;
         (taken.vocabulary, taken.cells) = self.rebuilt(0, |id| {
             let mut cells = vec![];
             for cell in self.cells.of(id) {

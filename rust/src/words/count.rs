@@ -10,7 +10,7 @@ use super::merge::gather;
 use super::store::Unit;
 use super::{TOO_LARGE, Texts, Words, weight_in_parts};
 use crate::classes::{Rows, Weights};
-use crate::error::{Error, Number, demand};
+use crate::error::{Error, Number, demand, fit};
 use crate::integers::PARTS;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
@@ -101,14 +101,14 @@ impl Batch<'_> {
             texts += times;
             longest = longest.max(size);
         }
-        demand(
+        fit(
             u128::from(more_texts) + texts < u128::from(TOO_LARGE),
             "there are more than 2**63 - 1 texts",
         )?;
         let long = longest as u128 * tokens_per_byte >= MOST_TOKENS as u128 / 2;
         if long || u128::from(more) + most >= u128::from(TOO_LARGE) {
             let exactly = self.weigh()?;
-            demand(
+            fit(
                 u128::from(more) + exactly < u128::from(TOO_LARGE),
                 "there are more than 2**63 - 1 occurrences",
             )?;

@@ -8,6 +8,7 @@
 //!   by xor; and the second is zero.
 //! - Its *place* is `mix(first ^ SEED, second ^ STEP ^ length)`: the low bits are its slot, or its bucket.
 
+use crate::encode::{SEED, STEP, mix};
 use crate::error::{Error, demand};
 use crate::text::{Span, Tokens};
 use std::ops::Range;
@@ -19,15 +20,6 @@ pub const UNKNOWN: u32 = u32::MAX;
 
 /// Numbers of words must fit an int32.
 const MOST: usize = i32::MAX as usize;
-
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-const STEP: u64 = 0xd6e8_feb8_6659_fd93;
-
-#[inline(always)]
-fn mix(a: u64, b: u64) -> u64 {
-    let wide = u128::from(a) * u128::from(b);
-    wide as u64 ^ (wide >> 64) as u64
-}
 
 /// What stands for a word: up to 16 bytes, the word itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -301,37 +293,28 @@ impl Index {
         unknown
     }
 
-    /// Appends the number of each token, the next ones for words that are new.
-    pub fn number_each(&mut self, tokens: &Tokens, names: &mut Names, ids: &mut Vec<u32>) {
+    /// Appends the number of each of these words, the next ones for words that are new; `word` is given its place too.
+    #[inline(always)]
+    fn number_each<'w, W: Copy>(
+        &mut self,
+        words: &[W],
+        key: impl Fn(W) -> Key,
+        word: impl Fn(usize, W) -> &'w [u8],
+        names: &mut Names,
+        ids: &mut Vec<u32>,
+    ) {
         let mut block = Block::new();
-        for spans in tokens.spans.chunks(BLOCK) {
-            self.reserve(spans.len());
-            self.load(spans.iter().map(|&span| Key::at(&tokens.text, span)), &mut block);
-            for (i, span) in spans.iter().enumerate() {
+        for (b, words) in words.chunks(BLOCK).enumerate() {
+            self.reserve(words.len());
+            self.load(words.iter().map(|&word| key(word)), &mut block);
+            for (i, &own) in words.iter().enumerate() {
                 block.ids[i] = match block.found(i) {
                     Some(id) => id,
-                    None => self.number(block.keys[i].0, word(tokens, *span), names),
+                    None => self.number(block.keys[i].0, word(b * BLOCK + i, own), names),
                 };
             }
-            ids.extend_from_slice(&block.ids[..spans.len()]);
+            ids.extend_from_slice(&block.ids[..words.len()]);
         }
-    }
-
-    /// Appends the number of each of these words, the next ones for words that are new.
-    fn number_all(&mut self, keys: &[Key], words: &Names, names: &mut Names) -> Vec<u32> {
-        let mut ids = Vec::with_capacity(keys.len());
-        let mut block = Block::new();
-        for keys in keys.chunks(BLOCK) {
-            self.reserve(keys.len());
-            self.load(keys.iter().copied(), &mut block);
-            for (i, &key) in keys.iter().enumerate() {
-                ids.push(match block.found(i) {
-                    Some(id) => id,
-                    None => self.number(key, words.get(ids.len()), names),
-                });
-            }
-        }
-        ids
     }
 
     /// Keys and the slots where they should be.
@@ -646,43 +629,34 @@ impl Vocabulary {
 
     /// The number of the word of this name; a bucket is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> u32 {
+        self.key_named(name).map_or(UNKNOWN, |key| self.find_key(key, name))
+    }
+
+    fn key_named(&self, name: &[u8]) -> Option<Key> {
         match self {
-            Vocabulary::Named { .. } => self.find(name),
-            Vocabulary::Hashed { ids, .. } => match bucket_named(name, ids.len()) {
-                Some(bucket) => self.find_key(Key::bucket(bucket), name),
-                None => UNKNOWN,
-            },
+            Vocabulary::Named { .. } => Some(Key::of(name)),
+            Vocabulary::Hashed { ids, .. } => bucket_named(name, ids.len()).map(Key::bucket),
         }
     }
 
     /// The number of the word of this name, a new one if it is new.
     pub fn add_name(&mut self, name: &[u8]) -> Result<u32, Error> {
         demand(self.len() < MOST, TOO_MANY)?;
-        let key = match self {
-            Vocabulary::Named { .. } => Key::of(name),
-            Vocabulary::Hashed { ids, .. } => match bucket_named(name, ids.len()) {
-                Some(bucket) => Key::bucket(bucket),
-                None => {
-                    return Err(Error::malformed(format!(
-                        "words are hashed into {} buckets, and none is named {:?}",
-                        ids.len(),
-                        String::from_utf8_lossy(name)
-                    )));
-                }
-            },
+        let Some(key) = self.key_named(name) else {
+            return Err(Error::malformed(format!(
+                "words are hashed into {} buckets, and none is named {:?}",
+                self.buckets(),
+                String::from_utf8_lossy(name)
+            )));
         };
-        Ok(self.add(key, name))
-    }
-
-    fn add(&mut self, key: Key, word: &[u8]) -> u32 {
-        match self {
+        Ok(match self {
             Vocabulary::Named { index, names } => {
                 let index = index.index_mut(names);
                 index.reserve(1);
-                index.number(key, word, names)
+                index.number(key, name, names)
             }
             Vocabulary::Hashed { ids, buckets } => number_bucket(key.first as usize, ids, buckets),
-        }
+        })
     }
 
     /// Appends the number of each token's word; whether one of them is [`UNKNOWN`].
@@ -707,7 +681,8 @@ impl Vocabulary {
         demand(tokens.len() <= MOST - self.len(), TOO_MANY)?;
         match self {
             Vocabulary::Named { index, names } => {
-                index.index_mut(names).number_each(tokens, names, ids);
+                let (index, key) = (index.index_mut(names), |span| Key::at(&tokens.text, span));
+                index.number_each(&tokens.spans, key, |_, span| word(tokens, span), names, ids);
             }
             Vocabulary::Hashed { ids: numbers, buckets } => {
                 let mask = numbers.len() - 1;
@@ -797,16 +772,18 @@ impl Fresh {
     /// Adds all of them to the vocabulary; their numbers there, in order.
     pub fn adopt(&self, vocabulary: &mut Vocabulary) -> Result<Vec<u32>, Error> {
         demand(!self.full && self.names.len() <= MOST - vocabulary.len(), TOO_MANY)?;
-        Ok(match vocabulary {
+        let mut numbers = Vec::with_capacity(self.keys.len());
+        match vocabulary {
             Vocabulary::Named { index, names } => {
-                let index = index.index_mut(names);
-                index.number_all(&self.keys, &self.names, names)
+                let (index, word) = (index.index_mut(names), |at, _| self.names.get(at));
+                index.number_each(&self.keys, |key| key, word, names, &mut numbers);
             }
             Vocabulary::Hashed { ids, buckets } => {
                 let keys = self.keys.iter();
-                keys.map(|key| number_bucket(key.first as usize, ids, buckets)).collect()
+                numbers.extend(keys.map(|key| number_bucket(key.first as usize, ids, buckets)));
             }
-        })
+        }
+        Ok(numbers)
     }
 }
 

@@ -128,21 +128,21 @@ impl Words {
 
     /// Per class: texts.
     pub fn texts(&self) -> Result<Integers, Error> {
-        self.per_class(|class| self.texts[class])
+        Integers::of(vec![self.n_classes()], self.unit().digits(), &self.texts)
     }
 
     /// Per class, over all words: occurrences.
     pub fn occurrences(&self) -> Result<Integers, Error> {
-        self.per_class(|class| self.totals[class][0])
+        self.of_totals(0)
     }
 
     /// Per class, over all words: documents.
     pub fn documents(&self) -> Result<Integers, Error> {
-        self.per_class(|class| self.totals[class][1])
+        self.of_totals(1)
     }
 
-    fn per_class(&self, count: impl Fn(usize) -> Count) -> Result<Integers, Error> {
-        let counts: Vec<Count> = (0..self.n_classes()).map(count).collect();
+    fn of_totals(&self, which: usize) -> Result<Integers, Error> {
+        let counts: Vec<Count> = self.totals.iter().map(|totals| totals[which]).collect();
         Integers::of(vec![counts.len()], self.unit().digits(), &counts)
     }
 
@@ -204,25 +204,24 @@ impl Words {
     pub fn pairs_in(&self, ids: impl Iterator<Item = u32>, index: &[i64]) -> Result<Pairs, Error> {
         self.check_index(index)?;
         let ascends = index.iter().filter(|&&class| class >= 0).is_sorted();
-        let (mut pairs, mut cells) = (Pairs::new(), Vec::<Cell>::new());
+        let (mut pairs, mut cells) = (Pairs::new(), vec![]);
         for id in ids {
-            cells.clear();
-            for cell in self.cells(id) {
-                let class = index[cell.class as usize];
-                match cells.last_mut() {
-                    _ if class < 0 => {}
-                    Some(last) if i64::from(last.class) == class => last.merge(&cell),
-                    _ => cells.push(Cell { class: class as u32, ..cell }),
-                }
-            }
-            if !ascends {
-                cells.sort_by_key(|cell| cell.class);
-                cells.dedup_by(|cell, first| first.absorbs(cell));
-            }
+            self.move_cells(id, index, ascends, &mut cells);
             cells.iter().for_each(|cell| pairs.push(cell, self.unit()));
             pairs.end_word();
         }
         Ok(pairs)
+    }
+
+    /// A word's cells where class c is class `index[c]`, together with all others that are; -1 is left out.
+    fn move_cells(&self, id: u32, index: &[i64], ascends: bool, moved: &mut Vec<Cell>) {
+        let class = |cell: &Cell| u32::try_from(index[cell.class as usize]).ok();
+        moved.clear();
+        moved.extend(self.cells(id).filter_map(|cell| Some(Cell { class: class(&cell)?, ..cell })));
+        if !ascends {
+            moved.sort_by_key(|cell| cell.class);
+        }
+        moved.dedup_by(|cell, first| first.absorbs(cell));
     }
 
     /// The words that some text of these classes has, in order; `index` as for [`Words::pairs_in`].
@@ -241,6 +240,36 @@ impl Words {
         demand(index.iter().all(fits), "index must be -1, or the number of a class")
     }
 
+    /// Of each text what `take` appends, given the numbers of its tokens, and where each text's end.
+    fn of_texts<T: Send>(
+        &self,
+        tokeniser: &Tokeniser,
+        texts: &Texts,
+        threads: usize,
+        take: impl Fn(&mut [u32], &mut Vec<T>) + Sync,
+    ) -> Result<(Vec<i64>, Vec<T>), Error> {
+        let threads = threads::worth(threads, texts.bytes());
+        let pieces = texts.len().div_ceil(PIECE);
+        let found = threads::try_map(threads, pieces, |i| {
+            let (mut tokens, mut ids) = (Tokens::default(), vec![]);
+            let (mut taken, mut ends) = (vec![], vec![]);
+            for row in i * PIECE..texts.len().min((i + 1) * PIECE) {
+                if texts.read(row, tokeniser, &mut tokens)? {
+                    self.find_all(&tokens, &mut ids);
+                    take(&mut ids, &mut taken);
+                }
+                ends.push(taken.len());
+            }
+            Ok::<_, Error>((taken, ends))
+        })?;
+        let (mut offsets, mut all) = (vec![0], vec![]);
+        for (taken, ends) in found {
+            offsets.extend(ends.iter().map(|end| (all.len() + end) as i64));
+            all.extend(taken);
+        }
+        Ok((offsets, all))
+    }
+
     /// The known words of each text in order, each once, how often it has them, and where each text's end.
     pub fn bags(
         &self,
@@ -248,37 +277,13 @@ impl Words {
         texts: &Texts,
         threads: usize,
     ) -> Result<Bags, Error> {
-        let threads = threads::worth(threads, texts.bytes());
-        let pieces = texts.len().div_ceil(PIECE);
-        let found = threads::try_map(threads, pieces, |i| {
-            let rows = i * PIECE..texts.len().min((i + 1) * PIECE);
-            let (mut tokens, mut ids) = (Tokens::default(), vec![]);
-            let (mut words, mut times, mut ends) = (vec![], vec![], vec![]);
-            for row in rows {
-                ids.clear();
-                if texts.read(row, tokeniser, &mut tokens)? {
-                    self.find_all(&tokens, &mut ids);
-                    ids.sort_unstable();
-                }
-                for same in ids.chunk_by(|a, b| a == b) {
-                    if same[0] != UNKNOWN {
-                        words.push(same[0] as i32);
-                        times.push(same.len() as i32);
-                    }
-                }
-                ends.push(words.len());
-            }
-            Ok::<_, Error>((words, times, ends))
+        let (offsets, words) = self.of_texts(tokeniser, texts, threads, |ids, words| {
+            ids.sort_unstable();
+            let known = ids.chunk_by(|a, b| a == b).filter(|same| same[0] != UNKNOWN);
+            words.extend(known.map(|same| (same[0] as i32, same.len() as i32)));
         })?;
-        let mut bags = Bags { offsets: vec![0], ..Bags::default() };
-        for (ids, times, ends) in found {
-            let start = bags.ids.len();
-            let ends = ends.iter().map(|end| (start + end) as i64);
-            bags.offsets.extend(ends);
-            bags.ids.extend(ids);
-            bags.times.extend(times);
-        }
-        Ok(bags)
+        let (ids, times) = words.into_iter().unzip();
+        Ok(Bags { offsets, ids, times })
     }
 
     /// The tokens of each text as numbers of words, -1 for words that are not there, and where each text's end.
@@ -288,27 +293,10 @@ impl Words {
         texts: &Texts,
         threads: usize,
     ) -> Result<(Vec<i64>, Vec<i32>), Error> {
-        let threads = threads::worth(threads, texts.bytes());
-        let pieces = texts.len().div_ceil(PIECE);
-        let found = threads::try_map(threads, pieces, |i| {
-            let rows = i * PIECE..texts.len().min((i + 1) * PIECE);
-            let (mut tokens, mut ids, mut ends) = (Tokens::default(), vec![], vec![]);
-            for row in rows {
-                if texts.read(row, tokeniser, &mut tokens)? {
-                    self.vocabulary.find_each(&tokens, &mut ids);
-                }
-                ends.push(ids.len());
-            }
-            Ok((ids, ends))
-        })?;
-        let (mut offsets, mut codes) = (vec![0], vec![]);
-        for (ids, ends) in found {
-            let start = codes.len();
+        self.of_texts(tokeniser, texts, threads, |ids, codes| {
             // UNKNOWN is -1 in two's complement.
             codes.extend(ids.iter().map(|&id| id as i32));
-            offsets.extend(ends.iter().map(|&end| (start + end) as i64));
-        }
-        Ok((offsets, codes))
+        })
     }
 
     /// Has numbers for words of these names too.

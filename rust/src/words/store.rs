@@ -281,15 +281,21 @@ impl<'a> Places<'a> {
     #[inline(always)]
     fn open(&mut self, at: usize, end: usize) {
         if at < end {
-            self.pairs.copy_within(at..end, at + 1);
-            if !self.upper.is_empty() {
-                self.upper.copy_within(at..end, at + 1);
-            }
-            if !self.limbs.is_empty() {
-                self.limbs.copy_within(at..end, at + 1);
-            }
+            self.shift(at..end, at + 1);
         }
         self.set(at, &Counts::default());
+    }
+
+    /// Copies cells to the places from `to` on.
+    #[inline(always)]
+    fn shift(&mut self, from: Range<usize>, to: usize) {
+        self.pairs.copy_within(from.clone(), to);
+        if !self.upper.is_empty() {
+            self.upper.copy_within(from.clone(), to);
+        }
+        if !self.limbs.is_empty() {
+            self.limbs.copy_within(from, to);
+        }
     }
 
     /// The first `places` of them, and the rest.
@@ -422,9 +428,8 @@ impl Cells {
 
     /// A word's cells, in the order of their classes.
     pub fn of(&self, id: usize) -> impl ExactSizeIterator<Item = Cell> + '_ {
-        self.spans[id]
-            .range()
-            .map(|at| Cell { class: self.pairs[at].class, counts: self.counts(at) })
+        let cell = |at: usize| Cell { class: self.pairs[at].class, counts: self.counts(at) };
+        self.spans[id].range().map(cell)
     }
 
     /// The classes a word has cells in.
@@ -434,15 +439,20 @@ impl Cells {
 
     /// A word's cell in a class.
     pub fn get(&self, id: usize, class: u32) -> Option<Cell> {
-        let span = self.spans.get(id)?;
-        let pairs = &self.pairs[span.range()];
-        let at = pairs.binary_search_by_key(&class, |pair| pair.class).ok()?;
-        self.of(id).nth(at)
+        let counts = self.counts(self.find(id, class)?);
+        Some(Cell { class, counts })
     }
 
     pub fn has(&self, id: usize, class: u32) -> bool {
-        let pairs = &self.pairs[self.spans[id].range()];
-        pairs.binary_search_by_key(&class, |pair| pair.class).is_ok()
+        self.find(id, class).is_some()
+    }
+
+    /// Where a word's cell in a class is.
+    fn find(&self, id: usize, class: u32) -> Option<usize> {
+        let range = self.spans.get(id)?.range();
+        let pairs = &self.pairs[range.clone()];
+        let at = pairs.binary_search_by_key(&class, |pair| pair.class).ok()?;
+        Some(range.start + at)
     }
 
     fn places(&mut self) -> (&mut [Span], Places<'_>) {
@@ -481,26 +491,16 @@ impl Cells {
 
     /// Replaces a cell that is there; without documents it is gone.
     pub fn set(&mut self, id: usize, cell: &Cell) {
-        let span = self.spans[id];
-        let pairs = &self.pairs[span.range()];
-        let Ok(at) = pairs.binary_search_by_key(&cell.class, |pair| pair.class) else {
-            return;
-        };
-        match cell.is_empty() {
-            true => self.remove(id, span.start + at),
-            false => self.places().1.set(span.start + at, &cell.counts),
+        match self.find(id, cell.class) {
+            Some(at) if cell.is_empty() => self.remove(id, at),
+            Some(at) => self.places().1.set(at, &cell.counts),
+            None => {}
         }
     }
 
     fn remove(&mut self, id: usize, at: usize) {
         let end = self.spans[id].range().end;
-        self.pairs.copy_within(at + 1..end, at);
-        if self.form == Form::Wide {
-            self.upper.copy_within(at + 1..end, at);
-        }
-        if self.form == Form::Parts {
-            self.limbs.copy_within(at + 1..end, at);
-        }
+        self.places().1.shift(at + 1..end, at);
         self.spans[id].len -= 1;
         self.len -= 1;
         self.live -= usize::from(self.spans[id].len == 0);
@@ -515,14 +515,7 @@ impl Cells {
         let room = span.len + span.len / 2 + 1;
         let start = self.pairs.len();
         self.lengthen(room as usize);
-        let range = span.range();
-        self.pairs.copy_within(range.clone(), start);
-        if self.form == Form::Wide {
-            self.upper.copy_within(range.clone(), start);
-        }
-        if self.form == Form::Parts {
-            self.limbs.copy_within(range, start);
-        }
+        self.places().1.shift(span.range(), start);
         self.lost += span.room as usize;
         self.spans[id] = Span { start, room, ..span };
     }
@@ -537,12 +530,15 @@ impl Cells {
             self.upper.reserve_exact(room(Form::Wide));
             self.limbs.reserve_exact(room(Form::Parts));
         }
+        self.resize(len);
+    }
+
+    fn resize(&mut self, len: usize) {
         self.pairs.resize(len, Pair::default());
-        if self.form == Form::Wide {
-            self.upper.resize(len, [0; 2]);
-        }
-        if self.form == Form::Parts {
-            self.limbs.resize(len, [0; 5]);
+        match self.form {
+            Form::Narrow => {}
+            Form::Wide => self.upper.resize(len, [0; 2]),
+            Form::Parts => self.limbs.resize(len, [0; 5]),
         }
     }
 
@@ -553,17 +549,13 @@ impl Cells {
         let mut made = Cells::with_room(self.spans.len(), places, self.form);
         for (id, span) in self.spans.iter().enumerate() {
             let (start, room) = (made.pairs.len(), span.len + more(id));
-            let end = start + room as usize;
             made.pairs.extend_from_slice(&self.pairs[span.range()]);
-            made.pairs.resize(end, Pair::default());
-            if self.form == Form::Wide {
-                made.upper.extend_from_slice(&self.upper[span.range()]);
-                made.upper.resize(end, [0; 2]);
+            match self.form {
+                Form::Narrow => {}
+                Form::Wide => made.upper.extend_from_slice(&self.upper[span.range()]),
+                Form::Parts => made.limbs.extend_from_slice(&self.limbs[span.range()]),
             }
-            if self.form == Form::Parts {
-                made.limbs.extend_from_slice(&self.limbs[span.range()]);
-                made.limbs.resize(end, [0; 5]);
-            }
+            made.resize(start + room as usize);
             made.spans.push(Span { start, len: span.len, room });
         }
         (made.live, made.len) = (self.live, self.len);
@@ -580,10 +572,8 @@ impl Cells {
             let words = spans.partition_point(|span| span.start < limit).max(1);
             let (mine, others) = spans.split_at_mut(words);
             let end = others.first().map_or(rest.start + rest.pairs.len(), |span| span.start);
-            let (here, beyond) = {
-                let width = end - rest.start;
-                rest.split(width)
-            };
+            let width = end - rest.start;
+            let (here, beyond) = rest.split(width);
             parts.push(Part { first, spans: mine, places: here });
             (spans, rest, first) = (others, beyond, first + words);
         }
@@ -606,10 +596,9 @@ impl Cells {
 
     /// The cells of words whose whole numbers fit 32 bits: word i's are from `starts[i]` to `starts[i + 1]`, in the order of classes.
     pub fn of_whole(starts: &[i64], cells: impl ExactSizeIterator<Item = (u32, [u32; 2])>) -> Self {
-        let span = |ends: &[i64]| Span {
-            start: ends[0] as usize,
-            len: (ends[1] - ends[0]) as u32,
-            room: (ends[1] - ends[0]) as u32,
+        let span = |ends: &[i64]| {
+            let len = (ends[1] - ends[0]) as u32;
+            Span { start: ends[0] as usize, len, room: len }
         };
         let spans: Vec<Span> = starts.windows(2).map(span).collect();
         Cells {
@@ -624,19 +613,18 @@ impl Cells {
     /// Adds a cell of the word that [`Cells::end_word`] then ends.
     #[inline(always)]
     pub fn push_cell(&mut self, cell: &Cell) {
-        let (class, [occurrences, documents]) = (cell.class, cell.counts.map(|n| n.0[0]));
-        let lower = [occurrences as u32, documents as u32];
-        if self.form == Form::Parts {
-            let (lower, limbs) = split(&cell.counts);
-            self.pairs.push(Pair { class, lower });
-            self.limbs.push(limbs);
-            return;
+        let (class, counts) = (cell.class, cell.counts.map(|n| n.0[0]));
+        let mut lower = counts.map(|n| n as u32);
+        match self.form {
+            Form::Narrow => {}
+            Form::Wide => self.upper.push(counts.map(|n| (n >> 32) as u32)),
+            Form::Parts => {
+                let limbs;
+                (lower, limbs) = split(&cell.counts);
+                self.limbs.push(limbs);
+            }
         }
         self.pairs.push(Pair { class, lower });
-        if self.form == Form::Wide {
-            let upper = [occurrences, documents].map(|n| (n >> 32) as u32);
-            self.upper.push(upper);
-        }
     }
 
     /// Makes the last so many cells those of a word at the end.

@@ -4,6 +4,7 @@ use super::Matrix;
 use crate::encode::Strings;
 use crate::error::{Error, demand};
 use crate::text::{Tokeniser, Tokens};
+use std::ops::Range;
 
 /// Rows of text, each of which may be missing.
 #[derive(Debug)]
@@ -27,8 +28,7 @@ pub struct Encoded<'a> {
     ids: &'a [i32],
     /// How often the text has each; none: once, and words come as often as they occur.
     times: Option<&'a [i32]>,
-    offsets: &'a [i64],
-    missing: Option<&'a [bool]>,
+    places: Places<'a>,
 }
 
 impl<'a> Encoded<'a> {
@@ -38,43 +38,56 @@ impl<'a> Encoded<'a> {
         offsets: &'a [i64],
         missing: Option<&'a [bool]>,
     ) -> Result<Self, Error> {
-        check_offsets(offsets, ids.len(), missing)?;
+        let places = Places::new(offsets, ids.len(), missing)?;
         demand(
             times.is_none_or(|times| times.len() == ids.len() && times.iter().all(|&n| n > 0)),
             "times must be one number above 0 per id",
         )?;
-        Ok(Encoded { ids, times, offsets, missing })
+        Ok(Encoded { ids, times, places })
     }
 
     /// The words of a text, and how often it has each if they come once; none if it is missing.
     pub fn get(&self, row: usize) -> Option<(&'a [i32], Option<&'a [i32]>)> {
-        let missing = self.missing.is_some_and(|missing| missing[row]);
-        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        let range = self.places.get(row)?;
         let times = self.times.map(|times| &times[range.clone()]);
-        (!missing).then(|| (&self.ids[range], times))
+        Some((&self.ids[range], times))
     }
 }
 
-/// Checks that offsets ascend within the tokens, and that there is one `missing` per text.
-fn check_offsets(offsets: &[i64], tokens: usize, missing: Option<&[bool]>) -> Result<(), Error> {
-    let ends = offsets.first().zip(offsets.last());
-    let inside = |(&first, &last)| first >= 0 && last as usize <= tokens;
-    demand(
-        ends.is_some_and(inside) && offsets.is_sorted(),
-        "offsets must ascend from 0 or more to the number of tokens or less",
-    )?;
-    demand(
-        missing.is_none_or(|missing| missing.len() == offsets.len() - 1),
-        "there must be one text fewer than offsets, and a mark for each that says whether it is missing",
-    )
+/// Where the tokens of each text are.
+#[derive(Debug)]
+struct Places<'a> {
+    offsets: &'a [i64],
+    missing: Option<&'a [bool]>,
+}
+
+impl<'a> Places<'a> {
+    /// Checks that offsets ascend within the tokens, and that there is one `missing` per text.
+    fn new(offsets: &'a [i64], tokens: usize, missing: Option<&'a [bool]>) -> Result<Self, Error> {
+        let ends = offsets.first().zip(offsets.last());
+        let inside = |(&first, &last)| first >= 0 && last as usize <= tokens;
+        demand(
+            ends.is_some_and(inside) && offsets.is_sorted(),
+            "offsets must ascend from 0 or more to the number of tokens or less",
+        )?;
+        demand(
+            missing.is_none_or(|missing| missing.len() == offsets.len() - 1),
+            "there must be one text fewer than offsets, and a mark for each that says whether it is missing",
+        )?;
+        Ok(Places { offsets, missing })
+    }
+
+    fn get(&self, row: usize) -> Option<Range<usize>> {
+        let missing = self.missing.is_some_and(|missing| missing[row]);
+        (!missing).then(|| self.offsets[row] as usize..self.offsets[row + 1] as usize)
+    }
 }
 
 /// The tokens of all texts; those of row i are `offsets[i]` to `offsets[i + 1]`.
 #[derive(Debug)]
 pub struct Given<'a> {
     tokens: Vec<&'a [u8]>,
-    offsets: &'a [i64],
-    missing: Option<&'a [bool]>,
+    places: Places<'a>,
 }
 
 impl<'a> Given<'a> {
@@ -83,14 +96,12 @@ impl<'a> Given<'a> {
         offsets: &'a [i64],
         missing: Option<&'a [bool]>,
     ) -> Result<Self, Error> {
-        check_offsets(offsets, tokens.len(), missing)?;
-        Ok(Given { tokens, offsets, missing })
+        let places = Places::new(offsets, tokens.len(), missing)?;
+        Ok(Given { tokens, places })
     }
 
     fn get(&self, row: usize) -> Option<&[&'a [u8]]> {
-        let missing = self.missing.is_some_and(|missing| missing[row]);
-        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        (!missing).then(|| &self.tokens[range])
+        Some(&self.tokens[self.places.get(row)?])
     }
 }
 
@@ -100,8 +111,9 @@ impl Texts<'_> {
             Texts::Borrowed(texts) => texts.len(),
             Texts::Narrow(texts) => texts.len(),
             Texts::Wide(texts) => texts.len(),
-            Texts::Given(texts) => texts.offsets.len() - 1,
-            Texts::Encoded(texts) => texts.offsets.len() - 1,
+            Texts::Given(Given { places, .. }) | Texts::Encoded(Encoded { places, .. }) => {
+                places.offsets.len() - 1
+            }
             Texts::Counted(matrix) => matrix.len(),
         }
     }

@@ -472,43 +472,4 @@ mod tests {
             history(n_classes, 2000);
         }
     }
-
-    #[test]
-    fn what_does_not_fit_changes_nothing() {
-        let mut weights = Weights::new(&[0.0, f64::NEG_INFINITY]).unwrap();
-        let good = Given {
-            ids: &[7],
-            common: &[1.0],
-            scale: None,
-            starts: &[0, 1],
-            classes: &[1],
-            values: &[f64::NEG_INFINITY],
-        };
-        weights.set(&good).unwrap();
-        let before = (vec![1.0, f64::NEG_INFINITY], 1.0);
-        assert_eq!(read(&weights, 7), Some(before.clone()));
-        let bad = [
-            Given { ids: &[7, 8], ..good },
-            Given { ids: &[1 << 31], ..good },
-            Given { common: &[f64::NAN], ..good },
-            Given { common: &[f64::INFINITY], ..good },
-            Given { scale: Some(&[-1.0]), ..good },
-            Given { scale: Some(&[f64::NAN]), ..good },
-            Given { starts: &[0, 2], ..good },
-            Given { starts: &[-1, 1], ..good },
-            Given { starts: &[1, 0], ..good },
-            Given { starts: &[0], ..good },
-            Given { classes: &[2], ..good },
-            Given { classes: &[-1], ..good },
-            Given { classes: &[1, 1], values: &[1.0, 2.0], starts: &[0, 2], ..good },
-            Given { values: &[f64::NAN], ..good },
-            Given { values: &[], ..good },
-        ];
-        for given in bad {
-            assert!(weights.set(&given).is_err(), "{given:?}");
-            assert_eq!(read(&weights, 7), Some(before.clone()));
-        }
-        assert!(Weights::new(&[]).is_err());
-        assert!(Weights::new(&[f64::NAN]).is_err());
-    }
 }

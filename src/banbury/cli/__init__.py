@@ -14,7 +14,10 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from banbury import errors, progress
 from banbury.cli import parsers
+from banbury.cli.bar import Bar
+from banbury.cli.wording import for_the_shell, printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,11 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     banbury 0.1.0
     0
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
     _speak_any_language()
     try:
         with _ended_in_order():
-            code = _run(given)
+            code = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
             return code
     except SystemExit as end:  # argparse has said all there is to say
@@ -48,61 +50,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     except OSError as problem:  # the last of the output could not be written
         _close_quietly()
-        return _told(problem)
+        return _failed(problem)
 
 
-def _run(given: list[str]) -> int:
+def _run(words: list[str]) -> int:
     try:
-        arguments = parsers.parsed(given)
+        args = parsers.parsed(words)
     except parsers.Usage as wrong:
         _say(str(wrong))
         return WRONG_USAGE
-    if arguments is None:
+    if args is None:
         return DONE
-    if arguments.threads is not None:
-        os.environ["BANBURY_THREADS"] = str(arguments.threads)
+    if args.threads is not None:
+        os.environ["BANBURY_THREADS"] = str(args.threads)
     try:
         with warnings.catch_warnings():
-            _show_warnings(arguments)
-            verb = getattr(import_module(f"banbury.cli.{arguments.module}"), arguments.function)
+            _show_warnings(args)
+            verb = getattr(import_module(f"banbury.cli.{args.module}"), args.function)
             with _bars():
-                verb(arguments)
+                verb(args)
         return DONE
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception as problem:
-        if arguments.debug:
+        if args.debug:
             raise
-        return _told(problem, arguments)
+        return _failed(problem, args)
 
 
-def _told(problem: Exception, arguments: Namespace | None = None) -> int:
+def _failed(problem: Exception, args: Namespace | None = None) -> int:
     """Says what went wrong, in one breath and without a traceback; gives back the exit code."""
-    from banbury import errors
-    from banbury.cli.wording import for_the_shell
-
     if isinstance(problem, errors.BanburyError):
-        known = problem
-    elif isinstance(problem, OSError):
-        known = errors.refused_by_the_system(problem)
+        message = str(problem)
+    elif isinstance(problem, OSError):  # no space left, no permission, a disk that fails
+        message = f"the system says: {problem.strerror or problem}{errors.where(problem.filename)}."
     else:
-        known = errors.unexpected(problem)
-    _say(for_the_shell(str(known), arguments))
-    return WRONG_USAGE if isinstance(known, errors.BadSetting) else DATA_SAYS_NO
+        reason = (str(problem).splitlines() or ["no reason given"])[0]
+        message = f"something unexpected happened ({type(problem).__name__}: {reason}). Run it again with --debug to see where."
+    _say(for_the_shell(message, args))
+    return WRONG_USAGE if isinstance(problem, errors.BadSetting) else DATA_SAYS_NO
 
 
-def _show_warnings(arguments: Namespace) -> None:
+def _show_warnings(args: Namespace) -> None:
     """Warnings as one line each on stderr, and each once."""
-    from banbury.cli.wording import for_the_shell
-
     said: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        from banbury.errors import BanburyWarning
-
-        if issubclass(category, BanburyWarning) and str(message) not in said:
+        if issubclass(category, errors.BanburyWarning) and str(message) not in said:
             said.add(str(message))
-            _say(f"warning: {for_the_shell(str(message), arguments)}", name="")
+            _say(f"warning: {for_the_shell(str(message), args)}", name="")
 
     warnings.simplefilter("always")
     warnings.showwarning = show
@@ -111,9 +107,6 @@ def _show_warnings(arguments: Namespace) -> None:
 @contextmanager
 def _bars() -> Iterator[None]:
     """Progress is drawn as a bar meanwhile."""
-    from banbury import progress
-    from banbury.cli.bar import Bar
-
     before, progress.display = progress.display, Bar
     try:
         yield
@@ -122,8 +115,6 @@ def _bars() -> Iterator[None]:
 
 
 def _say(message: str, name: str = "banbury: ") -> None:
-    from banbury.cli.wording import printable
-
     with suppress(OSError, ValueError, AttributeError):  # stderr may be closed
         print(f"{name}{printable(message)}", file=sys.stderr, flush=True)
 

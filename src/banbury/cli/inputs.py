@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -13,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from banbury import errors
 from banbury.cli.settings import reading
 from banbury.files import load
 from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
+from banbury.networks.classifier import NetworkClassifier
 from banbury.readers import Source, read
 from banbury.readers.batches import Batch
 from banbury.readers.blocks import COMPRESSED
@@ -26,9 +29,7 @@ from banbury.readers.files import PARQUET, is_document, kind_of_table, near
 from banbury.readers.tables import from_texts
 from banbury.tally import Tally
 
-if TYPE_CHECKING:
-    from banbury.networks import BeliefNetwork
-    from banbury.networks.classifier import NetworkClassifier
+Answering: TypeAlias = Model | NetworkClassifier
 
 ENDINGS = {"csv": ".csv", "json": ".ndjson", "CSV": ".csv", "JSON": ".ndjson", "Parquet": ".parquet"}
 CHUNK = 1 << 16
@@ -36,27 +37,27 @@ PACKED = 5  # a compressed file is taken to hold so many times its size
 
 
 @contextmanager
-def opened(given: Namespace) -> Iterator[Any]:
+def opened(args: Namespace) -> Iterator[Any]:
     """The input as the readers take it. Standard input is kept in a temporary file meanwhile, since it may be read twice."""
-    if "-" in given.input:
-        if len(given.input) > 1:
-            raise errors.bad_setting("INPUT", " ".join(given.input), "- alone, or files")
+    if "-" in args.input:
+        if len(args.input) > 1:
+            raise errors.bad_setting("INPUT", " ".join(args.input), "- alone, or files")
         with tempfile.TemporaryDirectory(prefix="banbury-") as folder:
-            given.spool = _spooled(given, os.path.join(folder, "stdin"))
-            yield given.spool
+            args.spool = _spooled(args, os.path.join(folder, "stdin"))
+            yield args.spool
         return
-    for path in given.input:
+    for path in args.input:
         _check(path)
-    yield given.input[0] if len(given.input) == 1 else [Path(path) for path in given.input]
+    yield args.input[0] if len(args.input) == 1 else [Path(path) for path in args.input]
 
 
-def _spooled(given: Namespace, path: str) -> str:
+def _spooled(args: Namespace, path: str) -> str:
     """Standard input in a file, whose name ends as what it holds does."""
-    first_line = getattr(given, "first_line", b"")
+    first_line = getattr(args, "first_line", b"")
     with open(path, "wb") as file:
         file.write(first_line)
         shutil.copyfileobj(_stdin(first_line), file)
-    held = given.format
+    held = args.format
     if held == "auto" and not is_document(path):
         held = kind_of_table(path)
     os.rename(path, path + ENDINGS.get(held, ""))
@@ -64,19 +65,31 @@ def _spooled(given: Namespace, path: str) -> str:
 
 
 @contextmanager
-def labelled(given: Namespace, needs_target: bool = True) -> Iterator[Any]:
+def labelled(args: Namespace, needs_target: bool = True) -> Iterator[Any]:
     """The same, of rows that have classes: in the column that ``--target`` names, or by their folders."""
-    if given.format == "lines":
+    if args.format == "lines":
         raise errors.bad_setting("--format", "lines", "csv, json, text, mail or html here: lines have no class")
-    with opened(given) as data:
-        if given.target is None and needs_target:
-            source = read(data, **reading(given))
-            if source.target is None:
-                first = next(iter(source))
-                if first.row_names is not None:
-                    raise errors.texts_without_classes(source.name)
-                raise errors.target_needed(first.names, source.name)
+    with opened(args) as data:
+        if args.target is None and needs_target:
+            _check_classes(read(data, **reading(args)))
         yield data
+
+
+def _check_classes(source: Source) -> None:
+    """Raises where no column was named as the target, and folders do not say the classes."""
+    if source.target is not None:
+        return
+    first, there = next(iter(source)), errors.where(source.name)
+    if first.row_names is not None:
+        message = f"the texts{there} have no class: there is no sub-folder per class."
+        message += " Give the folder that holds the folders of the classes."
+    else:
+        example = first.names[-1] if first.names and len(first.names[-1]) <= errors.SHORT else "COLUMN"
+        message = (
+            f"which column{there} is to be learned? Name it: --target {shlex.quote(example)}\n"
+            f"  Columns: {errors.listed(map(errors.shortened, first.names), 20)}{errors.header_hint(source.name)}"
+        )
+    raise errors.BadSetting(message, setting="target", value=None)
 
 
 def _check(path: str) -> None:
@@ -85,14 +98,11 @@ def _check(path: str) -> None:
         raise errors.missing_file(path, near(path), otherwise="")
 
 
-def size(given: Namespace) -> float:
+def size(args: Namespace) -> float:
     """Roughly how many megabytes the input has when it is unpacked."""
-    paths = [given.spool] if getattr(given, "spool", None) else given.input
-    found = [os.path.expanduser(path) for path in paths]
-    matched = [
-        match for path in found for match in ([path] if os.path.exists(path) else glob.glob(path, recursive=True))
-    ]
-    return sum(map(_bytes, matched)) / 1e6
+    paths = [os.path.expanduser(path) for path in ([args.spool] if getattr(args, "spool", None) else args.input)]
+    matched = ([path] if os.path.exists(path) else glob.glob(path, recursive=True) for path in paths)
+    return sum(map(_bytes, chain.from_iterable(matched))) / 1e6
 
 
 def _bytes(path: str) -> int:
@@ -107,29 +117,41 @@ def _bytes(path: str) -> int:
 
 def model(path: str, verb: str) -> Model:
     """A model from its file, for a verb that takes no network."""
-    found = kept(path)
-    if isinstance(found, Tally):
-        raise errors.only_a_tally(path)
-    if not isinstance(found, Model):
-        raise errors.only_a_network(path, verb)
-    return found
+    thing = _no_tally(path)
+    if isinstance(thing, BeliefNetwork):
+        raise errors.BadFile(
+            f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the network "
+            "predict, explain, evaluate and show.",
+            path=path,
+        )
+    return thing
 
 
-def answering(path: str, of: str | None = None) -> Model | NetworkClassifier:
+def answering(path: str, of: str | None = None) -> Answering:
     """What predicts classes, from its file: a model, or a network with a target or with the node that is asked for."""
-    found = kept(path)
-    if isinstance(found, Tally):
-        raise errors.only_a_tally(path)
-    if isinstance(found, Model):
+    thing = _no_tally(path)
+    if isinstance(thing, Model):
         if of is not None:
             raise errors.bad_setting("--of", of, f"left out: {path} holds a model, which predicts its target alone")
-        return found
-    node = found.target if of is None else of
+        return thing
+    node = thing.target if of is None else of
     if node is None:
-        raise errors.network_without_target(path, found.nodes)
-    from banbury.networks.classifier import NetworkClassifier
+        raise errors.BadFile(
+            f"{path} holds a belief network that was made without a target, so there is no class to predict. Ask for a node: "
+            f"banbury predict {path} rows.csv --of {shlex.quote(thing.nodes[-1])}\n  Nodes: {errors.listed(thing.nodes)}",
+            path=path,
+        )
+    return NetworkClassifier(thing, thing.nodes[thing._asked(node)])
 
-    return NetworkClassifier(found, found.nodes[found._asked(node)])
+
+def _no_tally(path: str) -> Model | BeliefNetwork:
+    thing = kept(path)
+    if isinstance(thing, Tally):
+        raise errors.BadFile(
+            f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury",
+            path=path,
+        )
+    return thing
 
 
 def kept(path: str) -> Model | Tally | BeliefNetwork:
@@ -141,49 +163,66 @@ def kept(path: str) -> Model | Tally | BeliefNetwork:
     return load(path)
 
 
-def check_output(given: Namespace) -> None:
+def check_output(args: Namespace) -> None:
     """Raises, before the work is done, where its result could not be written or would take the place of the data."""
-    if given.output == "":
+    if args.output == "":
         raise errors.bad_setting("--output", "", "the name of a file")
-    if given.output is not None:
-        folder = os.path.dirname(given.output) or "."
-        if not os.path.isdir(folder) or os.path.isdir(given.output):
+    if args.output is not None:
+        folder = os.path.dirname(args.output) or "."
+        if not os.path.isdir(folder) or os.path.isdir(args.output):
             why = f"there is no folder {folder}" if not os.path.isdir(folder) else "it is a folder"
-            raise errors.unwritable_file(given.output, why)
+            raise errors.unwritable_file(args.output, why)
         if not os.access(folder, os.W_OK):
-            raise errors.unwritable_file(given.output, "you have no permission to write there")
-    for path in getattr(given, "input", []):
-        there = given.output is not None and os.path.exists(path) and os.path.exists(given.output)
-        if there and os.path.samefile(path, given.output):
-            raise errors.bad_setting("--output", given.output, "another file than the input")
+            raise errors.unwritable_file(args.output, "you have no permission to write there")
+    for path in getattr(args, "input", []):
+        there = args.output is not None and os.path.exists(path) and os.path.exists(args.output)
+        if there and os.path.samefile(path, args.output):
+            raise errors.bad_setting("--output", args.output, "another file than the input")
 
 
 # Lines ---------------------------------------------------------------------------------------------------------------
 
 
-def are_lines(given: Namespace, to: Model | NetworkClassifier) -> bool:
+def text_column(to: Answering) -> str | None:
+    """The one column that a model has learned from, if it is text."""
+    features = to.schema.features if isinstance(to, Model) else ()
+    return features[0].name if len(features) == 1 and features[0].family.reads_text() else None
+
+
+def are_lines(args: Namespace, to: Answering) -> bool:
     """Whether the input is lines, each a text: said so, or on stdin when the model knows one column of text and no other.
 
     A first line that is a JSON object with that column says that it is JSON.
     """
-    alone = isinstance(to, Model) and len(to.schema.columns) == len(to.schema.texts) == 1
-    if isinstance(to, Model) and given.input == ["-"] and given.format == "auto" and alone:
-        given.first_line = _stdin().readline()
-        return not _is_record(given.first_line, to.schema.columns[0])
-    return bool(given.format == "lines")
+    column = text_column(to)
+    alone = isinstance(to, Model) and to.schema.columns == (column,)
+    if not alone or column is None or args.input != ["-"] or args.format != "auto":
+        return bool(args.format == "lines")
+    args.first_line = _stdin().readline()
+    return not _is_record(args.first_line, column)
+
+
+@contextmanager
+def rows(args: Namespace, to: Answering) -> Iterator[Any]:
+    """The input for a model to answer: lines, or as the readers take it."""
+    if are_lines(args, to):
+        yield lines_of(args)
+        return
+    with opened(args) as data:
+        yield data
 
 
 def _is_record(line: bytes, column: str) -> bool:
     try:
-        found = json.loads(line) if line.startswith(b"{") else None
+        record = json.loads(line) if line.startswith(b"{") else None
     except ValueError:
         return False
-    return isinstance(found, dict) and column in found
+    return isinstance(record, dict) and column in record
 
 
-def lines_of(given: Namespace) -> Source:
+def lines_of(args: Namespace) -> Source:
     """Each line of some files as a text, a few at a time; of stdin as soon as they come."""
-    paths, first_line = given.input, getattr(given, "first_line", b"")
+    paths, first_line = args.input, getattr(args, "first_line", b"")
 
     def batches() -> Iterator[Batch]:
         first_row = 0

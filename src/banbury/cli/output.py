@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import StringIO
 from typing import Any
 
 from banbury.cli.wording import printable
@@ -17,29 +19,39 @@ from banbury.cli.wording import printable
 _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def kind(given: Namespace) -> str:
+def kind(args: Namespace) -> str:
     """ "table", "json" or "csv": what was asked for, or what suits where stdout goes."""
-    return given.kind or ("table" if sys.stdout.isatty() else "json")
+    return args.kind or ("table" if sys.stdout.isatty() else "json")
 
 
 def result(
-    given: Namespace, found: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None
+    args: Namespace, facts: Mapping[str, Any], text: str, rows: Sequence[Mapping[str, Any]] | None = None
 ) -> None:
-    """One result: ``text`` for reading, ``found`` as JSON; as CSV the ``rows``, or else a line of what is one number or word."""
-    how = kind(given)
+    """One result: ``text`` for reading, ``facts`` as JSON; as CSV the ``rows``, or else a line of what is one number or word."""
+    how = kind(args)
     if how == "table":
         print(printable(text))
     elif how == "json":
-        print(encoder(indent=2)(plain(found)))
+        print(encoder(indent=2)(plain(facts)))
     else:
-        as_csv([found] if rows is None else rows)
+        as_csv([facts] if rows is None else rows)
+
+
+def size(path: str) -> str:
+    """How large a file is."""
+    n, unit = float(os.path.getsize(path)), "bytes"
+    for larger in ("kB", "MB", "GB"):
+        if n < 1000:
+            break
+        n, unit = n / 1000, larger
+    return f"{n:.3g} {unit}"
 
 
 def encoder(indent: int | None = None) -> Callable[[Any], str]:
     """Makes JSON that standard output can hold, and that moves no cursor."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
     encode = json.JSONEncoder(indent=indent, ensure_ascii=not unicode).encode
-    return lambda found: _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", encode(found))
+    return lambda facts: _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", encode(facts))
 
 
 class Shown:
@@ -60,8 +72,6 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
     """A table drawn by Rich: as wide as the terminal at most, long cells wrapped."""
-    from io import StringIO
-
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from banbury import errors
-from banbury.distributions import FAMILIES, Text
+from banbury.distributions import FAMILIES
 from banbury.readers import read
 from banbury.schema import Schema
 
@@ -18,42 +18,42 @@ TABS = ("tab", "\\t")
 TOGETHER = "a family of several columns, as + joins them: gaussian,covariance=full (or tied), kernel_density, histogram or joint"
 
 
-def reading(given: Namespace) -> dict[str, Any]:
+def reading(args: Namespace) -> dict[str, Any]:
     """How the input is read."""
-    found: dict[str, Any] = {}
-    if given.names is not None:
-        found["columns"] = given.names.split(",")
-    if given.delimiter is not None:
-        found["delimiter"] = "\t" if given.delimiter in TABS else given.delimiter
-    if given.missing_values is not None:
-        found["missing_values"] = given.missing_values.split(",")
-    if given.headers is not None:
-        found["headers"] = given.headers if given.headers in ("keep", "drop") else given.headers.split(",")
-    if given.format not in ("auto", "csv", "json", "lines"):
-        found["format"] = given.format
-    return found
+    settings = {
+        "columns": _list(args.names),
+        "delimiter": "\t" if args.delimiter in TABS else args.delimiter,
+        "missing_values": _list(args.missing_values),
+        "headers": args.headers if args.headers in ("keep", "drop") else _list(args.headers),
+        "format": None if args.format in ("auto", "csv", "json", "lines") else args.format,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
 
 
-def counting(given: Namespace, data: Any) -> dict[str, Any]:
+def _list(text: str | None) -> list[str] | None:
+    return None if text is None else text.split(",")
+
+
+def counting(args: Namespace, data: Any) -> dict[str, Any]:
     """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
-    families = features(given.features, lambda: _columns(data, given))
-    settings = text_settings(given.text)
+    families = features(args.features, lambda: _columns(data, args))
+    settings = text_settings(args.text)
     if settings and families == "choose":
-        raise errors.bad_setting("--text", given.text, "left out with --features choose")
+        raise errors.bad_setting("--text", args.text, "left out with --features choose")
     if settings:
-        schema = Schema.infer(data, given.target, features=families, missing=given.missing, **reading(given))
+        schema = Schema.infer(data, args.target, features=families, missing=args.missing, **reading(args))
         families = _with_text(families, schema, settings)
-    return {"features": families, "weights": given.weights, "missing": given.missing, **reading(given)}
+    return {"features": families, "weights": args.weights, "missing": args.missing, **reading(args)}
 
 
-def _columns(data: Any, given: Namespace) -> Collection[str]:
+def _columns(data: Any, args: Namespace) -> Collection[str]:
     """The names of the input's columns."""
-    first = next(iter(read(data, **reading(given))), None)
+    first = next(iter(read(data, **reading(args))), None)
     return () if first is None else first.names
 
 
 def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {f.name: replace(f.family, **settings) for f in schema.texts}  # type: ignore[type-var]
+    texts = {f.name: replace(f.family, **settings) for f in schema.features if f.family.reads_text()}  # type: ignore[type-var]
     if not texts:
         raise errors.bad_setting("--text", dict(settings), "left out where no column is text")
     if isinstance(families, Mapping):
@@ -62,13 +62,13 @@ def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> di
     return {**rest, **texts}
 
 
-def estimating(given: Namespace, data: Any) -> dict[str, Any]:
+def estimating(args: Namespace, data: Any) -> dict[str, Any]:
     """How a model of the data is estimated; ``alpha`` is a number, several, or "auto"."""
-    prior = _prior(given.class_prior)
+    prior = _prior(args.class_prior)
     if isinstance(prior, Mapping):
-        kind = Schema.infer(data, given.target, **reading(given)).target_kind
+        kind = Schema.infer(data, args.target, **reading(args)).target_kind
         prior = {_as_kind(name, kind): p for name, p in prior.items()}
-    return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": prior, "seed": given.seed}
+    return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
 
 
 def _as_kind(name: str, kind: str | None) -> Any:
@@ -78,36 +78,34 @@ def _as_kind(name: str, kind: str | None) -> Any:
     return value if kind in kinds and isinstance(value, kinds[kind]) else name  # type: ignore[arg-type]
 
 
-def estimating_from(given: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
+def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
     """The same, of a tally of these classes."""
-    prior = _prior(given.class_prior)
+    prior = _prior(args.class_prior)
     if isinstance(prior, Mapping):
         prior = {as_label(name, classes): p for name, p in prior.items()}
-    return {"how": given.how, "alpha": _alpha(given.alpha), "class_prior": prior, "seed": given.seed}
+    return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
 
 
-def tree(given: Namespace, data: Any) -> dict[str, Any]:
+def tree(args: Namespace, data: Any) -> dict[str, Any]:
     """What a tree counts, and how it is read."""
-    families = features(given.features, lambda: _columns(data, given))
+    families = features(args.features, lambda: _columns(data, args))
     if isinstance(families, str) and families == "choose":
         raise errors.bad_setting("--features", families, "left out with --tan, or COLUMN=FAMILY")
-    if given.calibrate is not None:
-        raise errors.bad_setting("--calibrate", given.calibrate, "left out with --tan: a tree is not calibrated")
-    return {"features": families, "weights": given.weights, "missing": given.missing, **reading(given)}
+    if args.calibrate is not None:
+        raise errors.bad_setting("--calibrate", args.calibrate, "left out with --tan: a tree is not calibrated")
+    return {"features": families, "weights": args.weights, "missing": args.missing, **reading(args)}
 
 
-def estimating_network(given: Namespace) -> dict[str, Any]:
+def estimating_network(args: Namespace) -> dict[str, Any]:
     """How the tables of a network are estimated; raises where something is said that only a model has."""
-    alpha = _alpha(given.alpha)
+    alpha = _alpha(args.alpha)
     if not isinstance(alpha, float):
-        raise errors.bad_setting("--alpha", given.alpha, "one number for a network")
-    if given.class_prior is not None:
-        raise errors.bad_setting(
-            "--class-prior", given.class_prior, "left out for a network: classes have their shares"
-        )
-    if given.text:
-        raise errors.bad_setting("--text", given.text, "left out for a network: its nodes are no texts")
-    return {"how": given.how, "alpha": alpha, "seed": given.seed}
+        raise errors.bad_setting("--alpha", args.alpha, "one number for a network")
+    if args.class_prior is not None:
+        raise errors.bad_setting("--class-prior", args.class_prior, "left out for a network: classes have their shares")
+    if args.text:
+        raise errors.bad_setting("--text", args.text, "left out for a network: its nodes are no texts")
+    return {"how": args.how, "alpha": alpha, "seed": args.seed}
 
 
 def bins(text: str | None) -> Any:
@@ -115,14 +113,13 @@ def bins(text: str | None) -> Any:
     return "mdl" if text is None else int(text) if text.isdecimal() else text
 
 
-def estimated_features(given: Namespace, schema: Schema) -> dict[str, Any]:
+def estimated_features(args: Namespace, schema: Schema) -> dict[str, Any]:
     """The families of a tally's columns with other settings of how they are estimated."""
-    found = features(given.features, lambda: schema.columns)
-    if isinstance(found, str) and found != "auto":
-        raise errors.bad_setting("--features", found, "COLUMN=FAMILY: each column has a family already")
-    settings = text_settings(given.text)
-    named = {} if isinstance(found, str) else found
-    return {**named, **(_with_text({}, schema, settings) if settings else {})}
+    named = features(args.features, lambda: schema.columns)
+    if named != "auto" and not isinstance(named, Mapping):
+        raise errors.bad_setting("--features", args.features[0], "COLUMN=FAMILY: each column has a family already")
+    settings = text_settings(args.text)
+    return {**({} if named == "auto" else named), **(_with_text({}, schema, settings) if settings else {})}
 
 
 def folds(text: str, otherwise: str) -> int:
@@ -137,26 +134,26 @@ def tunes(settings: Mapping[str, Any]) -> bool:
     return not isinstance(settings.get("alpha", 1.0), float) or settings.get("features") == "choose"
 
 
-def features(given: Sequence[str], columns: Callable[[], Collection[str]]) -> Any:
+def features(words: Sequence[str], columns: Callable[[], Collection[str]]) -> Any:
     """A mapping from column to family, or one word for all columns; ``a+b=joint`` is a block, unless a column is named so."""
-    words = [each for each in given if "=" not in each.partition(",")[0]]
-    if words and len(given) > 1:
-        raise errors.bad_setting(
-            "--features", list(given), "one family for all columns, or COLUMN=FAMILY for some of them"
-        )
-    if words:
-        return words[0] if words[0] in ("auto", "choose") else _family(words[0])
-    found: dict[Any, Any] = {}
-    for each in given:
-        column, _, wanted = each.partition("=")
-        chosen = None if wanted == "none" else _family(wanted)
-        if chosen is None or "+" not in column or column in columns():
-            found[column] = chosen
-        elif chosen.block or chosen.blocks:
-            found[tuple(name.strip() for name in column.split("+"))] = chosen
+    for word in words:
+        if "=" in word.partition(",")[0]:
+            continue
+        if len(words) > 1:
+            wanted = "one family for all columns, or COLUMN=FAMILY for some of them"
+            raise errors.bad_setting("--features", list(words), wanted)
+        return word if word in ("auto", "choose") else _family(word)
+    families: dict[Any, Any] = {}
+    for word in words:
+        column, _, wanted = word.partition("=")
+        family = None if wanted == "none" else _family(wanted)
+        if family is None or "+" not in column or column in columns():
+            families[column] = family
+        elif family.block or family.blocks:
+            families[tuple(name.strip() for name in column.split("+"))] = family
         else:
-            raise errors.bad_setting("--features", each, TOGETHER)
-    return found or "auto"
+            raise errors.bad_setting("--features", word, TOGETHER)
+    return families or "auto"
 
 
 def _family(text: str) -> Any:
@@ -170,29 +167,25 @@ def _family(text: str) -> Any:
     return FAMILIES[name](**_settings(settings, name))
 
 
-def text_settings(given: Sequence[str]) -> dict[str, Any]:
+def text_settings(words: Sequence[str]) -> dict[str, Any]:
     """Settings of ``bb.Text``; raises for those that make no sense together."""
-    found = _settings(given, "text")
-    Text(**found)
-    return found
+    settings = _settings(words, "text")
+    FAMILIES["text"](**settings)
+    return settings
 
 
-def _settings(given: Sequence[str], family: str) -> dict[str, Any]:
+def _settings(words: Sequence[str], family: str) -> dict[str, Any]:
     known = [each.name for each in fields(FAMILIES[family])]  # type: ignore[arg-type]
-    found = {}
-    for each in given:
-        typed, equals, value = each.partition("=")
+    settings = {}
+    for word in words:
+        typed, equals, value = word.partition("=")
         key = typed.replace("-", "_")
         if key not in known:
             raise errors.unknown_choice(f"a setting of {family}", typed, known)
         if not equals:
-            raise errors.bad_setting(f"the setting {key!r}", each, f"given with a value: {key}=...")
-        found[key] = _listed(value) if key in LISTS else _value(value)
-    return found
-
-
-def _listed(text: str) -> list[Any]:
-    return [_value(part) for part in text.split(",")]
+            raise errors.bad_setting(f"the setting {key!r}", word, f"given with a value: {key}=...")
+        settings[key] = [_value(part) for part in value.split(",")] if key in LISTS else _value(value)
+    return settings
 
 
 def _value(text: str) -> Any:
@@ -227,8 +220,7 @@ def _prior(text: str | None) -> Any:
     try:
         if "=" not in text:
             return float(text)
-        pairs = [part.rpartition("=") for part in text.split(",")]
-        return {name: float(number) for name, _, number in pairs}
+        return {name: float(number) for name, _, number in (part.rpartition("=") for part in text.split(","))}
     except ValueError:
         raise errors.bad_setting("--class-prior", text, wanted) from None
 
@@ -238,27 +230,25 @@ def as_label(text: str, classes: Sequence[Any]) -> Any:
     return next((name for name in classes if str(name) == text), text)
 
 
-def costs(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, float]] | None:
+def costs(words: Sequence[str], classes: Sequence[Any]) -> dict[Any, dict[Any, float]] | None:
     """What wrong answers cost, by the true class and the answer."""
-    found: dict[Any, dict[Any, float]] = {}
-    for each in given:
-        pair, _, number = each.rpartition("=")
+    table: dict[Any, dict[Any, float]] = {}
+    for word in words:
+        pair, _, number = word.rpartition("=")
         true, _, predicted = pair.rpartition(":")
         try:
             cost = float(number)
         except ValueError:
             cost = math.nan
         if not math.isfinite(cost):
-            raise errors.bad_setting("--costs", each, "TRUE:PREDICTED=NUMBER, as in ham:spam=10")
-        found.setdefault(as_label(true, classes), {})[as_label(predicted, classes)] = cost
-    return found or None
+            raise errors.bad_setting("--costs", word, "TRUE:PREDICTED=NUMBER, as in ham:spam=10")
+        table.setdefault(as_label(true, classes), {})[as_label(predicted, classes)] = cost
+    return table or None
 
 
 def sizes(text: str | None) -> Any:
     """Numbers of rows, or shares."""
-    if text is None:
-        return None
-    found = [_value(part) for part in text.split(",")]
-    if not all(isinstance(size, (int, float)) for size in found):
+    numbers = None if text is None else [_value(part) for part in text.split(",")]
+    if numbers and not all(isinstance(size, (int, float)) for size in numbers):
         raise errors.bad_setting("--sizes", text, "numbers of rows such as 100,1000, or shares such as 0.1,1.0")
-    return found
+    return numbers

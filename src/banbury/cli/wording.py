@@ -45,7 +45,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
-def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
+def for_the_shell(message: str, args: Namespace | None = None) -> str:
     """The message of the library, with its keywords as options, and with no name of a temporary file.
 
     >>> for_the_shell("Name the columns with columns= if the file has no header.")
@@ -59,12 +59,12 @@ def for_the_shell(message: str, arguments: Namespace | None = None) -> str:
     >>> for_the_shell("how must be one of 'mle', 'map'. Got 'mpa' instead.")
     "--how must be one of 'mle', 'map'. Got 'mpa' instead."
     """
-    if arguments is not None and not hasattr(arguments, "features"):
+    if args is not None and not hasattr(args, "features"):
         message = message.replace(*OTHER_FAMILY)
-    spool = getattr(arguments, "spool", None)
+    spool = getattr(args, "spool", None)
     if spool:
         message = message.replace(spool, "standard input")
-    if getattr(arguments, "threads", None) is not None:
+    if getattr(args, "threads", None) is not None:
         message = message.replace("BANBURY_THREADS", "--threads")
     message = _ROW.sub(lambda match: f"{int(match[0].replace(',', '')) + 1:,}", message)
     message = _LEFT_OUT.sub(lambda match: "--features " + shlex.quote((match[1] or "COLUMN") + "=none"), message)

@@ -28,7 +28,8 @@ from banbury.dependence.pairs import FEWEST_ROWS, LEVEL, LabelledRows, Word, com
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions import Gaussian, Histogram
 from banbury.distributions.family import Feature
-from banbury.distributions.poisson import Poisson, check_counts
+from banbury.distributions.moments import check_counts
+from banbury.distributions.poisson import Poisson
 from banbury.readers import Batch
 from banbury.readers.batches import LazyColumns
 from banbury.readers.columns import Numbers
@@ -56,7 +57,7 @@ def diagnose(
     """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
 
     ``data``, ``target``, ``features``, ``schema``, ``weights``, ``missing`` and ``reading`` are those of ``bb.count``. The table
-    is read twice, batch by batch (an iterator is held in memory): to count values, bins and words, and then to count pairs.
+    is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
     ``most`` is how many pairs, and words of a text, are listed.
 
     Pairs are compared by I(A; B | class), over the rows that have both values. Numbers are cut into at most 12 groups of about
@@ -165,7 +166,7 @@ def _counted(
         batch = table.aligned(batch, schema)
         for feature in schema.measured:
             if isinstance(feature.family, Poisson):
-                check_counts(batch, feature.name, labels.threads)
+                check_counts(batch, [feature.name], labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
             growing.add(part)
             if k == len(found):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, WordScores
+from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
 from banbury.distributions.family import Choice, ColumnReader, Feature, How, Parameters, by_class
 from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.sums import Words
@@ -26,32 +28,15 @@ Ids = NDArray[np.uint32]
 
 OTHERS = "(all other words absent)"
 MOST_ROWS = 1 << 26  # numbers of words × classes that texts are drawn from together
-UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and a bag that was drawn is not refreshed
 
 
-class WordEvidence(NamedTuple):
-    """What one of a text's words says of each class, all its occurrences together."""
-
-    word: str
-    log_likelihood: Real  # (classes,)
-    numbers: list[int]  # of the text's tokens, those that are the word; none of the absent words
-
-
-@dataclass
-class LazyRows:
-    """That not all rows of a bag are made yet, and how many more bytes of text are worth making their own words' rows for."""
-
-    left: float
-    over: bool = False
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class TextParameters(Parameters):
-    """What every word of a column of text says of each class.
+    """What every word of a column of text says of each class. It is no value: rows of words are made and changed in place.
 
     ``kept`` are the words' ids in ``table``; None: all it has. ``pseudo_count`` is what is added to their counts, where nothing
     else than their own counts and the sums of each class makes their rows; None: that is not so. ``waiting``: rows are made when
-    a text asks for them, and all of them once many have asked.
+    a text asks for them, and all of them once so many more bytes of text have asked; None: all are made.
     """
 
     features: tuple[Feature, ...]
@@ -61,7 +46,7 @@ class TextParameters(Parameters):
     n_words: int
     scores: WordScores
     pseudo_count: float | None
-    waiting: LazyRows | None = None
+    waiting: float | None = None
 
     @property
     def family(self) -> Text:
@@ -73,10 +58,8 @@ class TextParameters(Parameters):
 
     # Scoring
 
-    @property
-    def plain(self) -> bool:
-        """Whether the kernel takes a list of texts as it is."""
-        return self.scores.certain is None and self.family.split is None
+    def plain_part(self, texts: list[str]) -> tuple[Any, ...] | None:
+        return self.part(texts) if self.scores.certain is None and self.family.split is None else None
 
     def part(self, texts: Any) -> tuple[Any, ...]:
         """The kernel's arguments for texts as ``Text.texts`` gives them."""
@@ -128,24 +111,24 @@ class TextParameters(Parameters):
 
     def _make_rows(self, ids: NDArray[Any]) -> None:
         """Makes the rows of these words, −1 aside, if they wait for it."""
-        if self.waiting is not None and not self.waiting.over:
+        if self.waiting is not None:
             self._set(pairs_of(self.table, np.unique(ids[ids >= 0]).astype(np.uint32)))
 
     def _make_rows_of(self, texts: Any) -> None:
         """The same of the words of these texts; of all words once enough texts have come."""
-        if self.waiting is None or self.waiting.over:
+        if self.waiting is None:
             return
-        self.waiting.left -= _length(texts)
-        if self.waiting.left < 0:
+        self.waiting -= _length(texts)
+        if self.waiting < 0:
             self._make_all_rows()
         else:
             self._make_rows(self.table.encode(self.family.tokeniser, texts, 1)[1])
 
     def _make_all_rows(self) -> None:
-        if self.waiting is not None and not self.waiting.over:
+        if self.waiting is not None:
             for pairs in every_word(self.table, by_name=False):
                 self._set(pairs)
-            self.waiting.over = True
+            self.waiting = None
 
     def _set(self, pairs: WordClassPairs) -> None:
         assert self.pseudo_count is not None
@@ -157,27 +140,24 @@ class TextParameters(Parameters):
 
     @property
     def live(self) -> bool:
-        """Whether ``refreshed`` costs the words of a text only."""
+        """Whether ``follow`` costs the words of a text only."""
         return self.pseudo_count is not None
 
-    def refreshed(self, sums: Words, touched: Ids) -> TextParameters:
-        """The parameters after texts with these words were counted or forgotten in the same table.
-
-        Rows are changed in place: those of this bag are no longer to be used.
-        """
+    def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
+        """Brings the rows of these words up to date, after texts with them were counted or forgotten in the same table."""
         family, table, a = self.family, sums.table, self.pseudo_count
         counted = (table.documents() if family.once else table.occurrences()).value
         some_empty = a == 0 and not (self.scores.full and counted.all())
         if a is None or some_empty or len(counted) != len(self.scores.base):
-            return family.estimate(self.features, sums, self.choice, UNUSED)
-        pairs = pairs_of(table, touched)
+            return False
+        pairs = pairs_of(table, touched[self.features[0].name])
         if not pairs.full:
-            self.scores.weights.skip(touched[pairs.sizes == 0])
+            self.scores.weights.skip(pairs.ids[pairs.sizes == 0])
             pairs = pairs.only(pairs.sizes > 0)
         counts = pairs.documents if family.once else pairs.occurrences
-        change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
-        scores = change(self.scores, pairs, counts, counted, table.n_words, a)
-        return TextParameters(self.features, self.choice, table, None, table.n_words, scores, a, self.waiting)
+        event_models.change(self.scores, pairs, counts, counted, table.n_words, a, family.model == "complement")
+        self.table, self.n_words = table, table.n_words
+        return True
 
     # Looking
 
@@ -197,13 +177,22 @@ class TextParameters(Parameters):
         words = [word for word, inside in zip(known.values(), there.tolist(), strict=True) if inside]
         return words, x[there], rows[there], scale[there]
 
-    def text(self, rows: ColumnReader) -> str | None:
-        """The first text as it is read: decoded, and a number written out; None where it is missing."""
-        text = next(iter(self.family.strings(rows, self.features[0].name)), None)
-        return text if isinstance(text, str) else None
+    def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
+        if not (texts := self.texts(rows)):
+            return super().terms(rows, log_likelihoods)
+        return [term for text in texts.values() for term in self.evidence(text)]
 
-    def unknown(self, text: str) -> list[str]:
-        """The words of a text that are outside the vocabulary, each once, in order."""
+    def texts(self, rows: ColumnReader) -> dict[str, str]:
+        """Decoded, and a number written out."""
+        (name,) = self.features[0].inputs
+        text = next(iter(self.family.strings(rows, name)), None)
+        return {name: text} if isinstance(text, str) else {}
+
+    def unknown_words(self, rows: ColumnReader) -> list[str]:
+        """Each once, in order."""
+        return [word for text in self.texts(rows).values() for word in self._unknown(text)]
+
+    def _unknown(self, text: str) -> list[str]:
         texts, tokens = self.family.one(text)
         _, ids = self.table.encode(self.family.tokeniser, texts, 1)
         self._make_rows(ids)
@@ -217,7 +206,7 @@ class TextParameters(Parameters):
         alone.count(self.family.tokeniser, texts, np.zeros(1, dtype=np.int32), None, 1)
         return alone.bags(self.family.tokeniser, texts, 1)[2]
 
-    def evidence(self, text: str) -> list[WordEvidence]:
+    def evidence(self, text: str) -> list[Term]:
         """What each of a text's known words says of every class, in the order they first occur; the sum is the likelihood.
 
         Under a Bernoulli model the last entry is what all the absent words say together. Under Pólya's urn each token takes an
@@ -234,28 +223,38 @@ class TextParameters(Parameters):
             rest = np.where(sure.sum(axis=0) < scores.certain, -np.inf, rest)
         else:
             each = (x * scale)[:, None] * (rows + scores.base)
-        found = [WordEvidence(name, says, numbers) for (name, numbers), says in zip(words, each, strict=True)]
-        return [*found, WordEvidence(OTHERS, rest, [])] if rest.any() else found
+        name, places = self.features[0].name, self.family.places(text)
+        terms = [
+            Term(name, word, says, times=len(tokens), positions=tuple(places[i] for i in tokens))
+            for (word, tokens), says in zip(words, each, strict=True)
+        ]
+        return [*terms, Term(name, OTHERS, rest)] if rest.any() else terms
 
-    def log_likelihood(self, text: str) -> Real:
-        """log P(the text's words | class), in any order: with the multinomial coefficient, that of the bag of words."""
+    def log_coefficient(self, rows: ColumnReader) -> Real:
+        """In how many orders the known words of each text can stand, as a logarithm: the multinomial coefficient."""
         family = self.family
         if family.model == "complement" or not (family.model == "bernoulli" or family.counts_tokens):
             raise errors.bad_setting("the text's family", family, "one that gives texts a probability, not weights")
-        total = np.zeros(len(self.scores.base))
-        for word in (evidence := self.evidence(text)):
-            total = total + word.log_likelihood
-        if family.model == "bernoulli":
-            return total
-        times = [1 if family.once else len(word.numbers) for word in evidence]
-        return total + math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
-
-    def log_likelihoods(self, rows: ColumnReader) -> Real:
-        """The same of every text of a column; 0 for one that is missing."""
         texts = self.family.strings(rows, self.features[0].name)
-        nothing = np.zeros(len(self.scores.constant))
-        each = [self.log_likelihood(text) if isinstance(text, str) else nothing for text in texts]
-        return np.array(each).reshape(len(each), len(nothing))
+        return np.array([self._log_orders(text) if isinstance(text, str) else 0.0 for text in texts])
+
+    def _log_orders(self, text: str) -> float:
+        if self.family.model == "bernoulli":
+            return 0.0
+        times = [1 if self.family.once else len(tokens) for _, tokens in self._words_of(text)[0]]
+        return math.lgamma(sum(times) + 1) - sum(math.lgamma(n + 1) for n in times)
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        return (TellingValues(share, had, partial(self._word, ids), kind="word") for ids, share, had in self.values())
+
+    def _word(self, ids: Ids, i: int) -> tuple[str, str]:
+        return self.features[0].name, self.table.words(ids[i : i + 1])[0]
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return ()
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        raise self.family.no_line(self.features[0])
 
     def linear(self) -> tuple[list[str], Real, Real]:
         """The linear form: words in order, weights (words, classes), intercepts; a text scores intercepts + counts @ weights.

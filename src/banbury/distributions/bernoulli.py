@@ -9,21 +9,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
+from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import check_prior
+from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
-    Parameters,
-    Shape,
+    KeyedParameters,
+    Reads,
+    RowsToCount,
     check_finite,
     check_positive,
 )
-from banbury.sums import Counts, Key, Keys, Moments
+from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow, scalar_keys
+from banbury.readers import Batch
+from banbury.sums import Counts, Key, Keys, Moments, as_index
 
 KEYS: Keys = (False, True)
 WORDS = {"false": False, "true": True, "0": False, "1": True}
@@ -51,7 +56,6 @@ class Bernoulli(Family):
     yes: Key = None
 
     name: ClassVar[str] = "bernoulli"
-    shape: ClassVar[Shape] = "keys"
     counting: ClassVar[tuple[str, ...]] = ("threshold", "yes")
 
     def __post_init__(self) -> None:
@@ -67,8 +71,19 @@ class Bernoulli(Family):
         if self.p is not None and (self.m is None or not isinstance(self.p, (int, float)) or not 0 <= self.p <= 1):
             raise errors.bad_setting("p", self.p, "a share from 0 to 1, given together with m")
 
+    def counter(self, feature: Feature) -> FlagCounter:
+        return FLAGS
+
+    def in_words(self) -> str:
+        return "Bernoulli"
+
     def declared(self) -> frozenset[Key]:
         return frozenset(KEYS)
+
+    @property
+    def takes_numbers(self) -> bool:
+        """Whether numbers are flags as they are, or by a threshold."""
+        return self.yes is None
 
     def pseudo_counts(self, alpha: float) -> Real:
         """The prior's α of no and of yes."""
@@ -107,8 +122,61 @@ class Bernoulli(Family):
         return [(1, 0)] * len(features)
 
 
+class FlagCounter(KeyCounter):
+    """No and yes: of all columns of numbers in one pass, and of other values by what each means."""
+
+    def reads(self, feature: Feature) -> Reads | None:
+        return "number" if _family(feature).takes_numbers and feature.kind in ("integer", "float") else None
+
+    def scale(self, feature: Feature) -> tuple[Any, ...]:
+        return ()
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
+        numeric = [f for f, feature in enumerate(features) if _is_numeric(feature, rows.batch)]
+        answers = _count_numbers([features[f] for f in numeric], rows)
+        if len(numeric) == len(features):
+            return features, Counts((KEYS,) * len(features), answers)
+        parts = {f: answers.take(np.arange(2 * k, 2 * k + 2), 0) for k, f in enumerate(numeric)}
+        words = [f for f in range(len(features)) if f not in parts]
+        columns = [narrow(rows.batch.codes(features[f].name), rows) for f in words]
+        for f, (keys, cells) in zip(words, count_codes([features[f] for f in words], columns, rows), strict=True):
+            parts[f] = cells.merge(as_index(_family(features[f]).means_yes(keys, features[f].name)), 2, 0)
+        return features, Counts.join([(KEYS, parts[f]) for f in range(len(features))], len(rows.labels))
+
+    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+        if scalar_keys(feature, keys) != KEYS:
+            raise ValueError(f"the keys of {feature.name!r} are not False and True")
+        return KEYS
+
+
+def _family(feature: Feature) -> Bernoulli:
+    assert isinstance(feature.family, Bernoulli)
+    return feature.family
+
+
+def _is_numeric(feature: Feature, batch: Batch) -> bool:
+    """Whether a feature arrives as numbers."""
+    return _family(feature).takes_numbers and batch.kind(feature.name) not in ("string", "other", "date")
+
+
+def _count_numbers(features: Sequence[Feature], rows: RowsToCount) -> Integers:
+    """No and yes of each feature, one below the other."""
+    names = [feature.name for feature in features]
+    limits = [_family(feature).threshold for feature in features]
+    threshold = np.array([np.nan if limit is None else limit for limit in limits], dtype=np.float64)
+    columns = rows.batch.numbers(names) if names else []
+    cells: Integers = rows.counted(_core.count_flags, names, columns, threshold)
+    return cells.arranged([2 * len(features), len(rows.labels)])
+
+
+FLAGS = FlagCounter()
+
+
 @dataclass(frozen=True)
-class BernoulliParameters(Parameters):
+class BernoulliParameters(KeyedParameters):
     """Log-probabilities of no and of yes, (features, classes)."""
 
     features: tuple[Feature, ...]
@@ -142,9 +210,20 @@ class BernoulliParameters(Parameters):
         return BernoulliParameters(tuple(self.features[f] for f in index), self.no[at], self.yes[at])
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """P(value | class) of no and yes of every feature, (values, classes), and the feature's number and value of each."""
+        """Of no and yes of every feature."""
         table = np.exp(np.stack([self.no, self.yes], axis=1).reshape(2 * len(self.features), -1))
         return table, [(f, yes) for f in range(len(self.features)) for yes in (False, True)]
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        family, rows = self.family, sums.feature(f)[1].value.sum(axis=1)
+        values: list[Any] = [False, True]
+        names = ["no", "yes"]
+        if (limit := family.threshold) is not None:
+            values, names = [limit, float(np.nextafter(limit, np.inf))], [f"at most {limit:g}", f"above {limit:g}"]
+        elif (yes := family.yes) is not None:
+            other = f"not {yes}" if isinstance(yes, str) else yes + 1
+            values, names = [other, yes], [f"not {yes}", str(yes)]
+        return NamedValues(values, names, rows).most_frequent(n)
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         share = np.exp(self.yes)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
+from banbury._core import Integers
 from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.family import (
@@ -18,13 +19,16 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
-    Parameters,
-    Shape,
+    KeyedParameters,
+    Reads,
+    RowsToCount,
     by_class,
     check_positive,
     side_by_side,
 )
-from banbury.sums import Counts, Key, Keys, Moments, in_order
+from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow
+from banbury.readers import Batch
+from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
 
@@ -53,7 +57,6 @@ class Categorical(Family):
     codes: int | None = None
 
     name: ClassVar[str] = "categorical"
-    shape: ClassVar[Shape] = "keys"
     counting: ClassVar[tuple[str, ...]] = ("values", "missing")
 
     def __post_init__(self) -> None:
@@ -64,6 +67,9 @@ class Categorical(Family):
         if self.codes is not None and not (isinstance(self.codes, (int, np.integer)) and 0 <= self.codes < 2**31):
             raise errors.bad_setting("codes", self.codes, "None or a whole number from 0 up")
         check_prior(self.alpha, self.m, self.p)
+
+    def counter(self, feature: Feature) -> ValueCounter:
+        return VALUES
 
     def declared(self) -> frozenset[Key] | None:
         return None if self.values is None else frozenset(self.values)
@@ -81,13 +87,14 @@ class Categorical(Family):
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> CategoricalParameters:
+        counted = sums.keys
         if self.codes is not None:
             sums = sums.with_keys(tuple(self._all_codes(keys) for keys in sums.keys))
         cells = sums.cells.value
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in sums.keys])
         seen = dirichlet.log(dirichlet.shares(cells, sums.offsets, alpha, choice.how, rng))
         new = dirichlet.unseen(cells, sums.offsets, alpha, choice.how)
-        return CategoricalParameters(features, sums.keys, sums.offsets, np.concatenate([seen, new]))
+        return CategoricalParameters(features, sums.keys, sums.offsets, np.concatenate([seen, new]), counted)
 
     def log_prior(self, parameters: CategoricalParameters, sums: Counts, choice: Choice) -> float:
         alpha = np.concatenate([self.pseudo_counts(keys, choice.alpha) for keys in parameters.keys])
@@ -102,6 +109,45 @@ class Categorical(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
+
+
+class ValueCounter(KeyCounter):
+    """The rows of each value; those declared stay, and missing is one where the family says so."""
+
+    def reads(self, feature: Feature) -> Reads | None:
+        return "string" if feature.kind == "string" else None
+
+    def described(self, feature: Feature) -> str:
+        return f" of {feature.kind}s"
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind=kind_of(batch, feature.name)) for feature in features]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
+        columns = [narrow(rows.batch.codes(feature.name, feature.kind), rows) for feature in features]
+        counted = zip(features, count_codes(features, columns, rows), strict=True)
+        parts = [_completed(feature, keys, cells, rows.per_class) for feature, (keys, cells) in counted]
+        return features, Counts.join(parts, len(rows.labels))
+
+
+def _completed(feature: Feature, keys: Keys, cells: Integers, per_class: Integers) -> tuple[Keys, Integers]:
+    """The keys that the family has: those declared, and missing as a value where it is one."""
+    family = feature.family
+    assert isinstance(family, Categorical)
+    if family.missing == "category":
+        rest = per_class.arranged([1, *per_class.shape]) - total(cells, 0)
+        keys, cells = (*keys, None), Integers.join([cells, rest])
+    declared = family.declared()
+    if not declared:
+        return keys, cells
+    for key in keys:
+        if key is not None and key not in declared:
+            raise errors.unknown_value(key, feature.name, in_order(declared))
+    wanted = in_order(declared.union(keys))
+    return wanted, cells.merge(as_index([wanted.index(key) for key in keys]), len(wanted), 0)
+
+
+VALUES = ValueCounter()
 
 
 def declared_values(values: Any) -> Keys:
@@ -166,13 +212,17 @@ def _converted(value: Any, kind: str) -> Any:
 
 
 @dataclass(frozen=True)
-class CategoricalParameters(Parameters):
-    """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values."""
+class CategoricalParameters(KeyedParameters):
+    """Log-probabilities of every key: ``table`` has the keys of all features, then a row per feature for unseen values.
+
+    ``counted`` are the keys that rows have or that were declared; codes may stand between them.
+    """
 
     features: tuple[Feature, ...]
     keys: tuple[Keys, ...]
     offsets: NDArray[np.int64]
     table: Real
+    counted: tuple[Keys, ...]
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
         whole = rows.whole([feature.name for feature in self.features]) if self._by_number is not None else None
@@ -247,12 +297,15 @@ class CategoricalParameters(Parameters):
         unseen = len(self.table) - len(self.features) + np.asarray(index, dtype=np.int64)
         keys = tuple(self.keys[f] for f in index)
         offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        return CategoricalParameters(
-            tuple(self.features[f] for f in index), keys, offsets, self.table[np.concatenate([*rows, unseen])]
-        )
+        table, counted = self.table[np.concatenate([*rows, unseen])], tuple(self.counted[f] for f in index)
+        return CategoricalParameters(tuple(self.features[f] for f in index), keys, offsets, table, counted)
+
+    def is_seen(self, f: int, rows: ColumnReader) -> bool:
+        column = values_of(rows, self.features[f])
+        at = int(column.codes[0]) - column.low
+        return not 0 <= at < len(column.values) or column.values[at] in self.counted[f]
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """P(value | class) of all keys, (values, classes), and the feature's number and key of each."""
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
         return np.exp(self.table[: len(names)]), names
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.family import ColumnReader, Feature, Parameters, columns_of
+from banbury.distributions.evidence import Comparison, TellingValues, stretches
+from banbury.distributions.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of
 from banbury.distributions.gamma import log_rising
 from banbury.sums import Products
 
@@ -239,6 +240,13 @@ class GaussianBlockParameters(Parameters):
         assert list(index) == [0]
         return self
 
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        """The stretches of each column, as it is distributed whatever the others are."""
+        return stretches(MarginalParameters(self), compared)
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return self.names
+
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         roots = _rooted(self.covariance)[1]
         z = np.einsum("rij,rj->ri", roots[classes], rng.standard_normal((len(classes), self.mean.shape[1])))
@@ -246,3 +254,27 @@ class GaussianBlockParameters(Parameters):
             z /= np.sqrt(rng.chisquare(self.nu[classes]) / self.nu[classes])[:, None]
         origin, unit = self._scales
         return list((origin + unit * (self.mean[classes] + z)).T)
+
+
+class MarginalParameters(NumericParameters):
+    """The columns of a Gaussian block, one by one."""
+
+    def __init__(self, block: GaussianBlockParameters) -> None:
+        self.features = tuple(block.features[0]._replace(name=name, columns=(), scales=()) for name in block.names)
+        self._block, self._variance = block, np.diagonal(block.covariance, axis1=1, axis2=2)
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        origin, unit = (each[f] for each in self._block._scales)
+        return origin + unit * self._block.mean[:, f], unit * np.sqrt(self._variance[:, f])
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        origin, unit = (each[f] for each in self._block._scales)
+        z = ((cuts - origin) / unit)[:, None] - self._block.mean[:, f]
+        return normal_tails(z / np.sqrt(self._variance[:, f]), self._block.nu)
+
+
+def normal_tails(z: Real, nu: Real | None) -> tuple[Real, Real]:
+    """What lies below z and what above, of the standard normal distribution, or of Student's t."""
+    from scipy.special import ndtr, stdtr  # a third of a second to import; few need it
+
+    return (ndtr(z), ndtr(-z)) if nu is None else (stdtr(nu, z), stdtr(nu, -z))

@@ -27,9 +27,9 @@ TINY = np.finfo(float).tiny
 CERTAIN = 2.0**400  # the row of a word that every text of a class has; no logarithm comes near it
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class WordScores:
-    """What the kernel adds up. ``polya`` stands for base where words are drawn from an urn.
+    """What the kernel adds up, which may change in place. ``polya`` stands for base where words are drawn from an urn.
 
     ``certain`` is how many words every text of a class has, under a Bernoulli model without smoothing; their rows are
     CERTAIN, and they are not in the constant. None: there is no such word.
@@ -127,6 +127,23 @@ def check_size(words: Vocabulary, column: str, why: str) -> None:
         raise errors.too_many_words(column, words.n_words, words.n_classes, why)
 
 
+def estimated(
+    model: str, weighed: WeighedWords, how: How, alpha: float | Real, norm: bool, urn: bool, rng: np.random.Generator
+) -> WordScores:
+    """The scores under an event model by name. ``norm``: of complement; ``urn``: of the multinomial."""
+    if model == "bernoulli":
+        if how == "gibbs":
+            return drawn_bernoulli(weighed.words, alpha, rng, weighed.once)
+        return bernoulli(weighed.words, how, alpha, weighed.once)
+    if model == "complement":
+        if how == "gibbs":
+            return drawn_complement(weighed, alpha, norm, rng)
+        return (normalised_complement if norm else complement)(weighed, how, alpha)
+    if how == "gibbs":
+        return drawn_multinomial(weighed, alpha, rng)
+    return multinomial(weighed, how, alpha, urn)
+
+
 # Multinomial and presence --------------------------------------------------------------------------------------------
 
 
@@ -174,17 +191,26 @@ def multinomial_base(total: Real, n_words: int) -> Real:
     return -np.log(np.where(total > 0, total, max(n_words, 1)))
 
 
-def change_multinomial(
-    scores: WordScores, pairs: WordClassPairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
-) -> WordScores:
-    """The scores after the counts of these words changed, and with them the sums of each class; in place."""
-    total = np.maximum(
-        counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY
-    )  # 0 only without a word, and then of no consequence
-    set_rows(scores, pairs, counts, a, complement=False)
-    if scores.polya is not None:
-        return WordScores(scores.weights, scores.base, scores.constant, total)
-    return WordScores(scores.weights, -np.log(total), scores.constant)
+def change(
+    scores: WordScores,
+    pairs: WordClassPairs,
+    counts: NDArray[Any],
+    counted: Real,
+    n_words: int,
+    a: float | Real,
+    complement: bool,
+) -> None:
+    """Brings scores up to date, after the counts of these words changed and with them the sums of each class."""
+    set_rows(scores, pairs, counts, a, complement)
+    scores.full = True
+    if complement:
+        scores.base = complement_base(counted, n_words, a)
+        return
+    total = np.maximum(counted + (a.sum() if isinstance(a, np.ndarray) else a * n_words), TINY)
+    if scores.polya is not None:  # 0 only without a word, and then of no consequence
+        scores.polya = total
+    else:
+        scores.base = -np.log(total)
 
 
 def set_rows(
@@ -262,14 +288,6 @@ def complement_base(per_class: Real, n_words: int, a: float | Real) -> Real:
     most = per_class > 0.5 * every
     elsewhere = np.where(most, np.where(most, 0.0, per_class).sum(), every - per_class)
     return np.asarray(np.log(elsewhere + all_words(a, n_words)))
-
-
-def change_complement(
-    scores: WordScores, pairs: WordClassPairs, counts: NDArray[Any], counted: Real, n_words: int, a: float | Real
-) -> WordScores:
-    """The twin of ``change_multinomial``."""
-    set_rows(scores, pairs, counts, a, complement=True)
-    return WordScores(scores.weights, complement_base(counted, n_words, a), scores.constant)
 
 
 def normalised_complement(weighed: WeighedWords, how: How, alpha: float | Real) -> WordScores:

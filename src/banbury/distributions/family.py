@@ -1,9 +1,15 @@
-"""What a feature's distribution must do: name what is counted, and turn sums into parameters that score and sample."""
+"""What a feature's distribution must do: say what is counted, and turn sums into parameters that score and sample.
+
+A family has two halves. Its counter (``Counter``) makes sums of rows, and answers for them; families whose sums are alike share
+one. The rest (``Family``, ``Parameters``) turns sums into probabilities. All of it is asked of a group of features at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -11,12 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.sums import Key
+from banbury.distributions.evidence import (
+    DRAWN,
+    Comparison,
+    Drawn,
+    NamedValues,
+    TellingValues,
+    Term,
+    drawn_telling,
+    stretches,
+)
+from banbury.readers import Batch
+from banbury.sums import Key, rows_of
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
-Shape = Literal["keys", "bins", "moments", "products", "words"]
+Reads = Literal["number", "string", "text"]  # what a text file's column is read as
 Kind = Literal["boolean", "integer", "float", "string"]
 
 LARGEST_SETTING = 1e100
@@ -45,6 +63,7 @@ class ColumnReader(Protocol):
     def kind(self, name: str) -> Any: ...
     def texts(self, name: str) -> Any: ...
     def occurrences(self, names: Sequence[str]) -> Any: ...
+    def head(self, name: str, n: int) -> list[Any]: ...
     def take(self, rows: NDArray[np.int64]) -> ColumnReader: ...
 
 
@@ -68,6 +87,15 @@ class Feature(NamedTuple):
     def inputs(self) -> tuple[str, ...]:
         """The columns it is counted from."""
         return self.columns or (self.name,)
+
+    @property
+    def counter(self) -> Counter:
+        """What makes sums of its values."""
+        return self.family.counter(self)
+
+    def counted(self) -> tuple[Any, ...]:
+        """What two features must share for their sums to add."""
+        return self.family.counted(), *self.counter.scale(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +124,281 @@ class Parameters:
         """A value of each feature for rows of these classes."""
         raise NotImplementedError
 
+    # Scoring
+
+    def check(self, rows: ColumnReader) -> None:
+        """Raises for values that the kernel would score and that mean nothing."""
+
+    def plain_part(self, texts: list[str]) -> tuple[Any, ...] | None:
+        """The kernel's arguments for rows that are plain texts, of the one column there is; None: they need a reader."""
+        return None
+
+    def log_coefficient(self, rows: ColumnReader) -> Any:
+        """What P(value | class) has beside the score, the same in every class: a number, or one for each row."""
+        return 0.0
+
+    def follow(self, sums: Any, touched: Mapping[str, NDArray[np.uint32]]) -> bool:
+        """Brings the parameters up to date, in place, after the words of these ids changed, by feature; False: it is to be
+        estimated anew."""
+        return False
+
+    # Explaining
+
+    def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
+        """What the first row says of each class, from the likelihoods of its features: a term for each, or for each word."""
+        return [
+            Term(feature.name, first_value(rows, feature), says, self.is_seen(f, rows))
+            for f, (feature, says) in enumerate(zip(self.features, log_likelihoods, strict=True))
+        ]
+
+    def is_seen(self, f: int, rows: ColumnReader) -> bool:
+        """Whether any counted row has the value of the first of these rows; so it is of numbers, whichever they are."""
+        return True
+
+    def texts(self, rows: ColumnReader) -> dict[str, str]:
+        """The texts of the first row, by feature, as they are read."""
+        return {}
+
+    def unknown_words(self, rows: ColumnReader) -> list[str]:
+        """The words of the first row's texts that the parameters say nothing of."""
+        return []
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        """Values that may tell classes apart, some at a time; None: columns speak together, and have none."""
+        if any(feature.columns for feature in self.features):
+            return None
+        drawn = self.sample(np.repeat(np.arange(len(compared.rest)), DRAWN), np.random.default_rng(0))
+        columns = ((self.select([f]), values) for f, values in enumerate(drawn))
+        return (each for column in columns for each in drawn_telling(*column, compared))
+
+    def cuts(self, column: str | None) -> list[float] | None:
+        """The numbers at which the density of a column jumps, in order; None: it is no histogram."""
+        return None
+
+    def bandwidths(self) -> list[Any] | None:
+        """The bandwidth of the one feature's kernels in each class, or those of its columns; None: it has none."""
+        return None
+
+    def linear(self) -> tuple[list[str], Real, Real] | None:
+        """Words, weights (words, classes) and intercepts, where a row scores intercepts + counts @ weights; None: it does not."""
+        return None
+
+    # Drawing pictures
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        """The columns of a feature whose values are numbers; none where they are names."""
+        drawn = self.select([f]).sample(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
+        return tuple(n for n, each in zip(self.features[f].inputs, drawn, strict=True) if each.dtype.kind in "iuf")
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        """The values of a feature without axes, or the n that most rows have; ``drawn`` draws some."""
+        values, rows = np.unique(np.array(list(map(str, drawn()[0]))), return_counts=True)
+        called = values.tolist()
+        return NamedValues(called, called, rows.astype(np.float64)).most_frequent(n)
+
+
+class NumericParameters(Parameters):
+    """Parameters of columns of numbers that know their distribution functions."""
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a feature: its mean and deviation in each class."""
+        raise NotImplementedError
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
+        raise NotImplementedError
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """Where a stretch may end, near each of the numbers wanted: at multiples of a round step."""
+        return np.asarray(np.round(wanted / step) * step)
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        return stretches(self, compared)
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return self.features[f].inputs
+
+
+class KeyedParameters(Parameters):
+    """Parameters of columns of named values, or of combinations of them, each with a probability."""
+
+    def values(self) -> tuple[Real, list[tuple[int, Any]]]:
+        """P(value | class) of all values, (values, classes), and the feature's number and value of each."""
+        raise NotImplementedError
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
+        share, names = self.values()
+        return iter([TellingValues(share, share, lambda i: (self.features[names[i][0]].name, names[i][1]))])
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return ()
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        keys, rows = sums.feature(f)
+        names = ["missing" if key is None else str(key) for key in keys]
+        return NamedValues(list(keys), names, rows.value.sum(axis=1)).most_frequent(n)
+
+
+def first_value(rows: ColumnReader, feature: Feature) -> Any:
+    """The first row's value of a feature, None where it is missing; of a block a tuple of them."""
+    values = tuple(next(iter(rows.head(name, 1)), None) for name in feature.inputs)
+    return values if feature.columns else values[0]
+
+
+@dataclass(frozen=True)
+class RowsToCount:
+    """Rows with their classes and weights, as the kernels take them."""
+
+    batch: Batch
+    labels: Sequence[Any]  # what the class numbers stand for
+    classes: NDArray[np.int32]  # -1: not counted
+    weights: NDArray[Any] | None  # whole numbers, or limbs of parts of a row
+    threads: int
+
+    @property
+    def whole(self) -> bool:
+        return self.weights is None or self.weights.ndim == 1
+
+    @cached_property
+    def per_class(self) -> Integers:
+        """The rows of each class."""
+        return _core.count_classes(self.classes, len(self.labels), self.weights, self.threads)
+
+    def counted(self, kernel: Callable[..., Any], names: Sequence[str], *arguments: Any) -> Any:
+        """What a counting kernel makes of these rows; a bad value gets its column's name and its row."""
+        try:
+            return kernel(*arguments, self.classes, len(self.labels), self.weights, self.threads)
+        except _core.BadValue as bad:
+            raise named(bad, names, self.batch) from None
+
+
+def named(bad: _core.BadValue, names: Sequence[str], batch: Batch) -> errors.BadValue:
+    """A value that cannot be counted, in a user's words."""
+    what, feature, row, number = bad.args
+    return errors.bad_value(what, number, names[feature], batch.first_row + row, batch.source)
+
+
+class GrowingSums(Protocol):
+    """Sums that grow in place, so that one row costs what it has: those of words."""
+
+    def frozen(self) -> Any: ...
+    def seen(self) -> Any: ...
+    def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Any: ...
+    def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Any: ...
+    def placed(self, index: Int, n_classes: int) -> Self: ...
+    def taken(self, kept: Int) -> Self: ...
+
+
+class Counter:
+    """How features are counted: a row adds whole numbers to their sums. Each question is asked of a group of features.
+
+    Features of one counter and one ``group`` have their sums together, so that one call of a kernel counts them all.
+    """
+
+    shape: ClassVar[str] = ""  # TRANSITION
+
+    def group(self, feature: Feature) -> Any:
+        """Features of which this is equal are counted together."""
+        return None
+
+    def reads(self, feature: Feature) -> Reads | None:
+        """What the column of a text file is read as, where its first rows do not settle it."""
+        return "number"
+
+    def scale(self, feature: Feature) -> tuple[Any, ...]:
+        """Of what the first rows settled, that which two features must share for their sums to add."""
+        return feature.origin, feature.unit, feature.scales, feature.kinds
+
+    def described(self, feature: Feature) -> str:
+        """The same, for people; after the family's name."""
+        return f" about {feature.origin:g} in units of {feature.unit:g}"
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        """The features with what the first rows settle."""
+        return features
+
+    def is_settled(self, feature: Feature) -> bool:
+        """Whether a feature that was read from a file has a scale that could have been settled."""
+        return not feature.scales and is_power(feature.unit)
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
+        """The sums of these rows, UNCOUNTED where they grow in place; and the features, whose bins may have become wider."""
+        raise NotImplementedError
+
+    def growing(self, feature: Feature, n_classes: int, sums: Any = None) -> GrowingSums | None:
+        """Sums that grow in place, beginning with these; None where sums are small, and are added as tallies are."""
+        return None
+
+    def minus(self, features: Sequence[Feature], a: Any, b: Any, rounded: bool, classes: Sequence[Any]) -> Any:
+        """The difference of sums; ``check`` finds what cannot be."""
+        return a - b
+
+    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+        """Raises if these sums cannot be those of any rows: something below zero, or more rows than a class has."""
+        overfull = sums.present.value > rows.value  # both are rounded alike: no larger number becomes the smaller one
+        for f, label in np.argwhere(overfull):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+    def clamped(self, features: Sequence[Feature], sums: Any, least: Real, classes: Sequence[Any]) -> Any:
+        """The nearest sums that rows can have, where rounded ones were subtracted; raises where less than ``least`` is left."""
+        for f, label in np.argwhere(sums.present.value < least):
+            raise errors.negative_count(rows_of(sums.present)[f, label], classes[label], features[f].name)
+        return sums.possible()
+
+    def trimmed(self, features: Sequence[Feature], sums: Any) -> Any:
+        """The sums without what no row has any more."""
+        return sums
+
+    def widened(self, features: Sequence[Feature], sums: Any) -> Sequence[Feature]:
+        """The features with bins so wide that no more are occupied than may be: a function of the totals alone."""
+        return features
+
+    def coarsened(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+        """The sums under features whose bins may be wider."""
+        return sums
+
+    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+        """The feature with the other's scale, if sums can be moved from one to the other."""
+        return feature
+
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+        """The sums under features of another scale."""
+        return sums
+
+    def summary(self, feature: Feature, sums: Any, missing: str) -> str:
+        """What was counted of one feature, in a few words; ``missing`` says how many rows have no value."""
+        return f"{errors.many(len(feature.inputs), 'column')}{missing}"
+
+    def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Any) -> list[int | None]:
+        """How many cells each feature has in a table of all; None for a column that is measured, and has a mean there."""
+        return [None for feature in features for _ in feature.inputs]
+
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+        """The sums out of a file; raises where they are not such sums."""
+        raise NotImplementedError
+
+    def check_exact(self, features: Sequence[Feature], sums: Any) -> None:
+        """Raises where sums from a file are not those of rows, though none of them was rounded."""
+
+    def without_rare(self, sums: Any, min_count: float) -> Any:
+        """The sums without what occurs fewer times than this: of words."""
+        return sums
+
+
+class Stored(Protocol):
+    """The sums of a group in a file."""
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]: ...
+    def integers(self, name: str, shape: tuple[int, ...], signed: bool = False) -> Integers: ...
+    def keys(
+        self, features: Sequence[Feature], check: Callable[[Feature, Any], tuple[Any, ...]]
+    ) -> tuple[Any, ...]: ...
+
+
+def is_power(unit: float) -> bool:
+    return math.frexp(unit)[0] == 0.5
+
 
 class Family:
     """The base of every family: a frozen dataclass whose fields are its settings.
@@ -105,14 +408,40 @@ class Family:
     """
 
     name: ClassVar[str]
-    shape: ClassVar[Shape]
     counting: ClassVar[tuple[str, ...]] = ()
     block: ClassVar[bool] = False  # whether it takes several columns together
     blocks: ClassVar[bool] = False  # whether it may: where several are given
 
+    @property
+    def shape(self) -> str:  # TRANSITION
+        return self.counter(Feature("", self)).shape
+
+    def counter(self, feature: Feature) -> Counter:
+        """What makes sums of a feature's values."""
+        raise NotImplementedError
+
     def counted(self) -> tuple[Any, ...]:
-        """What two families must share for their sums to add."""
-        return self.shape, *(getattr(self, setting) for setting in self.counting)
+        """What two families must share for their sums to add: the name of what is counted, and the settings that decide it."""
+        return self.name, *(getattr(self, setting) for setting in self.counting)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        """Start and width of each column's bins, where the family is counted by bins; ``fine`` are widths that will do."""
+        return tuple((0.0, width) for width in fine.tolist())
+
+    def check_columns(self, feature: Feature) -> None:
+        """Raises where settings do not fit the feature's columns."""
+
+    def in_words(self) -> str:
+        """Its name in a sentence."""
+        return self.name.replace("_", " ")
+
+    def reads_text(self) -> bool:
+        """Whether a value is a text, so that a line of a file can be one, and ``strings`` has them."""
+        return False
+
+    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
+        """A column's texts one by one; those that are missing are no strings."""
+        return ()
 
     def declared(self) -> frozenset[Key] | None:
         """The keys that stay in a tally even when no row has them."""
@@ -131,13 +460,64 @@ class Family:
         """
         return 0.0
 
-    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float | None:
+    def empty_share(self, feature: Feature, sums: Any) -> float | None:
         """Of a block's table the share of cells that no row has; None where there is no table."""
         return None
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         """Per feature: free parameters per class, and those shared by all classes."""
         raise NotImplementedError
+
+    # Estimating
+
+    def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
+        """What is to be said of features before they are estimated."""
+        return iter(())
+
+    def tried_bandwidths(self, feature: Feature, sums: Any, f: int, c: int) -> tuple[Real, Real] | None:
+        """Bandwidths of a feature in class c, and how likely a row is under the kernels of the others; None: it has none."""
+        return None
+
+    def with_bandwidth(self, bandwidth: float) -> Family:
+        """The same family with this bandwidth, where it has one."""
+        return self
+
+    # Scoring and drawing
+
+    def optional_columns(self, feature: Feature) -> tuple[str, ...]:
+        """The columns of a block that rows may lack, while they have others, and be scored by what they have."""
+        return feature.columns
+
+    def nothing_known(self) -> Any:
+        """What a column holds in a row of which nothing is known."""
+        return None
+
+    def adjective(self) -> str:
+        """What its densities are called in a title."""
+        return self.name.replace("_", " ")
+
+    def measure(self) -> str:
+        """What a number has, given the class: a density, or a probability."""
+        return "density"
+
+    def points(self, low: float, high: float, n: int) -> Real:
+        """Numbers to draw a column at, n at most."""
+        return np.linspace(low, high, n)
+
+    def check_line(self, feature: Feature) -> None:
+        """Raises unless the values of a feature can stand along one line."""
+        if len(feature.inputs) > 1:
+            raise self.no_line(feature)
+
+    def no_line(self, feature: Feature) -> errors.BadSetting:
+        """That they cannot."""
+        return errors.BadSetting(
+            f"block {feature.name!r} models {len(feature.inputs):,} columns together as {self.name}, so none of them has a line "
+            "of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with "
+            "bb.plots.EvidenceDisplay.",
+            feature=feature.name,
+            family=self.name,
+        )
 
     def settings(self) -> dict[str, Any]:
         """The settings that differ from the defaults."""
@@ -188,6 +568,14 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
         wanted = "a finite number from 0 up" if zero else "a finite number above 0"
         large = LARGEST_SETTING < number < np.inf
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
+
+
+def check_whole(setting: str, value: Any, low: int, high: int | None = None) -> None:
+    """Raises unless ``value`` is a whole number from ``low`` up, and to ``high`` if there is an end."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):
+        end = "up" if high is None else f"to {high:,}"
+        raise errors.bad_setting(setting, value, f"a whole number from {low:,} {end}")
 
 
 def check_finite(setting: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,19 +11,28 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.covariance import GaussianBlockParameters, Prior, normal, plain, posterior, student
+from banbury.distributions.covariance import (
+    GaussianBlockParameters,
+    Prior,
+    normal,
+    normal_tails,
+    plain,
+    posterior,
+    student,
+)
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
+    Counter,
     Family,
     Feature,
     How,
-    Parameters,
-    Shape,
+    NumericParameters,
     check_finite,
     check_positive,
 )
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.moments import MOMENTS, PRODUCTS
 from banbury.sums import Counts, Moments, Products
 
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
@@ -80,9 +89,11 @@ class Gaussian(Family):
     def block(self) -> bool:  # type: ignore[override]
         return self.covariance is not None
 
-    @property
-    def shape(self) -> Shape:  # type: ignore[override]
-        return "moments" if self.covariance is None else "products"
+    def counter(self, feature: Feature) -> Counter:
+        return MOMENTS if self.covariance is None else PRODUCTS
+
+    def counted(self) -> tuple[Any, ...]:
+        return ("moments" if self.covariance is None else "products",)
 
     def __post_init__(self) -> None:
         if self.variance not in ("per class", "shared"):
@@ -97,6 +108,9 @@ class Gaussian(Family):
             raise errors.bad_setting("prior", self.prior, "a bb.NormalInverseGamma, or None")
         if self.smoothing is not None:
             check_positive("smoothing", self.smoothing, zero=True)
+
+    def in_words(self) -> str:
+        return "Gaussian"
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Any, choice: Choice, rng: np.random.Generator
@@ -138,6 +152,16 @@ class Gaussian(Family):
             with np.errstate(over="ignore"):
                 variance = np.minimum(given.variance / unit / unit, LARGEST)
         return Prior(given.kappa, given.nu, centre, np.diag(variance))
+
+    def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
+        if self.covariance is not None and sums.n.is_zero().all():
+            yield errors.BanburyWarning(
+                f"no row has all of {errors.listed(features[0].columns)}, so block {features[0].name!r} tells no classes apart. "
+                "Fill the gaps, or take out the columns that lack most."
+            )
+
+    def adjective(self) -> str:
+        return "Gaussian"
 
     def is_plain(self, how: How) -> bool:
         """Whether each class has its own mean and variance, and nothing else."""
@@ -296,7 +320,7 @@ def _student(features: tuple[Feature, ...], posterior: _Posterior) -> GaussianPa
 
 
 @dataclass(frozen=True)
-class GaussianParameters(Parameters):
+class GaussianParameters(NumericParameters):
     """Normal densities, or Student t where ``power`` is given, in units of z; all but the scales are (features, classes).
 
     Normal: constant − precision · (z − mean)². Student: constant − power · log1p(precision · (z − mean)²).
@@ -335,21 +359,13 @@ class GaussianParameters(Parameters):
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Of a feature: its mean and deviation in each class."""
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))
         return self.origin[f] + self.unit[f] * self.mean[f], self.unit[f] * np.sqrt(variance)
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
-        from scipy.special import ndtr, stdtr  # a third of a second to import; few need it
-
         z = ((cuts - self.origin[f]) / self.unit[f])[:, None] - self.mean[f]
-        if self.power is None:
-            u = z * np.sqrt(2.0 * self.precision[f])
-            return ndtr(u), ndtr(-u)
-        nu = self._nu(f)
-        t = z * np.sqrt(self.precision[f] * nu)
-        return stdtr(nu, t), stdtr(nu, -t)
+        nu = None if self.power is None else self._nu(f)
+        return normal_tails(z * np.sqrt(self.precision[f] * (2.0 if nu is None else nu)), nu)
 
     def _nu(self, f: int) -> Real:
         """Student's degrees of freedom."""

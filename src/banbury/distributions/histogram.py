@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
+from banbury.distributions.bins import BINS, CELLS, BinCounter
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import (
     MOST_BINS,
@@ -20,8 +21,7 @@ from banbury.distributions.family import (
     ColumnReader,
     Family,
     Feature,
-    Parameters,
-    Shape,
+    NumericParameters,
     by_class,
     check_finite,
     check_positive,
@@ -49,6 +49,24 @@ def check_grid(start: Any, width: Any) -> None:
         check_positive("width", each)
     for each in several(start):
         check_finite("start", each)
+
+
+def check_one_each(feature: Feature, **settings: Any) -> None:
+    """Raises where a setting has several numbers, and not one for each column of a block."""
+    n_columns = len(feature.columns)
+    for setting, value in settings.items():
+        if isinstance(value, tuple) and (not n_columns or len(value) != n_columns):
+            block = f"a number, or one for each of the {n_columns} columns"
+            column = f"one number for the column {feature.name!r}; several are for a block"
+            raise errors.bad_setting(setting, value, block if n_columns else column)
+
+
+def grid_of(start: Any, width: Any, fine: Real) -> tuple[tuple[float, float], ...]:
+    """Start and width of each column's bins: those that are set, or fine ones from 0 on."""
+    if start is None:
+        return tuple((0.0, each) for each in fine.tolist())
+    starts, widths = (np.broadcast_to(np.array(each, dtype=np.float64), fine.shape).tolist() for each in (start, width))
+    return tuple(zip(starts, widths, strict=True))
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +98,6 @@ class Histogram(Family):
     width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "histogram"
-    shape: ClassVar[Shape] = "bins"
     counting: ClassVar[tuple[str, ...]] = ("start", "width")
     blocks: ClassVar[bool] = True
 
@@ -93,6 +110,18 @@ class Histogram(Family):
         whole = isinstance(self.bins, int) and not isinstance(self.bins, bool) and self.bins >= 1
         if not whole and not (isinstance(self.bins, str) and self.bins in ("auto", "mdl")):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
+
+    def counter(self, feature: Feature) -> BinCounter:
+        return CELLS if feature.columns else BINS
+
+    def counted(self) -> tuple[Any, ...]:
+        return "bins", self.start, self.width
+
+    def check_columns(self, feature: Feature) -> None:
+        check_one_each(feature, start=self.start, width=self.width)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        return grid_of(self.start, self.width, fine)
 
     def doublings(self, codes: Int, rows: Real, n_columns: int = 1) -> int:
         """How often the fine bins are doubled before estimation; a function of the totals alone."""
@@ -165,8 +194,8 @@ class Histogram(Family):
             return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
         return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]
 
-    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float:
-        return empty_share(self, feature, keys, rows)
+    def empty_share(self, feature: Feature, sums: Counts) -> float:
+        return empty_share(self, feature, *_cells(sums, 0))
 
 
 class Joined(NamedTuple):
@@ -200,7 +229,7 @@ def _freedman_diaconis(codes: Int, rows: Real, n_columns: int) -> float:
 
 
 @dataclass(frozen=True)
-class HistogramParameters(Parameters):
+class HistogramParameters(NumericParameters):
     """Log densities of the steps of each feature, (steps, classes), from step ``first`` on, ``width`` wide; steps per bin."""
 
     features: tuple[Feature, ...]
@@ -242,14 +271,13 @@ class HistogramParameters(Parameters):
         return self._edges(f)[0] + self.widths[f] * mean, self.widths[f] * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
         edges, masses = self._edges(f), self._masses(f)
         below = _below(edges, masses, self.widths[f], cuts)
         return below, _below(-edges[::-1], masses[::-1], self.widths[f], -cuts)
 
-    def nearest_edges(self, f: int, cuts: Real) -> Real:
-        """For each of these numbers the edge of a bin that lies nearest."""
-        edges = self._edges(f)
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """The edges of bins that lie nearest to round numbers."""
+        edges, cuts = self._edges(f), super().ends(f, wanted, step)
         at = np.clip(np.round((cuts - edges[0]) / self.widths[f]), 0, len(edges) - 1).astype(np.int64)
         ends = np.cumsum([0, *self.sizes[f]])
         above = np.searchsorted(ends, at)
@@ -257,9 +285,9 @@ class HistogramParameters(Parameters):
         nearest = np.where(at - ends[below] < ends[above] - at, ends[below], ends[above])
         return np.asarray(edges[nearest])
 
-    def cuts(self, f: int) -> Real:
-        """The edges between the bins of a feature, in order."""
-        return self._edges(f)[np.cumsum(self.sizes[f])[:-1]]
+    def cuts(self, column: str | None) -> list[float]:
+        """The edges between the bins of the one feature, in order."""
+        return [float(cut) for cut in self._edges(0)[np.cumsum(self.sizes[0])[:-1]]]
 
     def _edges(self, f: int) -> Real:
         bins = self.firsts[f] + np.arange(len(self.tables[f]) + 1)

@@ -191,6 +191,16 @@ class HistogramBlockParameters(Parameters):
             parts.append(("table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table))
         return parts
 
+    def axes(self, f: int) -> tuple[str, ...]:
+        return self.features[f].inputs
+
+    def cuts(self, column: str | None) -> list[float]:
+        """The edges between the bins of a column of the one block, in order."""
+        names = self.features[0].columns
+        if column not in names:
+            raise errors.bad_setting("feature", column, f"one column of the block: {errors.listed(names)}")
+        return self.cells[0].axes[names.index(column)].cuts()
+
     def select(self, index: Sequence[int]) -> HistogramBlockParameters:
         return HistogramBlockParameters(tuple(self.features[f] for f in index), tuple(self.cells[f] for f in index))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -16,20 +16,24 @@ from banbury.arrays import Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import values_of
 from banbury.distributions.dirichlet import log
+from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
-    Parameters,
-    Shape,
+    KeyedParameters,
+    RowsToCount,
     at_least,
     by_class,
     check_positive,
 )
-from banbury.sums import Counts
+from banbury.distributions.keys import KeyCounter, count_codes, kind_of
+from banbury.readers import Batch, Codes
+from banbury.sums import Counts, Keys, in_order
 
 MOST_COMBINATIONS = 2**62
+FEWEST_ALONE = 50  # rows of a joint table before it is doubted
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,12 +54,14 @@ class Joint(Family):
     alpha: float | None = None
 
     name: ClassVar[str] = "joint"
-    shape: ClassVar[Shape] = "keys"
     block: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.alpha is not None:
             check_positive("alpha", self.alpha, zero=True)
+
+    def counter(self, feature: Feature) -> CombinationCounter:
+        return COMBINATIONS
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
@@ -71,13 +77,64 @@ class Joint(Family):
         alpha = float(choice.alpha if self.alpha is None else self.alpha)
         return sum(log_prior_of_cells(t.seen, t.empty, t.n_empty, alpha, choice) for t in parameters.tables)
 
-    def empty_share(self, feature: Feature, keys: Any, rows: Real) -> float:
-        every = prod(_sizes(keys, len(feature.inputs)))
-        return 1.0 - len(keys) / every if every else 0.0
+    def empty_share(self, feature: Feature, sums: Counts) -> float:
+        every = prod(_sizes(sums.keys[0], len(feature.inputs)))
+        return 1.0 - len(sums.keys[0]) / every if every else 0.0
+
+    def doubts(self, features: tuple[Feature, ...], sums: Counts) -> Iterator[errors.BanburyWarning]:
+        """Of fractional numbers that hardly two rows have in common."""
+        for f, block in enumerate(features):
+            rows = sums.feature(f)[1].value.sum(axis=1) if "float" in block.kinds else np.zeros(0)
+            if rows.sum() >= FEWEST_ALONE and np.count_nonzero(rows == 1) > rows.sum() / 2:
+                yield errors.BanburyWarning(
+                    f"block {block.name!r} is a table of fractional numbers, and more than half of its rows have a combination "
+                    "of their own, which other rows will hardly have. Take bb.Histogram() or bb.KernelDensity() for the block, "
+                    "whose bins join near numbers."
+                )
+
+    def check_line(self, feature: Feature) -> None:
+        """Its combinations can, however many columns there are."""
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
+
+
+class CombinationCounter(KeyCounter):
+    """The rows of each combination of the values of a block; a row that lacks one has none."""
+
+    def scale(self, feature: Feature) -> tuple[Any, ...]:
+        return (feature.kinds,)
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [f._replace(kinds=tuple(kind_of(batch, name) for name in f.inputs)) for f in features]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
+        parts = [count_codes([feature], [_complete(feature, rows)], rows)[0] for feature in features]
+        return features, Counts.join(parts, len(rows.labels))
+
+    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+        combined: Any = tuple(tuple(key) for key in keys)
+        width = len(feature.inputs)
+        if len(feature.kinds) != width or not all(len(key) == width for key in combined):
+            raise ValueError(f"the keys of {feature.name!r} are not combinations of its columns")
+        for part in (part for key in combined for part in key):
+            if not isinstance(part, (bool, int, float, str)) or part != part:
+                raise TypeError(f"the keys of {feature.name!r} are not all combinations of values")
+        if in_order(set(combined)) != combined:
+            raise ValueError(f"the keys of {feature.name!r} are not in order, or not each once")
+        return tuple(combined)
+
+
+def _complete(feature: Feature, rows: RowsToCount) -> Codes:
+    numbers, values = combinations(rows.batch, feature, rows.threads, counting=True)
+    whole = np.array([None not in value for value in values], dtype=np.bool_)
+    place = np.where(whole, np.cumsum(whole) - 1, -1).astype(np.int32)
+    kept: Any = [value for value, there in zip(values, whole.tolist(), strict=True) if there]
+    return Codes(place[numbers] if len(values) else numbers, 0, kept)
+
+
+COMBINATIONS = CombinationCounter()
 
 
 def _sizes(keys: Sequence[Any], n_columns: int) -> list[int]:
@@ -178,7 +235,7 @@ def combinations(
 
 
 @dataclass(frozen=True)
-class JointParameters(Parameters):
+class JointParameters(KeyedParameters):
     """The tables of some blocks."""
 
     features: tuple[Feature, ...]
@@ -205,13 +262,17 @@ class JointParameters(Parameters):
         return JointParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
-        """P(combination | class) of all cells that rows have, and the feature's number and the combination of each."""
+        """Of all cells that rows have."""
         names = [(f, key) for f, table in enumerate(self.tables) for key in table.cells]
         return np.exp(np.concatenate([table.seen for table in self.tables])), names
 
     @cached_property
     def _orders(self) -> list[list[tuple[Any, ...]]]:
         return [list(table.cells) for table in self.tables]
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        found = super().named_values(f, sums, n, drawn)
+        return found._replace(names=[", ".join(map(str, key)) for key in found.values], what="combination")
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         """Combinations that rows had, or any other where smoothing gives it a share: its values are then drawn one by one."""

@@ -141,9 +141,13 @@ class KernelBlockParameters(Parameters):
             parts.append(("product", columns, grid.starts(feature), unit, bump.kernel, *shape))
         return parts
 
-    def bandwidths(self, f: int) -> Real:
-        """(classes, columns), in the columns' own units."""
-        return np.asarray(self.bumps[f].bandwidth * grid.widths(self.features[f]))
+    def bandwidths(self) -> list[dict[str, float]]:
+        """In the columns' own units."""
+        each = self.bumps[0].bandwidth * grid.widths(self.features[0])
+        return [dict(zip(self.features[0].columns, of_class, strict=True)) for of_class in each.tolist()]
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return self.features[f].inputs
 
     def select(self, index: Sequence[int]) -> KernelBlockParameters:
         return KernelBlockParameters(tuple(self.features[f] for f in index), tuple(self.bumps[f] for f in index))

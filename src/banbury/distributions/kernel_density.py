@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.distributions.bins import BINS, CELLS, BinCounter
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Family,
     Feature,
-    Parameters,
-    Shape,
+    NumericParameters,
     by_class,
     check_positive,
 )
-from banbury.distributions.histogram import check_grid, hashable, several
+from banbury.distributions.histogram import check_grid, check_one_each, grid_of, hashable, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
 from banbury.distributions.kernels import (
     DEVIATION,
@@ -70,7 +70,6 @@ class KernelDensity(Family):
     width: float | tuple[float, ...] | None = None
 
     name: ClassVar[str] = "kernel_density"
-    shape: ClassVar[Shape] = "bins"
     counting: ClassVar[tuple[str, ...]] = ("start", "width")
     blocks: ClassVar[bool] = True
 
@@ -86,6 +85,18 @@ class KernelDensity(Family):
         else:
             for each in several(self.bandwidth) or (self.bandwidth,):
                 check_positive("bandwidth", each)
+
+    def counter(self, feature: Feature) -> BinCounter:
+        return CELLS if feature.columns else BINS
+
+    def counted(self) -> tuple[Any, ...]:
+        return "bins", self.start, self.width
+
+    def check_columns(self, feature: Feature) -> None:
+        check_one_each(feature, start=self.start, width=self.width, bandwidth=self.bandwidth)
+
+    def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
+        return grid_of(self.start, self.width, fine)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
@@ -151,14 +162,22 @@ class KernelDensity(Family):
         tried = np.array(sorted(found))
         return tried, np.array([found[h] for h in tried.tolist()])
 
-    def left_out(self, keys: Any, rows: Any, c: int) -> tuple[Real, Real]:
-        """Bandwidths in bins, and the mean log-likelihood, per bin, of a row of class c under the kernels of the others."""
-        centres, cells = np.array(keys, dtype=np.float64) + 0.5, rows.value
-        if not cells[:, c].any():
+    def tried_bandwidths(self, feature: Feature, sums: Counts, f: int, c: int) -> tuple[Real, Real]:
+        """In the column's own unit, with the mean log-likelihood of a row; none where there are no two values."""
+        self.check_line(feature)
+        keys, rows = sums.feature(f)
+        centres, own = np.array(keys, dtype=np.float64) + 0.5, rows.value[:, c]
+        if not own.any():
             return np.empty(0), np.empty(0)
-        rule = replace(self, bandwidth="scott")._bandwidths(centres, cells[:, [c]], 1.0)[0]
-        tried, likelihoods = self._tried(centres, cells[:, c], rule)
-        return tried, likelihoods / cells[:, c].sum()
+        rule = replace(self, bandwidth="scott")._bandwidths(centres, own[:, None], 1.0)[0]
+        tried, likelihoods = self._tried(centres, own, rule)
+        return tried * feature.unit, likelihoods / own.sum() - np.log(feature.unit)
+
+    def with_bandwidth(self, bandwidth: float) -> KernelDensity:
+        return replace(self, bandwidth=float(bandwidth))
+
+    def adjective(self) -> str:
+        return "kernel"
 
     def _likelihood_left_out(self, centres: Real, rows: Real, bandwidth: float) -> float:
         centres, rows, h = _joined(centres, rows, bandwidth)
@@ -231,7 +250,7 @@ class Bumps:
 
 
 @dataclass(frozen=True)
-class KernelDensityParameters(Parameters):
+class KernelDensityParameters(NumericParameters):
     """The kernels of each feature."""
 
     features: tuple[Feature, ...]
@@ -270,8 +289,11 @@ class KernelDensityParameters(Parameters):
             columns.append(feature.origin + feature.unit * z)
         return columns
 
+    def bandwidths(self) -> list[float]:
+        """In the column's own unit."""
+        return list((self.bumps[0].bandwidth * self.features[0].unit).tolist())
+
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Of a feature: its mean and deviation in each class."""
         bump, feature = self.bumps[f], self.features[f]
         mean = bump.centres @ bump.weights
         variance = ((bump.centres[:, None] - mean) ** 2 * bump.weights).sum(axis=0)
@@ -279,7 +301,6 @@ class KernelDensityParameters(Parameters):
         return feature.origin + feature.unit * mean, feature.unit * deviation
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """P(x < cut | class) and P(x ≥ cut | class), (cuts, classes)."""
         from scipy.special import ndtr  # a third of a second to import; few need it
 
         bump, z = self.bumps[f], (cuts - self.features[f].origin) / self.features[f].unit

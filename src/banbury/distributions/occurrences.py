@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -14,18 +14,18 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions import event_models
 from banbury.distributions.event_models import CERTAIN, WeighedWords, WordScores
+from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
 from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
     ColumnReader,
-    Family,
     Feature,
     Parameters,
-    Shape,
     by_class,
     check_positive,
 )
-from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, pairs_of
+from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, mutual_information, pairs_of
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
@@ -36,11 +36,10 @@ Ids = NDArray[np.uint32]
 MODELS = ("multinomial", "complement", "bernoulli")
 MOST_WEIGHTS = 1 << 20  # numbers of columns × classes that rows without gaps are multiplied with
 UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts need none, and the kernel asks for one
-UNUSED = np.random.default_rng(0)
 
 
 @dataclass(frozen=True, repr=False)
-class Occurrences(Family):
+class Occurrences(WordFamily):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
@@ -64,7 +63,6 @@ class Occurrences(Family):
     missing: Literal["skip", "error"] = "skip"
 
     name: ClassVar[str] = "occurrences"
-    shape: ClassVar[Shape] = "words"
     counting: ClassVar[tuple[str, ...]] = ("threshold",)
     block: ClassVar[bool] = True
 
@@ -93,15 +91,23 @@ class Occurrences(Family):
     def tokeniser(self) -> _core.Tokeniser:
         return UNREAD
 
-    def table(self, feature: Feature, n_classes: int) -> _core.Words:
-        """An empty table with a word for every column."""
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        """One with a word for every column."""
         n_columns = len(feature.inputs)
         return _core.Words(n_classes, 1 << max(1, (n_columns - 1).bit_length())).with_columns(n_columns)
 
-    def given(self, rows: ColumnReader, feature: Feature) -> Any:
-        """The block's numbers as the kernels take them."""
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
         cells, skip = rows.occurrences(feature.inputs), self.missing == "skip"
         return "matrix", cells, len(feature.inputs), self.threshold, skip
+
+    def check_countable(self, rows: ColumnReader, feature: Feature) -> None:
+        self.check(rows, feature, counting=True)
+
+    def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
+        return feature.columns[int(name.removeprefix("#"))], None
+
+    def frozen(self, words: Words) -> Words:
+        return words.frozen(keep=True)
 
     def check(self, rows: ColumnReader, feature: Feature, counting: bool = False) -> None:
         """Raises for numbers that are no occurrences: below zero, or more than can be added up; a threshold takes any."""
@@ -194,38 +200,38 @@ class Occurrences(Family):
         return a if np.all(np.asarray(a) > 0) else None
 
     def _scores(self, words: Vocabulary, choice: Choice, alpha: float | Real, rng: np.random.Generator) -> WordScores:
-        how, weighed = choice.how, WeighedWords(words, False, False)
-        if self.model == "bernoulli":
-            self._check_shares(words)
-            if how == "gibbs":
-                return event_models.drawn_bernoulli(words, alpha, rng, once=False)
-            return event_models.bernoulli(words, how, alpha, once=False)
-        if self.model == "complement":
-            if how == "gibbs":
-                return event_models.drawn_complement(weighed, alpha, self.norm, rng)
-            formula = event_models.normalised_complement if self.norm else event_models.complement
-            return formula(weighed, how, alpha)
-        if how == "gibbs":
-            return event_models.drawn_multinomial(weighed, alpha, rng)
-        return event_models.multinomial(weighed, how, alpha, urn=False)
+        self._check_shares(words)
+        weighed = WeighedWords(words, False, False)
+        return event_models.estimated(self.model, weighed, choice.how, alpha, self.norm, False, rng)
 
     def _check_shares(self, words: Vocabulary) -> None:
-        """Raises where a column occurs more often than there are rows: then some number was above 1."""
-        if self.threshold is None:
+        """Raises where a column occurs more often than there are rows, under Bernoulli: then some number was above 1."""
+        if self.model == "bernoulli" and self.threshold is None:
             for pairs in words:
                 if (pairs.occurrences > words.texts[pairs.classes] * (1.0 + 1e-9)).any():
                     raise errors.bad_setting(
                         "model", "bernoulli", "another for counts above 1, or count with threshold=0.0"
                     )
 
+    def optional_columns(self, feature: Feature) -> tuple[str, ...]:
+        return ()
+
+    def nothing_known(self) -> float:
+        return 0.0
+
+    def check_line(self, feature: Feature) -> None:
+        raise self.no_line(feature)
+
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class OccurrencesParameters(Parameters):
-    """What every column of a block says of each class. ``ids`` are the columns' numbers in ``table``.
+    """What every column of a block says of each class. It is no value: rows of columns are changed in place.
+
+    ``ids`` are the columns' numbers in ``table``.
 
     ``pseudo_count`` is what is added to their counts, where nothing else than their own counts and the sums of each class makes
     their rows; None: that is not so.
@@ -251,7 +257,7 @@ class OccurrencesParameters(Parameters):
     # Scoring
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        given = self.family.given(rows, self.features[0])
+        given = self.family.kernel_input(rows, self.features[0])
         if self.scores.certain is not None:
             return [self._unsmoothed(given[1])]
         small = len(self.ids) * len(self.scores.base) <= MOST_WEIGHTS
@@ -293,27 +299,28 @@ class OccurrencesParameters(Parameters):
 
     # Growing
 
-    @property
-    def live(self) -> bool:
-        """Whether ``refreshed`` costs the columns of a row only."""
-        return self.pseudo_count is not None
-
-    def refreshed(self, sums: Words, touched: Ids) -> OccurrencesParameters:
-        """The parameters after rows with these columns were counted or forgotten in the same table; changed in place."""
-        family, table, a = self.family, sums.table, self.pseudo_count
+    def follow(self, sums: Words, touched: Mapping[str, Ids]) -> bool:
+        """Brings these columns up to date, after rows with them were counted or forgotten in the same table."""
+        table, a = sums.table, self.pseudo_count
         if a is None or table.n_classes != len(self.scores.base):
-            return family.estimate(self.features, sums, self.choice, UNUSED)
-        pairs = pairs_of(table, touched)
-        change = event_models.change_complement if family.model == "complement" else event_models.change_multinomial
-        scores = change(self.scores, pairs, pairs.occurrences, table.occurrences().value, len(self.ids), a)
-        return OccurrencesParameters(self.features, self.choice, table, self.ids, scores, a)
+            return False
+        pairs, complement = pairs_of(table, touched[self.features[0].name]), self.family.model == "complement"
+        counted = table.occurrences().value
+        event_models.change(self.scores, pairs, pairs.occurrences, counted, len(self.ids), a, complement)
+        self.table = table
+        for kept in ("weights", "_finite"):
+            self.__dict__.pop(kept, None)
+        return True
 
     # Looking
 
-    def evidence(self, rows: ColumnReader) -> list[tuple[str, float, Real]]:
-        """Of the first row's columns that occur: name, number, and what it says of each class; the sum is the likelihood.
+    def check(self, rows: ColumnReader) -> None:
+        self.family.check(rows, self.features[0])
 
-        Under a Bernoulli model the last entry is what all that does not occur says together.
+    def terms(self, rows: ColumnReader, log_likelihoods: Real) -> list[Term]:
+        """Of the columns that occur, each with its number; the sum is the likelihood.
+
+        Under a Bernoulli model the last term is what all that does not occur says together.
         """
         names = self.features[0].inputs
         cells = rows.occurrences(names)
@@ -333,11 +340,30 @@ class OccurrencesParameters(Parameters):
             sure = weights == CERTAIN
             rest = np.where(sure.sum(axis=0) < self.scores.certain, -np.inf, rest)
             weights = np.where(sure, 0.0, weights)
-        found = [
-            (names[j], float(value), np.asarray(count * row))
+        terms = [
+            Term(names[j], int(value) if value == int(value) else value, np.asarray(count * row))
             for j, value, count, row in zip(columns.tolist(), values.tolist(), counts.tolist(), weights, strict=True)
         ]
-        return [*found, (OTHERS, 0.0, rest)] if rest.any() else found
+        return [*terms, Term(self.features[0].name, OTHERS, rest)] if rest.any() else terms
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
+        names = self.features[0].inputs
+        for at, share, had in self.values():
+            occurring = [(names[place], "occurs") for place in at.tolist()]
+            yield TellingValues(share, had, occurring.__getitem__, kind="stretch")
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return ()
+
+    def named_values(self, f: int, sums: Words, n: int | None, drawn: Drawn) -> NamedValues:
+        """The columns whose occurring tells most of the class."""
+        names = self.features[0].inputs
+        vocabulary = self.family.words(sums, len(names))
+        bits = np.concatenate([mutual_information(pairs, vocabulary.texts) for pairs in vocabulary])
+        best = np.argsort(-bits, kind="stable")[:n].tolist()
+        share = np.concatenate([each for _, each, _ in self.values()])[best]
+        shown = [names[k] for k in best]
+        return NamedValues(shown, shown, bits[best], len(names) - len(best), share, "column", "telling")
 
     def values(self) -> Iterator[tuple[Ids, Real, Real]]:
         """Some columns at a time: their places, P(column | class), and the share of a class's rows that have them."""

@@ -9,10 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Parameters, Shape, check_positive
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Counter,
+    Family,
+    Feature,
+    NumericParameters,
+    check_positive,
+)
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.moments import WHOLE_NUMBERS, check_counts
 from banbury.sums import Counts, Moments
 
 SMALLEST_RATE = 1e-9  # of one pseudo-row: keeps a column of zeros from making every other count impossible
@@ -36,7 +44,6 @@ class Poisson(Family):
     prior_rows: float | None = None
 
     name: ClassVar[str] = "poisson"
-    shape: ClassVar[Shape] = "moments"
 
     def __post_init__(self) -> None:
         if self.prior_count is not None:
@@ -44,8 +51,11 @@ class Poisson(Family):
         if self.prior_rows is not None:
             check_positive("prior_rows", self.prior_rows)
 
-    def counted(self) -> tuple[Any, ...]:
-        return "moments", "whole numbers"
+    def counter(self, feature: Feature) -> Counter:
+        return WHOLE_NUMBERS
+
+    def in_words(self) -> str:
+        return "Poisson"
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
@@ -85,9 +95,19 @@ class Poisson(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
+    def adjective(self) -> str:
+        return "Poisson"
+
+    def measure(self) -> str:
+        return "probability"
+
+    def points(self, low: float, high: float, n: int) -> Real:
+        low, high = max(np.floor(low), 0.0), np.ceil(high)
+        return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, n))))
+
 
 @dataclass(frozen=True)
-class PoissonParameters(Parameters):
+class PoissonParameters(NumericParameters):
     """Poisson with these means; or, where ``rate`` is given, negative binomial: Poisson under Gamma(mean, rate)."""
 
     features: tuple[Feature, ...]
@@ -116,7 +136,7 @@ class PoissonParameters(Parameters):
         """A table over the distinct counts in these rows."""
         columns, low, lookups, tables, start = [], [], [], [], 0
         for f, feature in enumerate(self.features):
-            check_counts(rows, feature.name)
+            check_counts(rows, [feature.name])
             column = rows.codes(feature.name, "integer")
             values = np.asarray(column.values, dtype=np.float64)
             columns.append(column.codes)
@@ -146,14 +166,12 @@ class PoissonParameters(Parameters):
         return columns
 
     def spread(self, f: int) -> tuple[Real, Real]:
-        """Of a feature: its mean and deviation in each class."""
         if self.rate is None:
             return self.mean[f], np.sqrt(self.mean[f])
         mean = self.mean[f] / self.rate[f]
         return mean, np.sqrt(mean * (1.0 + 1.0 / self.rate[f]))
 
     def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
-        """P(x < cut | class) and P(x ≥ cut | class) for whole numbers from 1 up, (cuts, classes)."""
         from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
 
         k, mean = cuts[:, None], self.mean[f]
@@ -162,11 +180,7 @@ class PoissonParameters(Parameters):
         p = self.rate[f] / (self.rate[f] + 1.0)
         return betainc(mean, k, p), betainc(k, mean, 1.0 - p)
 
-
-def check_counts(rows: ColumnReader, name: str, threads: int = 1) -> None:
-    """Raises unless the column holds whole numbers from 0 up."""
-    try:
-        _core.not_counts(rows.numbers([name]), threads)
-    except _core.BadValue as bad:
-        what, _, row, number = bad.args
-        raise errors.bad_value(what, number, name, rows.first_row + row, rows.source) from None
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """Whole numbers from 1 up."""
+        step = np.maximum(step, 1.0)
+        return np.maximum(np.round(wanted / step), 1.0) * step

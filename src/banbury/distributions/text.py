@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
-from banbury.distributions.bag import LazyRows, TextParameters
+from banbury.distributions.bag import TextParameters
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Family, Feature, Shape, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
+from banbury.distributions.words import WordFamily
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
@@ -34,7 +35,7 @@ NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
-class Text(Family):
+class Text(WordFamily):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
@@ -91,7 +92,6 @@ class Text(Family):
     norm: bool = False
 
     name: ClassVar[str] = "text"
-    shape: ClassVar[Shape] = "words"
     counting: ClassVar[tuple[str, ...]] = (
         "tokens",
         "lowercase",
@@ -173,6 +173,12 @@ class Text(Family):
         """The regular expression that finds words, where one is given."""
         return _pattern(self.tokens)
 
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        return _core.Words(n_classes, self.buckets or 0)
+
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+        return self.texts(rows, feature.name)
+
     def texts(self, rows: ColumnReader, name: str) -> Any:
         """A column's texts as the kernels take them."""
         given = rows.texts(name)
@@ -181,8 +187,10 @@ class Text(Family):
         )  # their words were looked up before
         return given if ready else self.found(_strings(given))
 
+    def reads_text(self) -> bool:
+        return True
+
     def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
-        """A column's texts one by one; those that are missing are no strings."""
         return _strings(rows.texts(name))
 
     def found(self, texts: Iterable[Any]) -> Given:
@@ -265,7 +273,7 @@ class Text(Family):
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        waiting = LazyRows(sums.table.n_words) if live is not None and sums.waits else None
+        waiting = float(sums.table.n_words) if live is not None and sums.waits else None
         return TextParameters(features, choice, table, kept, words.n_words, scores, live, waiting)
 
     def _live_count(self, choice: Choice) -> float | None:
@@ -279,20 +287,8 @@ class Text(Family):
         return a if a >= 0 else None
 
     def _scores(self, words: Vocabulary, choice: Choice, rng: np.random.Generator) -> WordScores:
-        alpha, how = self.prior(choice), choice.how
-        weighed = WeighedWords(words, self.once, bool(self.idf))
-        if self.model == "bernoulli":
-            if how == "gibbs":
-                return event_models.drawn_bernoulli(words, alpha, rng)
-            return event_models.bernoulli(words, how, alpha)
-        if self.model == "complement":
-            if how == "gibbs":
-                return event_models.drawn_complement(weighed, alpha, self.norm, rng)
-            formula = event_models.normalised_complement if self.norm else event_models.complement
-            return formula(weighed, how, alpha)
-        if how == "gibbs":
-            return event_models.drawn_multinomial(weighed, alpha, rng)
-        return event_models.multinomial(weighed, how, alpha, urn=how == "predictive" and self.counts_tokens)
+        weighed, urn = WeighedWords(words, self.once, bool(self.idf)), choice.how == "predictive" and self.counts_tokens
+        return event_models.estimated(self.model, weighed, choice.how, self.prior(choice), self.norm, urn, rng)
 
     def log_prior(self, parameters: TextParameters, sums: Words, choice: Choice) -> float:
         """Of complement, which is no likelihood, and of words weighted by idf: nothing."""
@@ -317,6 +313,16 @@ class Text(Family):
     def counts_tokens(self) -> bool:
         """Whether scores are those of so many tokens, each of which counts one."""
         return not self.idf and (self.model == "presence" or not (self.damping or self.length))
+
+    def no_line(self, feature: Feature) -> errors.BadSetting:
+        return errors.BadSetting(
+            f"column {feature.name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
+            f"with bb.plots.EvidenceDisplay, or count without the column: features={{{feature.name!r}: None}}.",
+            column=feature.name,
+        )
+
+    def check_line(self, feature: Feature) -> None:
+        raise self.no_line(feature)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_words = self.words(sums.table).n_words

@@ -14,10 +14,10 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import Calibration, calibrate
 from banbury.distributions.family import HOWS, check_positive
-from banbury.estimators.guard import Guarded
+from banbury.estimators.guard import Guarded, noted
 from banbury.estimators.rows import TakesTables, as_array, labels_of, one_batch, sample_weights, sorted_classes
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import Model, check_seed, estimate
+from banbury.naive_bayes import LiveModel, Model, check_seed, estimate
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.selection import Tuning, held, left_out, tune
@@ -25,6 +25,8 @@ from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
+CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that has them chosen
+COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "seed", "threads")
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     n_features_in_: int
     _growing: Growing
     _tally: Tally | None  # what was handed out of it
-    _model: Model | None  # of what was counted; not handed out, since its words go on growing
+    _live: LiveModel | None  # of what was counted; not handed out, since its words go on growing
     _frozen: Model | None  # the model that was handed out
     _touched: list[Touched]  # words that changed since the model was made
     _declared: frozenset[Any]  # classes named in advance
@@ -86,29 +88,23 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         seed: int = 0,
         calibrate: str | None = None,
     ) -> None:
-        self.features = features
-        self.how = how
-        self.alpha = alpha
-        self.class_prior = class_prior
-        self.missing = missing
-        self.threads = threads
-        self.seed = seed
+        self.features, self.missing, self.threads = features, missing, threads
+        self.how, self.alpha, self.class_prior, self.seed = how, alpha, class_prior, seed
         self.calibrate = calibrate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayesClassifier:
         """Counts the rows and forgets all that was learned before."""
         with self._lock:
             batch, labels = self._checked(X, y)
-            if self._chooses or self.calibrate is not None:
-                learned = self._chosen(batch, labels, sample_weight)
+            if self._chosen or self.calibrate is not None:
+                learned = self._learned_by_choosing(batch, labels, sample_weight)
             else:
-                growing = self._first(batch, labels, sample_weight)
-                learned = _Learned(growing, float(self.alpha), None, None)
+                learned = _Learned(self._first(batch, labels, sample_weight), float(self.alpha), None, None)
             model = self._estimated(learned.growing.seen, learned.alpha).calibrated(learned.calibration)
             self._keep(learned.growing, labels.dtype, frozenset())
             self._note_columns(learned.growing.schema, batch)
             self.alpha_, self.tuning_, self.calibration_ = learned.alpha, learned.tuning, learned.calibration
-            self._model = model
+            self._live = LiveModel(model)
             return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> NaiveBayesClassifier:
@@ -118,7 +114,12 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         costs its words, however many were counted before.
         """
         with self._lock:
-            self._refuse_choosing()
+            for name in self._chosen:
+                raise errors.BadSetting(
+                    f"{name}={CHOSEN[name]!r} is chosen among all rows at once, and partial_fit sees some of them at a time. "
+                    "Choose with fit or bb.tune, and give partial_fit what was chosen.",
+                    name=name,
+                )
             declared = frozenset() if classes is None else frozenset(labels_of(classes, "classes").tolist())
             batch, labels = self._checked(X, y)
             if self.__sklearn_is_fitted__():
@@ -165,8 +166,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The rows and settings by which ``bb.cross_validate`` counts and estimates as this classifier does."""
         if self.calibrate is not None:
             raise errors.bad_setting("calibrate", self.calibrate, "None in an estimator to validate; see bb.calibrate")
-        names = ("features", "how", "alpha", "class_prior", "missing", "seed", "threads")
-        return one_batch(X), {name: getattr(self, name) for name in names}
+        return one_batch(X), {name: getattr(self, name) for name in COUNTED_BY}
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
@@ -182,10 +182,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """P(class | row), in the order of ``classes_``."""
         with self._lock:
             model, batch = self._ready(X)
-            if model.calibration is None:
-                return self._widened(model, model._scored(batch, "posterior", {}), 0.0)
-            scores = model._scored(batch, "log_posterior", {})
-            return self._widened(model, model.calibration.apply(scores), 0.0)
+            scores = model._scored(batch, "posterior" if model.calibration is None else "log_posterior", {})
+            return self._widened(model, scores if model.calibration is None else model.calibration.apply(scores), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
@@ -224,7 +222,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def model_(self) -> Model:
         """The model of the tally as it stands."""
         with self._lock:
-            if not self._check_fitted().schema.texts:
+            if not self._check_fitted().grows_in_place:
                 return self._current()
             if self._frozen is None:
                 self._frozen = self._estimated(self.tally_, self.alpha_).calibrated(self.calibration_)
@@ -236,7 +234,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def __getstate__(self) -> Any:
         """Without the models, which are made again when first asked for."""
         state = super().__getstate__()
-        made: dict[str, Any] = {"_tally": None, "_model": None, "_frozen": None, "_touched": []}
+        made: dict[str, Any] = {"_tally": None, "_live": None, "_frozen": None, "_touched": []}
         return state | made if "_growing" in state else state
 
     def __copy__(self) -> NaiveBayesClassifier:
@@ -249,13 +247,6 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     # Keeping what was learned
 
-    def _refuse_choosing(self) -> None:
-        """Choosing needs all rows at once."""
-        for name, value in (("alpha", "auto"), ("features", "choose")):
-            given = getattr(self, name)
-            if isinstance(given, str) and given == value:
-                raise errors.cannot_choose(name, value)
-
     def _warn_of_calibration(self, what: str) -> None:
         """Before anything is changed: a warning may be an error."""
         if self.calibration_ is not None:
@@ -265,52 +256,48 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """What was learned of other rows does not hold for these."""
         if self.calibration_ is not None:
             self.calibration_ = None
-            self._model = None if self._model is None else self._model.calibrated(None)
+            self._live = None if self._live is None else LiveModel(self._live.model.calibrated(None))
 
     @property
-    def _chooses(self) -> bool:
-        return bool(np.ndim(self.alpha) == 0 and self.alpha == "auto") or self._chooses_families
+    def _chosen(self) -> list[str]:
+        """The settings that are to be chosen, which needs all rows at once."""
+        settings = {name: getattr(self, name) for name in CHOSEN}
+        return [name for name, value in settings.items() if isinstance(value, str) and value == CHOSEN[name]]
 
-    @property
-    def _chooses_families(self) -> bool:
-        return isinstance(self.features, str) and self.features == "choose"
-
-    def _chosen(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> _Learned:
+    def _learned_by_choosing(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> _Learned:
         """The sums of all rows, and what was chosen by leaving some of them out."""
         if self.calibrate is not None and self.calibrate not in METHODS:
             raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
-        choose, auto = self._chooses_families, isinstance(self.alpha, str) and self.alpha == "auto"
-        self._check_settings(1.0 if auto else self.alpha)
-        weights = sample_weights(sample_weight, batch.n_rows)
+        chosen, alpha, tuning = self._chosen, self.alpha, None
+        self._check_settings(1.0 if "alpha" in chosen else alpha)
         rows = held(
             batch,
             labels,
-            features="auto" if choose else self.features,
-            weights=weights,
+            features="auto" if "features" in chosen else self.features,
+            weights=sample_weights(sample_weight, batch.n_rows),
             missing=self.missing,
             threads=self.threads,
         )
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if n_rows < 2:
             raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
-        folds, alpha, tuning = min(FOLDS, n_rows), self.alpha, None
+        folds = min(FOLDS, n_rows)
         settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
-        if choose or auto:
+        if chosen:
             tuning = tune(
                 rows,
-                alpha="auto" if auto else float(self.alpha),
-                features="choose" if choose else "auto",
+                alpha="auto" if "alpha" in chosen else float(alpha),
+                features="choose" if "features" in chosen else "auto",
                 folds=folds,
                 **settings,
             )
             rows, alpha = replace(rows, schema=tuning.tally.schema), tuning.best["alpha"]
-        if self.calibrate is None:
-            assert tuning is not None
-            return _Learned(Growing.of(tuning.tally), alpha, tuning, None)
+            if self.calibrate is None:
+                return _Learned(Growing.of(tuning.tally), alpha, tuning, None)
         tally, scores, tested = left_out(rows, folds, {**settings, "alpha": alpha})
         weights = None if rows.weights is None else rows.weights[tested]
-        found = calibrate(self.calibrate, scores, rows.labels[tested], weights)  # type: ignore[arg-type]
-        return _Learned(Growing.of(tally), float(alpha), tuning, found)
+        calibration = calibrate(self.calibrate, scores, rows.labels[tested], weights)  # type: ignore[arg-type]
+        return _Learned(Growing.of(tally), float(alpha), tuning, calibration)
 
     def _check_settings(self, alpha: Any) -> None:
         check_seed(self.seed)
@@ -321,12 +308,9 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
     def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
         """The sums of the first rows, which settle the schema."""
         self._check_settings(self.alpha)
-        weights = sample_weights(sample_weight, batch.n_rows)
-        threads = n_threads(self.threads)
-        batch.threads = threads
+        weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
         schema = infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
-        growing = Growing(schema)
-        part = _counted(batch, schema, labels, weights, threads)
+        growing, part = Growing(schema), _counted(batch, schema, labels, weights)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         growing.add(part)
@@ -336,39 +320,37 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """Rows under the schema that stands, apart."""
         self._check_columns(batch)
         schema = self._growing.schema
-        columns = schema.columns
-        if batch.named and "feature_names_in_" in self.__dict__ and batch.names != columns:
-            extra = [name for name in batch.names if name not in columns]
-            if extra:
+        if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
+            known = set(schema.columns)
+            if extra := [name for name in batch.names if name not in known]:
                 errors.warn(errors.other_columns_than_counted("extra", extra))
-        weights = sample_weights(sample_weight, batch.n_rows)
-        batch.threads = n_threads(self.threads)
-        return _counted(aligned(batch, schema), schema, labels, weights, batch.threads)
+        weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
+        return _counted(aligned(batch, schema), schema, labels, weights)
 
     def _keep(self, growing: Growing, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
         self.classes_ = sorted_classes(
             declared.union(growing.classes), dtype
         )  # it may fail: before anything is changed
         self._growing, self._dtype, self._declared = growing, dtype, declared
-        self._tally = self._model = self._frozen = None
+        self._tally = self._live = self._frozen = None
         self._touched = []
 
     def _changed(self, touched: Touched, classes: tuple[Any, ...]) -> None:
         """Notes what changed; classes that came or went may have given the words other ids, so the model is made anew."""
-        self._touched.append(touched)
+        self._touched = noted(self._touched, touched)
         self._tally = self._frozen = None
         if self._growing.classes != classes:
-            self._model, self._touched = None, []
+            self._live, self._touched = None, []
 
     def _current(self) -> Model:
         """The model of what was counted, brought up to date; its words go on growing."""
         self._check_fitted()
-        if self._model is None:
-            self._model = self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_)
+        if self._live is None:
+            self._live = LiveModel(self._estimated(self._growing.seen, self.alpha_).calibrated(self.calibration_))
         elif self._touched:
-            self._model = self._model.after(self._growing.seen, self._touched)
+            self._live.follow(self._growing.seen, self._touched)
         self._touched = []
-        return self._model
+        return self._live.model
 
     def _estimated(self, tally: Tally, alpha: float) -> Model:
         model = estimate(tally, how=self.how, alpha=alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
@@ -400,11 +382,11 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return model, batch
 
 
-def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, threads: int) -> Part:
+def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any) -> Part:
     """The rows, counted but for their texts; raises unless some of them have a label."""
-    given = Labels.of(labels, weights, None, threads)
-    given.check_length(batch.n_rows)
-    [part] = parts(batch, schema, given)
+    target = Labels.of(labels, weights, None, n_threads(batch.threads))
+    target.check_length(batch.n_rows)
+    [part] = parts(batch, schema, target)
     if part.tally.skipped == batch.n_rows:
         raise errors.no_target(batch.n_rows, None)
     return part
@@ -412,10 +394,6 @@ def _counted(batch: Batch, schema: Schema, labels: NDArray[Any], weights: Any, t
 
 def _common(a: np.dtype[Any] | None, b: np.dtype[Any]) -> np.dtype[Any] | None:
     """A type for labels of both, None when only objects can hold them."""
-    if a is None or a == b:
+    if a is None or a == b or (a.kind in "UT" and b.kind in "UT"):
         return a
-    if a.kind in "UT" and b.kind in "UT":
-        return a
-    if a.kind in "biuf" and b.kind in "biuf":
-        return np.result_type(a, b)
-    return None
+    return np.result_type(a, b) if a.kind in "biuf" and b.kind in "biuf" else None

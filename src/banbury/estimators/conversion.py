@@ -21,7 +21,8 @@ from banbury.distributions import Categorical, Gaussian, Occurrences, Text
 from banbury.distributions.categorical import CategoricalParameters
 from banbury.distributions.family import Feature
 from banbury.distributions.occurrences import OccurrencesParameters
-from banbury.estimators.drop_in.learning import DropIn
+from banbury.estimators.drop_in.base import DropIn, shares_of
+from banbury.estimators.drop_in.categorical import log_shares_by_column
 from banbury.naive_bayes import Model, estimate
 from banbury.readers.batches import positions
 from banbury.schema import Schema, block
@@ -88,10 +89,8 @@ def _same(fitted: Any, model: Model) -> Model:
     group = model.parameters[0]
     theirs_: Any = fitted.feature_log_prob_
     if isinstance(group, CategoricalParameters):
-        tables = {f.name: t for g in model.parameters if isinstance(g, CategoricalParameters) for f, t in _tables(g)}
-        pairs = [(tables[f.name], log_share) for f, log_share in zip(model.schema.features, theirs_, strict=True)]
-        same = all(np.allclose(a, np.asarray(b), rtol=1e-7, atol=1e-9, equal_nan=True) for a, b in pairs)
-        if not same:
+        pairs = zip(log_shares_by_column(model), theirs_, strict=True)
+        if not all(np.allclose(a, np.asarray(b), rtol=1e-7, atol=1e-9, equal_nan=True) for a, b in pairs):
             raise errors.cannot_convert(fitted, CHANGED)
         return model
     assert isinstance(group, OccurrencesParameters)
@@ -105,11 +104,6 @@ def _same(fitted: Any, model: Model) -> Model:
     if not np.allclose(np.where(finite, ours, 0.0), np.where(finite, theirs_, 0.0), rtol=1e-6, atol=1e-8):
         raise errors.cannot_convert(fitted, CHANGED)
     return model
-
-
-def _tables(group: CategoricalParameters) -> list[tuple[Feature, Real]]:
-    ends = group.offsets.tolist()
-    return [(f, group.table[ends[i] : ends[i + 1]].T) for i, f in enumerate(group.features)]
 
 
 # What all have in common ---------------------------------------------------------------------------------------------
@@ -139,8 +133,7 @@ def _rows(numbers: Any) -> Integers:
 
 
 def _prior(log_prior: Any, kept: NDArray[np.int64]) -> list[float]:
-    share = np.exp(np.asarray(log_prior, dtype=np.float64)[kept])
-    return (share / share.sum()).tolist()  # type: ignore[no-any-return]
+    return shares_of(np.asarray(log_prior, dtype=np.float64)[kept])
 
 
 def _alpha(fitted: Any) -> Any:
@@ -234,7 +227,7 @@ def _of_counts(fitted: Any) -> Model:
     )
     feature = block(names, family)
     words = [f"#{j}" for j in range(len(names))]
-    table = _table(fitted, kept, words, family.table(feature, len(classes)).buckets)
+    table = _table(fitted, kept, words, family.empty_table(feature, len(classes)).buckets)
     schema = Schema((feature,), None, names, named)
     tally = _tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), words=(Words(table),))
     return _model(tally, alpha, _prior_of_counts(fitted, kept))

@@ -1,11 +1,22 @@
-"""The lock of an estimator that learns row by row."""
+"""What estimators share that learn row by row: the lock, and what changed since the model was made."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
+from banbury.tally import Touched, together
+
 MAKING = threading.Lock()
+MOST_NOTED = 256  # batches whose columns and words are noted one by one, until the model is asked for
+
+
+def noted(before: list[Touched], touched: Touched) -> list[Touched]:
+    """The columns and words that changed, with those of a further batch; of many batches as one: a stream may never ask."""
+    every = [*before, touched]
+    if len(every) <= MOST_NOTED:
+        return every
+    return [together(every)]
 
 
 class Guarded:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity, n_parameters
-from banbury.distributions.family import check_positive
+from banbury.distributions.family import check_positive, check_whole
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
@@ -30,7 +31,7 @@ from banbury.semi_supervised import (
     with_starts,
 )
 from banbury.sums import in_order
-from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, refuse_continuous
+from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, many, refuse_continuous
 
 FOLDS = 5  # parts of the rows, each of which is held out once
 NO_ROW = 0.5  # rows: a component that has less has none
@@ -39,22 +40,29 @@ NO_ROW = 0.5  # rows: a component that has less has none
 class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
     """What both have in common: settings of counting, estimating and climbing, and what the model says of rows."""
 
-    features: Any
-    how: Any
-    alpha: Any
-    class_prior: Any
-    starts: Any
-    max_iter: Any
-    tol: Any
-    missing: Any
-    threads: Any
-    seed: Any
     model_: Model
     n_features_in_: int
     log_likelihoods_: NDArray[np.float64]
     objectives_: NDArray[np.float64]
     n_iter_: int
     converged_: bool
+
+    def __init__(
+        self,
+        features: Any,
+        how: Any,
+        alpha: Any,
+        class_prior: Any,
+        starts: Any,
+        max_iter: Any,
+        tol: Any,
+        missing: Any,
+        threads: Any,
+        seed: Any,
+    ) -> None:
+        self.features, self.missing, self.threads = features, missing, threads
+        self.how, self.alpha, self.class_prior = how, alpha, class_prior
+        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
 
     @property
     def tally_(self) -> Tally:
@@ -71,15 +79,12 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), rows × classes."""
-        model = self._fitted()
-        return model.posterior(self._rows(X))
+        return self._fitted().posterior(self._rows(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in self.__dict__
 
     def _fitted(self) -> Model:
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         return self.model_
 
@@ -96,24 +101,23 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
         check_positive("tol", self.tol, zero=True)
         check_seed(self.seed)
         for name in ("starts", "max_iter"):
-            _check_whole(name, getattr(self, name))
+            check_whole(name, getattr(self, name), 1)
 
     def _observed(self, batch: Batch, weights: Real) -> Observed:
-        threads = n_threads(self.threads)
-        batch.threads = threads
+        batch.threads = n_threads(self.threads)
         schema = infer(batch, [], None, self.features, self.missing)
-        return Observed.of(aligned(batch, schema), schema, weights, threads)
+        return Observed.of(aligned(batch, schema), schema, weights, batch.threads)
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
         settings = {"how": self.how, "alpha": float(self.alpha), "class_prior": self.class_prior}
         return Task(observed, tuple(classes), labels, weights, settings)
 
-    def _keep(self, found: Climb, batch: Batch) -> None:
-        self.model_ = found.model
-        self.log_likelihoods_, self.objectives_ = np.array(found.log_likelihoods), np.array(found.objectives)
-        self.n_iter_, self.converged_ = len(found.objectives), found.converged
-        self._note_columns(found.model.schema, batch)
-        for warning in found.said:
+    def _keep(self, climb: Climb, batch: Batch) -> None:
+        self.model_ = climb.model
+        self.log_likelihoods_, self.objectives_ = np.array(climb.log_likelihoods), np.array(climb.objectives)
+        self.n_iter_, self.converged_ = len(climb.objectives), climb.converged
+        self._note_columns(climb.model.schema, batch)
+        for warning in climb.said:
             errors.warn(warning)
 
 
@@ -157,18 +161,8 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.features = features
-        self.how = how
-        self.alpha = alpha
-        self.class_prior = class_prior
-        self.unlabelled = unlabelled
-        self.unlabelled_weight = unlabelled_weight
-        self.starts = starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing = missing
-        self.threads = threads
-        self.seed = seed
+        super().__init__(features, how, alpha, class_prior, starts, max_iter, tol, missing, threads, seed)
+        self.unlabelled, self.unlabelled_weight = unlabelled, unlabelled_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedClassifier:
         """Learns from all rows, whether they have a label or not."""
@@ -176,18 +170,20 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         share = self.unlabelled_weight
         if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
             raise errors.bad_setting("unlabelled_weight", share, "a number from 0 to 1")
-        batch, given = self._checked(X, y)
+        batch, target = self._checked(X, y)
         own = _weights(sample_weight, batch)
-        classes, labels = _numbered(given, self.unlabelled, n_threads(self.threads))
-        if self.unlabelled is None and given.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
+        classes, labels = _numbered(target, self.unlabelled, n_threads(self.threads))
+        if self.unlabelled is None and target.dtype.kind in "ifO" and len(classes) > 2 and -1 in classes:
             named = int(np.count_nonzero(labels == classes.index(-1)))
-            errors.warn(errors.minus_one_is_a_class(named))
+            text = f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} taken as a class of that name, beside "
+            text += "others. If these rows have no label, as in scikit-learn, say unlabelled=-1."
+            errors.warn(errors.BanburyWarning(text))
         weights = np.where(labels >= 0, own, own * float(share))
         task = self._task(self._observed(batch, weights), classes, labels, weights)
-        found = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
-        self._keep(found, batch)
-        self.classes_ = as_array(tuple(classes), _dtype(given, classes))
-        self.transduction_ = self.classes_[found.posteriors.argmax(axis=1)]
+        climb = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
+        self._keep(climb, batch)
+        self.classes_ = as_array(tuple(classes), _dtype(target, classes))
+        self.transduction_ = self.classes_[climb.posteriors.argmax(axis=1)]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -198,18 +194,20 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows that are predicted as they are labelled; rows without a label are left out."""
         self._fitted()
-        batch, given = self._checked(X, y)
-        labelled = _codes(given, self.unlabelled, n_threads(self.threads))[0] >= 0
+        batch, target = self._checked(X, y)
+        labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
         weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
-            raise errors.nothing_to_score(batch.n_rows)
-        right = self.predict(batch)[labelled].astype(object) == given[labelled].astype(object)
+            raise errors.EmptyData(
+                f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
+                "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
+            )
+        right = self.predict(batch)[labelled].astype(object) == target[labelled].astype(object)
         return float(np.average(right, weights=weights[labelled]))
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row), in the order of ``classes_``."""
-        model = self._fitted()
-        return model.log_posterior(self._rows(X))
+        return self._fitted().log_posterior(self._rows(X))
 
 
 class Mixture(AsDensity, _Learner):
@@ -251,18 +249,8 @@ class Mixture(AsDensity, _Learner):
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.features = features
-        self.how = how
-        self.alpha = alpha
-        self.class_prior = class_prior
-        self.choose_by = choose_by
-        self.starts = starts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing = missing
-        self.threads = threads
-        self.seed = seed
+        super().__init__(features, how, alpha, class_prior, starts, max_iter, tol, missing, threads, seed)
+        self.n_components, self.choose_by = n_components, choose_by
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Mixture:
         """Finds the components. ``y`` is not used."""
@@ -273,25 +261,41 @@ class Mixture(AsDensity, _Learner):
         weights = _weights(sample_weight, batch)
         sizes = self._sizes(int(np.count_nonzero(weights > 0)))
         observed = self._observed(batch, weights)
-        if len(sizes) == 1:
-            found, self.scores_ = {sizes[0]: self._climbed(observed, weights, sizes[0])}, {}
-        elif self.choose_by == "bic":
-            found = {n: self._climbed(observed, weights, n) for n in sizes}
-            self.scores_ = {n: _bic(each.model, each.log_likelihoods[-1], weights) for n, each in found.items()}
-        else:
-            self.scores_ = {n: self._held_out(batch, weights, n) for n in sizes}
-        sign = -1.0 if self.choose_by == "held_out" else 1.0
-        best = min(sizes, key=lambda n: sign * self.scores_.get(n, 0.0))
-        if len(sizes) > 1 and self.choose_by == "held_out":
-            found = {best: self._climbed(observed, weights, best)}
+        by_bic = self.choose_by == "bic"
+        climbs = {n: self._climbed(observed, weights, n) for n in sizes if len(sizes) == 1 or by_bic}
+        self.scores_ = {
+            n: _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights)
+            if by_bic
+            else self._held_out(batch, weights, n)
+            for n in sizes
+            if len(sizes) > 1
+        }
+        best = min(sizes, key=lambda n: self.scores_.get(n, 0.0) * (1.0 if by_bic else -1.0))
         self.n_components_ = best
-        self._keep(found[best], batch)
-        if single := narrowed(self.model_):
-            errors.warn(errors.narrowed_to_a_value(single))
-        rows = self.model_.tally.rows.value
-        if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
-            errors.warn(errors.emptied(empty, best))
+        self._keep(climbs.get(best) or self._climbed(observed, weights, best), batch)
+        self._warn_of_degenerate(weights)
         return self
+
+    def _warn_of_degenerate(self, weights: Real) -> None:
+        """Says where a component has narrowed to a value, or has no rows."""
+        n, rows = self.n_components_, self.model_.tally.rows.value
+        if single := narrowed(self.model_):
+            each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
+            errors.warn(
+                errors.BanburyWarning(
+                    "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
+                    f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
+                    "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
+                )
+            )
+        if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
+            what, fewer = "component" if len(empty) == 1 else "components", max(n - len(empty), 1)
+            errors.warn(
+                errors.BanburyWarning(
+                    f"{what} {errors.listed(empty)} of {n:,} ended without rows: less than half of one is left. "
+                    f"Take fewer (n_components={fewer}), or try more starts= or another seed=."
+                )
+            )
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Finds the components, and says which of them is each row's most probable. ``y`` is not used.
@@ -312,27 +316,26 @@ class Mixture(AsDensity, _Learner):
 
     def bic(self, X: Any) -> float:
         """The Bayesian information criterion: parameters × log(rows) − 2 log P(rows). Less is better."""
-        found = self.score_samples(X)
-        return _bic(self.model_, float(found.sum()), np.ones(len(found)))
+        logs = self.score_samples(X)
+        return _bic(self.model_, float(logs.sum()), np.ones(len(logs)))
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: 2 × parameters − 2 log P(rows). Less is better."""
-        found = self.score_samples(X)
-        return 2.0 * n_parameters(self.model_) - 2.0 * float(found.sum())
+        return 2.0 * n_parameters(self.model_) - 2.0 * float(self.score_samples(X).sum())
 
     def _batches(self, X: Any) -> list[Batch]:
         self._fitted()
         return [self._rows(X)]
 
     def _sizes(self, n_rows: int) -> list[int]:
-        given = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
-        if not given:
+        sizes = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
+        if not sizes:
             raise errors.bad_setting("n_components", self.n_components, "a number, or one at least to choose from")
-        for n in given:
-            _check_whole("n_components", n)
+        for n in sizes:
+            check_whole("n_components", n, 1)
             if n > n_rows:
                 raise errors.bad_setting("n_components", n, f"{n_rows:,} at most, the number of rows to start from")
-        return sorted({int(n) for n in given})
+        return sorted({int(n) for n in sizes})
 
     def _climbed(self, observed: Observed, weights: Real, n: int) -> Climb:
         labels = np.zeros(observed.n_rows, dtype=np.int32) - np.int32(1)
@@ -356,54 +359,50 @@ class Mixture(AsDensity, _Learner):
         return total / float(weights.sum())
 
 
-def _check_whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise errors.bad_setting(name, value, "a whole number from 1 up")
-
-
 def _weights(sample_weight: Any, batch: Batch) -> Real:
     """A weight for each row, checked as ``bb.count`` checks it."""
     given = sample_weights(sample_weight, batch.n_rows)
     if given is None:
         return np.ones(batch.n_rows)
-    found = Labels.of(np.zeros(batch.n_rows, dtype=np.int64), given, None, 1)
-    found.check_length(batch.n_rows)
-    assert found.weights is not None
-    if not found.weights.any():
+    labels = Labels.of(np.zeros(batch.n_rows, dtype=np.int64), given, None, 1)
+    labels.check_length(batch.n_rows)
+    assert labels.weights is not None
+    if not labels.weights.any():
         raise errors.empty_data(None, "every row has a weight of zero")
-    return found.weights
+    return labels.weights
 
 
-def _numbered(given: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
+def _numbered(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
     """The classes in order, and the number of each row's among them; −1 where it has none."""
-    codes, names = _codes(given, unlabelled, threads)
+    codes, names = _codes(target, unlabelled, threads)
     refuse_continuous(names, len(codes))
     used = {names[c] for c in np.unique(codes[codes >= 0]).tolist()}
+    if not used:
+        raise errors.EmptyData(
+            f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
+            "bb.Mixture."
+        )
     classes = in_order(used)
-    if not classes:
-        raise errors.no_labels(len(given))
-    lookup = np.full(len(names) + 1, -1, dtype=np.int32)
-    for c, name in enumerate(names):
-        lookup[c] = classes.index(name) if name in used else -1
-    return classes, lookup[codes]
+    number = {name: c for c, name in enumerate(classes)}
+    return classes, np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
 
 
-def _codes(given: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
+def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray[np.int32], Sequence[Label]]:
     """The number of each row's label among those given, −1 where it has none; and these labels."""
-    found = Labels.of(given, None, None, threads).codes
-    assert found is not None
-    codes, names = dense_numbers(found, threads)
+    labels = Labels.of(target, None, None, threads).codes
+    assert labels is not None
+    codes, names = dense_numbers(labels, threads)
     if unlabelled is not None:
         none = [c for c, name in enumerate(names) if name == unlabelled]
         codes = np.where(np.isin(codes, none), np.int32(-1), codes)
     return codes, names
 
 
-def _dtype(given: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
+def _dtype(target: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
     """The type of the labels, where it holds labels alone."""
-    return (
-        given.dtype if given.dtype.kind != "O" else np.array(classes).dtype if len({*map(type, classes)}) == 1 else None
-    )
+    if target.dtype.kind != "O":
+        return target.dtype
+    return np.array(classes).dtype if len({*map(type, classes)}) == 1 else None
 
 
 def _bic(model: Model, log_likelihood: float, weights: Real) -> float:

@@ -13,23 +13,12 @@ from typing import Any
 import numpy as np
 
 from banbury.arrays import Real
+from banbury.distributions.evidence import Term
 from banbury.explain import page
 
 DECIBANS = 10.0 / math.log(10.0)
 LARGEST = 2.0**960  # differences of logarithms are kept below this, lest a sum of them overflow
 MOST = 30  # features and words that are printed
-
-
-@dataclass(frozen=True)
-class Term:
-    """What a feature's value, or one of the words of a text, says of each class."""
-
-    feature: str
-    value: Any
-    log_likelihood: Real  # (classes,)
-    seen: bool = True  # whether any counted row has the value
-    times: int = 1  # how often a word occurs
-    positions: tuple[tuple[int, int], ...] = ()  # where a word stands in its text
 
 
 @dataclass(frozen=True)
@@ -95,15 +84,15 @@ class Explanation:
     @property
     def notes(self) -> list[str]:
         """What else is to be said, a sentence each."""
-        found = []
+        notes = []
         if self.impossible:
-            found.append("impossible in both classes, so the prior answers")
+            notes.append("impossible in both classes, so the prior answers")
         if self.unknown:
             words = ", ".join(map(repr, self.unknown[:6])) + (", …" if len(self.unknown) > 6 else "")
-            found.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
+            notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
         if self.calibrated is not None:
-            found.append(f"calibrated, {self.winner!r} has {self.calibrated:.1%}; the evidence above is uncalibrated")
-        return found
+            notes.append(f"calibrated, {self.winner!r} has {self.calibrated:.1%}; the evidence above is uncalibrated")
+        return notes
 
     def __str__(self) -> str:
         sides = f"{self.winner!r} {self.probability:.1%} against {self.against!r} {self.probability_against:.1%}"
@@ -182,7 +171,7 @@ def explained(
         differences = np.where(np.isneginf(sides).all(axis=1), 0.0, sides[:, 0] - sides[:, 1])
     prior, *weights = (differences * DECIBANS).tolist()
     evidence = [
-        Evidence(term.feature, term.value, weight, term.seen, term.times, term.positions)
+        Evidence(term.feature, _joined(term.value), weight, term.seen, term.times, term.positions)
         for term, weight in zip(terms, weights, strict=True)
         if term.value is not None or weight != 0
     ]
@@ -200,6 +189,11 @@ def explained(
         texts or {},
         calibrated,
     )
+
+
+def _joined(value: Any) -> Any:
+    """The values of a block in one text."""
+    return ", ".join(map(page.printable, value)) if isinstance(value, tuple) else value
 
 
 def _sum(differences: Real) -> float:

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from banbury.explain.explanation import Evidence, Explanation
-    from banbury.explain.ratios import Informative
-
-    Place = tuple[int, int, list[tuple[Evidence, float]]]  # start, end, and the words there with what one of each says
+# Explanations and ratios are Any: their modules know this one.
+Place = tuple[int, int, list[tuple[Any, float]]]  # start, end, and the words there with what one of each says
 
 ROWS = 20  # features and words that have a bar
 CHARACTERS = 10_000  # of a text that are shown
@@ -61,28 +58,26 @@ STYLE = f"""<style>
 # An explanation ------------------------------------------------------------------------------------------------------
 
 
-def explanation(told: Explanation) -> str:
+def explanation(why: Any) -> str:
     """The two classes, the texts with their words shaded, and a bar for each feature and word."""
-    return STYLE + explained(told)
+    return STYLE + explained(why)
 
 
-def explained(told: Explanation, rows: int = ROWS, characters: int = CHARACTERS) -> str:
+def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
     """The same without its style, for pages that show several; so many bars, and so much of a text."""
     head = (
-        f'<p class="head"><b>{safe(told.winner)}</b> {told.probability:.1%} against <b>{safe(told.against)}</b> '
-        f"{told.probability_against:.1%}{'' if told.calibrated is None else ' (uncalibrated)'}</p>"
+        f'<p class="head"><b>{safe(why.winner)}</b> {why.probability:.1%} against <b>{safe(why.against)}</b> '
+        f"{why.probability_against:.1%}{'' if why.calibrated is None else ' (uncalibrated)'}</p>"
     )
-    places = {name: list(_places(told.evidence, name, min(len(text), characters))) for name, text in told.texts.items()}
+    places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
     full = _full([sum(weight for _, weight in words) for each in places.values() for _, _, words in each])
-    texts = "".join(
-        _text(told, feature, text, places[feature], full, characters) for feature, text in told.texts.items()
-    )
-    notes = "".join(f'<p class="note">{safe(note)}</p>' for note in told.notes)
-    return f'<div class="banbury">{head}{_key(told)}{texts}{_bars(told, rows)}{notes}</div>'
+    texts = "".join(_text(why, feature, text, places[feature], full, characters) for feature, text in why.texts.items())
+    notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
+    return f'<div class="banbury">{head}{_key(why)}{texts}{_bars(why, rows)}{notes}</div>'
 
 
-def _key(told: Explanation) -> str:
-    colours = [(FOR, "", told.winner), (AGAINST, " against", told.against)]
+def _key(why: Any) -> str:
+    colours = [(FOR, "", why.winner), (AGAINST, " against", why.against)]
     keys = [
         f'<span class="key{kind}" style="background:rgba({colour}, .4)">for {safe(label)}</span>'
         for colour, kind, label in colours
@@ -90,7 +85,7 @@ def _key(told: Explanation) -> str:
     return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
 
 
-def _text(told: Explanation, feature: str, text: str, places: Sequence[Place], full: float, characters: int) -> str:
+def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: float, characters: int) -> str:
     """A text whose words are shaded by what each of their occurrences says."""
     shaded, at = [], 0
     for start, end, words in places:
@@ -98,11 +93,11 @@ def _text(told: Explanation, feature: str, text: str, places: Sequence[Place], f
         at = end
     rest = len(text) - characters
     shaded.append(safe(text[at:characters]) + (f"… and {rest:,} characters more" if rest > 0 else ""))
-    name = f'<p class="note">{safe(feature)}</p>' if len(told.texts) > 1 else ""
+    name = f'<p class="note">{safe(feature)}</p>' if len(why.texts) > 1 else ""
     return f'{name}<div class="text" dir="auto">{"".join(shaded)}</div>'
 
 
-def _places(evidence: Sequence[Evidence], feature: str, size: int) -> Iterator[Place]:
+def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]:
     """Stretches of a text, in order, with the words that cover each and what one occurrence of them says."""
     words = [(e, e.decibans / max(e.times, 1)) for e in evidence if e.feature == feature]
     starts: dict[int, list[int]] = {}
@@ -130,7 +125,7 @@ def _full(weights: Sequence[float]) -> float:
     return max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0
 
 
-def _shaded(text: str, words: list[tuple[Evidence, float]], full: float) -> str:
+def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
     weight = sum(each for _, each in words)
     strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
     colour = FOR if weight > 0 else AGAINST
@@ -142,28 +137,28 @@ def _shaded(text: str, words: list[tuple[Evidence, float]], full: float) -> str:
     return f'<span{kind} style="{shade}" title="{safe(said + more)}">{safe(text)}</span>'
 
 
-def _said(word: Evidence, each: float) -> str:
+def _said(word: Any, each: float) -> str:
     times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
     return f"{printable(word.value)}: {_decibans(each)} decibans{times}"
 
 
-def _bars(told: Explanation, most: int) -> str:
+def _bars(why: Any, most: int) -> str:
     """A row for the prior, each of the strongest pieces of evidence, all others together, and the sum."""
-    rows = [("prior", "", told.prior)]
-    rows += [(e.feature, _value(e), e.decibans) for e in told.evidence[:most]]
-    if {e.feature for e in told.evidence} == set(told.texts):  # words of one text need not say so
-        rows = [(value or name, "", weight) for name, value, weight in rows] if len(told.texts) == 1 else rows
+    rows = [("prior", "", why.prior)]
+    rows += [(e.feature, _value(e), e.decibans) for e in why.evidence[:most]]
+    if {e.feature for e in why.evidence} == set(why.texts):  # words of one text need not say so
+        rows = [(value or name, "", weight) for name, value, weight in rows] if len(why.texts) == 1 else rows
     longest = max((abs(weight) for _, _, weight in rows if isfinite(weight)), default=0.0) or 1.0
     cells = "".join(f"<tr>{_cells(name, value, weight)}{_bar(weight, longest)}</tr>" for name, value, weight in rows)
-    rest = told.evidence[most:]
+    rest = why.evidence[most:]
     if rest:
         more = _cells(f"and {len(rest):,} more", "", sum(e.decibans for e in rest))
         cells += f'<tr class="name">{more}<td></td></tr>'
-    total = f'<tr class="sum">{_cells("sum", "", told.decibans)}<td></td></tr>'
+    total = f'<tr class="sum">{_cells("sum", "", why.decibans)}<td></td></tr>'
     return f"<table>{cells}{total}</table>"
 
 
-def _value(evidence: Evidence) -> str:
+def _value(evidence: Any) -> str:
     often = f" × {evidence.times}" if evidence.times > 1 else ""
     return printable(evidence.value) + often + ("" if evidence.seen else " (never seen)")
 
@@ -200,16 +195,16 @@ def safe(value: Any) -> str:
 # Likelihood ratios ---------------------------------------------------------------------------------------------------
 
 
-def informative(found: Informative) -> str:
+def informative(result: Any) -> str:
     """A table for each class, side by side where there is room."""
     tables = "".join(
         f"<table><caption>{safe(label)}</caption>"
         + "".join(
-            f'<tr><td class="value">{safe(found.shown(ratio))}</td><td class="number">{stated(ratio.ratio)} : 1</td></tr>'
+            f'<tr><td class="value">{safe(result.shown(ratio))}</td><td class="number">{stated(ratio.ratio)} : 1</td></tr>'
             for ratio in ratios
         )
         + "</table>"
-        for label, ratios in found.ratios.items()
+        for label, ratios in result.ratios.items()
     )
     note = "How many times as probable a value is in the class as in all others together"
     return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'

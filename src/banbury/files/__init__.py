@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from banbury import errors
 from banbury.distributions.family import check_positive
-from banbury.files import arrays, contents
+from banbury.files import arrays, contents, format_1, format_2
 from banbury.naive_bayes import Model
 from banbury.tally import Tally
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "load", "save"]
 
-FORMAT = 2
+FORMAT = 3
 
 
 def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, min_count: float = 0) -> None:
@@ -77,9 +77,9 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
     about, found = arrays.read(path, FORMAT, verify)
     try:
         if about["format"] == 1:
-            from banbury.files import format_1  # few have such files
-
             about, found = format_1.brought_over(about, found)
+        if about["format"] < FORMAT:
+            about, found = format_2.brought_over(about, found)
         if "network" in about:
             from banbury.files import networks
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury._core import Integers
-from banbury.sums import in_order
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -17,24 +15,6 @@ Arrays = dict[str, NDArray[Any]]
 def under(prefix: str, arrays: Arrays) -> Arrays:
     """The arrays whose names begin so, without that beginning."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def scalars(what: str, names: Any) -> tuple[Any, ...]:
-    """Labels or keys: scalars, each once."""
-    if not all(name is None or isinstance(name, (bool, int, float, str)) for name in names):
-        raise TypeError(f"{what} are not all scalars")
-    if any(isinstance(name, float) and math.isnan(name) for name in names):
-        raise ValueError(f"{what} are not all numbers")
-    if len(set(names)) < len(names):
-        raise ValueError(f"{what} are not each once")
-    return tuple(names)
-
-
-def names_of(what: str, names: Any) -> tuple[Any, ...]:
-    """The same, in order."""
-    if in_order(scalars(what, names)) != tuple(names):
-        raise ValueError(f"{what} are not in order")
-    return tuple(names)
 
 
 def texts(what: str, names: Any) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury._core import Integers
-from banbury.files import contents
 from banbury.files.checking import Arrays, real, under
 from banbury.sums import GRID, MOST_ROWS, integers, n_columns, possible, whole
 from banbury.tally import Tally
@@ -29,21 +28,17 @@ NOTHING = Fraction(0)
 
 
 def brought_over(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
-    """The JSON text and the arrays as they are today."""
+    """The JSON text and the arrays as they are in format 2."""
     return _network(about, arrays) if "network" in about else _tally(about, arrays)
 
 
 def checked(tally: Tally) -> Tally:
     """This tally; raises where its sums are those of no rows, by more than was rounded."""
     rows = tally.rows.value * (1.0 + LOOSE) + LOOSE
-    texts, blocks = (words.texts for words in tally.words), (block.n for block in tally.products)
-    for present in (tally.counts.present, tally.moments.n, *texts, *blocks):
-        if (present.value > rows).any():
+    for group, sums in zip(tally.schema.groups, tally.sums, strict=True):
+        if (sums.present.value > rows).any():
             raise ValueError("a feature has more rows than its class")
-    contents.check_counts(tally.schema, tally.moments)
-    contents.check_reach("moments.sums", tally.moments, 1)
-    for i, block in enumerate(tally.products):
-        contents.check_reach(f"products.{i}.sums", block, block.n_columns)
+        group.counter.check_exact(group.features, sums)
     return tally
 
 

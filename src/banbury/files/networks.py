@@ -15,7 +15,8 @@ from banbury._core import Integers
 from banbury.distributions import Bernoulli, Histogram
 from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Choice, Kind
-from banbury.files.checking import Arrays, integers_of, names_of, real, scalars, texts
+from banbury.distributions.keys import names_of, scalars
+from banbury.files.checking import Arrays, integers_of, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.counting import Sums
 from banbury.networks.given import CLOSE, check_shares

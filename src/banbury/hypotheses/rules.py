@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.digits import told_apart
-from banbury.hypotheses.given import (
-    MOST,
+from banbury.hypotheses.examples import (
     Array,
     Chosen,
-    GivenRows,
-    Likelihood,
-    Said,
+    Examples,
+    Predictions,
     check_whole,
     codes,
     floats,
@@ -32,7 +30,9 @@ from banbury.hypotheses.given import (
     plain,
     vector,
 )
+from banbury.hypotheses.settings import MOST, Likelihood
 from banbury.hypotheses.space import Hypotheses
+from banbury.renamed import takes_old
 
 Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions
 ODD = frozenset("=<>,'\"")  # in a text, what the name of a hypothesis is made of, too
@@ -41,11 +41,12 @@ DIGITS = 12  # at least, of a cut in the name of a hypothesis
 ANYTHING, NOTHING = 0, 1  # the conditions that hold of every row, and of none
 
 
+@takes_old(features="columns")
 def conjunctions(
     table: Any,
     target: Any = None,
     *,
-    features: Iterable[Any] | None = None,
+    columns: Iterable[Any] | None = None,
     values: Mapping[Any, Iterable[Any]] | None = None,
     conditions: int | None = None,
     prior: Any = "uniform",
@@ -57,7 +58,7 @@ def conjunctions(
 
     A row that fulfils a hypothesis has the second of two ``labels``: those of the target (a column's name, or an array) in order,
     or else False and True.
-    ``features`` are all columns but the target, unless named. Their values are those in the table, or those that ``values``
+    ``columns`` are all but the target, unless named. Their values are those in the table, or those that ``values``
     declares. ``conditions`` is the most in one hypothesis. A missing value fulfils no condition.
     ``prior="description_length"`` tells how many conditions, which features, which values.
 
@@ -68,8 +69,8 @@ def conjunctions(
     >>> len(space), len(space.update(days, "play").version_space)
     (973, 6)
     """
-    rows = GivenRows(table)
-    chosen = rows.features(features, target)
+    rows = Examples(table)
+    chosen = rows.chosen(columns, target)
     declared = dict(values or {})
     _check_used("values", declared, chosen)
     tests = [_Equal(name, _distinct(rows.column(name), name, declared.get(name))) for name in chosen]
@@ -84,11 +85,12 @@ def conjunctions(
     return _space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(rows, target, labels))
 
 
+@takes_old(features="columns")
 def thresholds(
     table: Any,
     target: Any = None,
     *,
-    features: Iterable[Any] | None = None,
+    columns: Iterable[Any] | None = None,
     cuts: int | Mapping[Any, Iterable[float]] | None = None,
     prior: Any = "uniform",
     likelihood: Likelihood = "noise_free",
@@ -107,29 +109,23 @@ def thresholds(
     >>> list(space.names)
     ['anything', 'nothing', 'length>1.45', 'length>3.1', 'length<=1.45', 'length<=3.1']
     """
-    rows = GivenRows(table)
-    chosen = rows.features(features, target)
+    rows = Examples(table)
+    chosen = rows.chosen(columns, target)
     declared = dict(cuts) if isinstance(cuts, Mapping) else {}
     _check_used("cuts", declared, chosen)
     if cuts is not None and not isinstance(cuts, Mapping):
         check_whole("cuts", cuts)
     tests = []
     for name in chosen:
-        found = _declared_cuts(name, declared[name]) if name in declared else _cuts(rows.column(name), name)
-        if isinstance(cuts, (int, np.integer)) and len(found) > cuts:
-            found = found[((np.arange(cuts) + 0.5) * len(found) / max(cuts, 1)).astype(np.intp)]
-        tests += [_Above(name, found)] * bool(len(found))
+        places = _declared_cuts(name, declared[name]) if name in declared else _cuts(rows.column(name), name)
+        if isinstance(cuts, (int, np.integer)) and len(places) > cuts:
+            places = places[((np.arange(cuts) + 0.5) * len(places) / max(cuts, 1)).astype(np.intp)]
+        tests += [_Above(name, places)] * bool(len(places))
     sizes = [2 * len(test.cuts) for test in tests]
     _check_number(2 + sum(sizes), "fewer cuts of each with cuts=")
     lengths = log2(2 + len(tests)) + np.repeat([0.0, *map(log2, sizes)], [2, *sizes])
-    return _space(
-        _Thresholds(tests, np.arange(2 + sum(sizes))[None, :]),
-        lengths,
-        prior,
-        likelihood,
-        noise,
-        _labels(rows, target, labels),
-    )
+    rules = _Thresholds(tests, np.arange(2 + sum(sizes))[None, :])
+    return _space(rules, lengths, prior, likelihood, noise, _labels(rows, target, labels))
 
 
 class _Rules(Sequence[str]):
@@ -155,7 +151,7 @@ class _Rules(Sequence[str]):
             return [self[i] for i in range(*h.indices(len(self)))]
         return ", ".join(self.texts[m] for m in self.members[:, h] if m != ANYTHING) or self.texts[ANYTHING]
 
-    def on(self, rows: GivenRows) -> Said:
+    def on(self, rows: Examples) -> Predictions:
         """What they say. 64 rows are looked up at once, as the bits of a word, since looking up is what costs."""
         holds = [test.on(rows) for test in self.tests]
 
@@ -163,10 +159,10 @@ class _Rules(Sequence[str]):
             always = np.array([[True, False]]).repeat(part.stop - part.start, axis=0)
             bits = _packed(np.hstack([always, *(each(part) for each in holds)]))
             first, *others = self.members if chosen is None else self.members[:, chosen]
-            found: NDArray[np.uint64] = bits.take(first, axis=1)
+            fulfilled: NDArray[np.uint64] = bits.take(first, axis=1)
             for other in others:
-                found &= bits.take(other, axis=1)
-            return found
+                fulfilled &= bits.take(other, axis=1)
+            return fulfilled
 
         def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
             wrong = words(part, chosen) ^ _packed(truth[:, None].astype(np.bool_))
@@ -175,25 +171,25 @@ class _Rules(Sequence[str]):
         def said(part: slice, chosen: Chosen) -> Array:
             return _unpacked(words(part, chosen), part.stop - part.start)
 
-        return Said(len(rows), said, mistakes, 64)
+        return Predictions(len(rows), said, mistakes, 64)
 
 
 class _Thresholds(_Rules):
     """Thresholds, one condition each: what they get wrong is counted by how many cuts each row is above."""
 
-    def on(self, rows: GivenRows) -> Said:
+    def on(self, rows: Examples) -> Predictions:
         tests: Any = self.tests
         places = [(test.places(rows), len(test.cuts)) for test in tests]
 
         def mistakes(part: slice, truth: Array, chosen: Chosen) -> Array:
             yes, n_yes = truth.astype(np.bool_), int(np.count_nonzero(truth))
-            found = [np.array([len(yes) - n_yes, n_yes])]
+            wrong = [np.array([len(yes) - n_yes, n_yes])]
             for place, n_cuts in places:
                 above = place[part] + 1  # of the column's n_cuts + 2 bins; the first is that of missing values
                 gain = np.bincount(above[~yes], minlength=n_cuts + 2) - np.bincount(above[yes], minlength=n_cuts + 2)
                 below = np.cumsum(gain[1:])
-                found += [n_yes + below[-1] - below[:-1], n_yes + below[:-1]]
-            every = np.concatenate(found)
+                wrong += [n_yes + below[-1] - below[:-1], n_yes + below[:-1]]
+            every = np.concatenate(wrong)
             return every if chosen is None else every[chosen]
 
         return replace(super().on(rows), mistakes=mistakes, counted_at_once=max(len(rows), 1))
@@ -228,7 +224,7 @@ class _Equal:
     feature: Any
     values: list[Any]
 
-    def on(self, rows: GivenRows) -> Holds:
+    def on(self, rows: Examples) -> Holds:
         numbers, every = codes(rows.column(self.feature), self.values), np.arange(len(self.values))
         return lambda part: numbers[part, None] == every
 
@@ -243,11 +239,11 @@ class _Above:
     feature: Any
     cuts: Real
 
-    def on(self, rows: GivenRows) -> Holds:
+    def on(self, rows: Examples) -> Holds:
         values = _numbers(rows.column(self.feature), self.feature)
         return lambda part: np.hstack([values[part, None] > self.cuts, values[part, None] <= self.cuts])
 
-    def places(self, rows: GivenRows) -> NDArray[np.intp]:
+    def places(self, rows: Examples) -> NDArray[np.intp]:
         """How many cuts each row is above; −1 where its value is missing."""
         values = _numbers(rows.column(self.feature), self.feature)
         return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values))
@@ -264,8 +260,8 @@ def _written(values: Sequence[Any]) -> list[str]:
     return [repr(value) if quoted else str(value) for value, quoted in zip(values, odd, strict=True)]
 
 
-def _labels(rows: GivenRows, target: Any, labels: Iterable[Any] | None) -> Any:
-    """Two labels: those given, or the target's values in order where it has two; flags otherwise."""
+def _labels(rows: Examples, target: Any, labels: Iterable[Any] | None) -> Any:
+    """Two labels: these, or the target's values in order where it has two; flags otherwise."""
     if labels is not None or target is None:
         return (False, True) if labels is None else labels
     seen = _distinct(rows.target(target), target if is_scalar(target) else "target", None)
@@ -314,11 +310,11 @@ def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp
 
 def _distinct(column: Array, name: Any, declared: Iterable[Any] | None) -> list[Any]:
     """The values of a column, in the order in which they come; or those declared, among which they must be."""
-    found = [plain(value) for value in column.tolist() if not is_missing(value)]
-    for value in found:
+    present = [plain(value) for value in column.tolist() if not is_missing(value)]
+    for value in present:
         if not is_hashable(value):
             raise errors.bad_setting(f"column {name!r}", value, "one of texts, numbers or booleans")
-    seen = list(dict.fromkeys(found))
+    seen = list(dict.fromkeys(present))
     if declared is None:
         return seen
     values = list(dict.fromkeys(vector(declared, f"the values of {name!r}").tolist()))
@@ -334,17 +330,22 @@ def _cuts(column: Array, name: Any) -> Real:
     far = sorted({plain(value) for value in column[np.abs(values) >= EXACT].tolist()})
     for one, other in pairwise(far):
         if float(one) == float(other):
-            raise errors.too_close(name, one, other)
+            raise errors.BadValue(
+                f"column {name!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 "
+                "bits. Subtract what is common to all from the column, or name other columns with columns=[...].",
+                column=name,
+                value=other,
+            )
     distinct = np.unique(values[np.isfinite(values)])
     low, high = distinct[:-1], distinct[1:]
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
 
 
-def _declared_cuts(name: Any, given: Iterable[float]) -> Real:
-    cuts = floats(vector(given, f"the cuts of {name!r}"))
+def _declared_cuts(name: Any, declared: Iterable[float]) -> Real:
+    cuts = floats(vector(declared, f"the cuts of {name!r}"))
     if not np.isfinite(cuts).all():
-        raise errors.bad_setting(f"the cuts of {name!r}", list(given), "finite numbers")
+        raise errors.bad_setting(f"the cuts of {name!r}", list(declared), "finite numbers")
     return np.unique(cuts)
 
 
@@ -353,16 +354,27 @@ def _numbers(column: Array, name: Any) -> Real:
     values = floats(column)
     for row in np.flatnonzero(np.isnan(values)).tolist():
         if not is_missing(column[row]):
-            raise errors.numbers_needed(name, plain(column[row]), row)
+            value = plain(column[row])
+            raise errors.BadValue(
+                f"row {row:,} of column {name!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers with "
+                "columns=[...].",
+                column=name,
+                value=value,
+                row=row,
+            )
     return values
 
 
 def _check_number(n_hypotheses: int, otherwise: str) -> None:
     if n_hypotheses > MOST:
-        raise errors.too_many_hypotheses(n_hypotheses, MOST, otherwise)
+        raise errors.BadSetting(
+            f"these features make {n_hypotheses:,} hypotheses, and {MOST:,} are the most that are held. Name fewer columns=, or "
+            f"allow {otherwise}.",
+            n_hypotheses=n_hypotheses,
+        )
 
 
-def _check_used(what: str, given: Mapping[Any, Any], chosen: Sequence[Any]) -> None:
-    for name in given:
+def _check_used(what: str, declared: Mapping[Any, Any], chosen: Sequence[Any]) -> None:
+    for name in declared:
         if name not in chosen:
             raise errors.bad_setting(what, name, f"given for features that are used ({errors.listed(chosen)})")

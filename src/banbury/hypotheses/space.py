@@ -13,25 +13,23 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.hypotheses.given import (
+from banbury.hypotheses.examples import (
     Array,
     Askable,
     Chosen,
-    GivenRows,
-    Likelihood,
-    Said,
-    by_name,
+    Examples,
+    Predictions,
+    bad_number,
     check_whole,
-    checked_labels,
-    checked_noise,
     codes,
     floats,
-    log_prior,
     matrix,
-    named,
     plain,
+    unlike_hypotheses,
     vector,
 )
+from banbury.hypotheses.settings import Likelihood, by_name, checked_labels, checked_noise, log_prior, named
+from banbury.renamed import takes_old
 
 CELLS = 2**23  # of a block of predictions
 COLUMNS = 2**11  # hypotheses whose votes are counted together
@@ -239,6 +237,7 @@ class Hypotheses:
                 raise self._impossible(evidence, before, part)
         return self._after(total, self.n_rows + evidence.n_rows)
 
+    @takes_old(most="n")
     def trace(
         self,
         rows: Any = None,
@@ -247,27 +246,27 @@ class Hypotheses:
         predictions: Any = None,
         likelihoods: Any = None,
         log_likelihoods: Any = None,
-        most: int = 7,
+        n: int = 7,
     ) -> Trace:
-        """The posteriors before and after every row, of the ``most`` hypotheses that rise highest; takes what ``update`` takes.
+        """The posteriors before and after every row, of the ``n`` hypotheses that rise highest; takes what ``update`` takes.
 
         >>> seen = Hypotheses(["a", "b"]).trace(likelihoods=[[0.5, 0.5], [0.2, 0.8], [0.1, 0.4]])
         >>> seen.posteriors.round(2).tolist()
         [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8], [0.06, 0.94]]
         """
-        check_whole("most", most, 1)
+        check_whole("n", n, 1)
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
-        last, highest, told = self, np.full(len(self), -np.inf), []
+        last, highest, scales = self, np.full(len(self), -np.inf), []
         for last in self._steps(evidence):
             np.maximum(highest, last.log_posterior, out=highest)
-            told.append((*last._scale, last.possible.sum()))
-        kept = np.arange(len(self)) if len(self) <= most else np.lexsort((-last.log_joint, -highest))[:most]
+            scales.append((*last._scale, last.possible.sum()))
+        kept = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
         each = [self.log_likelihood[kept]] + [evidence.of(slice(r, r + 1), kept) for r in range(evidence.n_rows)]
-        tops, rests, n_possible = np.array(told).T
+        tops, rests, n_possible = np.array(scales).T
         posteriors = np.exp(self.log_prior[kept] + np.cumsum(each, axis=0) - tops[:, None] - rests[:, None])
         return Trace([self.names[h] for h in kept.tolist()], posteriors, n_possible.astype(np.int64), self, last)
 
-    def _steps(self, evidence: _Evidence) -> Iterator[Self]:
+    def _steps(self, evidence: _Likelihoods) -> Iterator[Self]:
         """This space, and those after each row."""
         space = self
         yield space
@@ -282,7 +281,7 @@ class Hypotheses:
     def _rules_out_all(self, log_likelihood: Real) -> bool:
         return bool((self.log_prior + log_likelihood).max() == -np.inf)
 
-    def _impossible(self, evidence: _Evidence, total: Real, part: slice) -> errors.ImpossibleEvidence:
+    def _impossible(self, evidence: _Likelihoods, total: Real, part: slice) -> errors.ImpossibleEvidence:
         """Names the row after which nothing is possible: what is ruled out stays so, so that halves are looked at."""
         first, last = part.start, part.stop - 1
         while first < last:
@@ -290,25 +289,34 @@ class Hypotheses:
             after = total + evidence.of(slice(first, half), None)
             first, last, total = (first, half - 1, total) if self._rules_out_all(after) else (half, last, after)
         possible = int((self.log_prior + total > -np.inf).sum())
-        return errors.impossible_evidence(first, len(self), possible, self.likelihood == "noise_free")
+        exact = self.likelihood == "noise_free"
+        hint = " Allow for mistakes with likelihood='label_noise', or add hypotheses." if exact else " Add hypotheses."
+        return errors.ImpossibleEvidence(
+            f"row {first:,} has probability zero under every hypothesis that was still possible ({possible:,} of {len(self):,}), "
+            f"so there is no posterior. The space is as it was before the update.{hint}",
+            row=first,
+            n_possible=possible,
+        )
 
-    def _evidence(self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any) -> _Evidence:
-        every = {
+    def _evidence(
+        self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any
+    ) -> _Likelihoods:
+        kinds = {
             "rows": rows,
             "predictions": predictions,
             "likelihoods": likelihoods,
             "log_likelihoods": log_likelihoods,
         }
-        given = [name for name, value in every.items() if value is not None]
-        if len(given) != 1:
-            raise errors.bad_setting("the evidence", " and ".join(given) or None, f"one of {', '.join(every)}")
-        if given[0].endswith("likelihoods"):
+        there = [kind for kind, value in kinds.items() if value is not None]
+        if len(there) != 1:
+            raise errors.bad_setting("the evidence", " and ".join(there) or None, f"one of {', '.join(kinds)}")
+        if there[0].endswith("likelihoods"):
             if target is not None:
-                raise errors.bad_setting("target", target, f"left out where {given[0]} are given")
-            return self._outright(every[given[0]], given[0])
+                raise errors.bad_setting("target", target, f"left out where {there[0]} are given")
+            return self._outright(kinds[there[0]], there[0])
         if target is None:
             raise errors.bad_setting("target", target, "a column's name, or each row's label or number")
-        table = None if rows is None else GivenRows(rows, target)
+        table = None if rows is None else Examples(rows, target)
         said = self._said(table, predictions)
         column = vector(target) if table is None else table.target(target)
         if len(column) != said.n_rows:
@@ -321,12 +329,12 @@ class Hypotheses:
                 return self._of_mistakes(wrong, part.stop - part.start)
             return self._log_likelihood_of(self._checked(said, part, chosen), truth[part])
 
-        return _Evidence(said.n_rows, of, max(said.at_once, said.counted_at_once))
+        return _Likelihoods(said.n_rows, of, max(said.at_once, said.counted_at_once))
 
-    def _outright(self, given: Any, what: str) -> _Evidence:
-        """Likelihoods, or their logarithms, as they are given."""
+    def _outright(self, values: Any, what: str) -> _Likelihoods:
+        """Likelihoods, or their logarithms, said outright."""
         logs = what == "log_likelihoods"
-        numbers = self._matrix(by_name(what, given, self.names) if isinstance(given, Mapping) else given, what)
+        numbers = self._matrix(by_name(what, values, self.names), what)
 
         def of(part: slice, chosen: Chosen) -> Real:
             block = numbers[part] if chosen is None else numbers[part, chosen]
@@ -340,7 +348,7 @@ class Hypotheses:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(values).sum(axis=0))
 
-        return _Evidence(len(numbers), of)
+        return _Likelihoods(len(numbers), of)
 
     def _truth(self, column: Array) -> Array:
         """The targets as the likelihood takes them: numbers, or the numbers of labels."""
@@ -348,12 +356,25 @@ class Hypotheses:
             values = floats(column)
             if not np.isfinite(values).all():
                 row = int(np.isfinite(values).argmin())
-                raise errors.bad_outcome(plain(column[row]), row, "a finite number")
+                value = plain(column[row])
+                raise errors.BadValue(
+                    f"the target of row {row:,} is {value!r}, and a finite number is needed there. Leave the row out, or choose "
+                    "another likelihood=.",
+                    value=value,
+                    row=row,
+                )
             return values
         values = codes(column, self.labels)
         if values.min(initial=0) < 0:
             row = int(values.argmin())
-            raise errors.unknown_label(plain(column[row]), row, self.labels)
+            value = plain(column[row])
+            raise errors.UnknownLabel(
+                f"the target of row {row:,} is {value!r}, which is not among the labels."
+                f"{errors.did_you_mean(value, self.labels)}\n  Labels: {errors.listed(map(repr, self.labels))}. "
+                "Name all of them with labels=[...], or leave the row out.",
+                value=value,
+                row=row,
+            )
         return values
 
     def _log_likelihood_of(self, said: Array, truth: Array) -> Real:
@@ -389,18 +410,17 @@ class Hypotheses:
         """
         if self.likelihood == "gaussian":
             raise errors.bad_setting("likelihood", "gaussian", "one of labels here; bayes_optimal has the mean number")
-        said, (heard, weights) = self._said(rows, predictions), self._heard()
-        shares = np.empty((said.n_rows, len(self.labels)))
-        for part in _blocks(said.n_rows, len(self), said.at_once):
-            block = self._checked(said, part, heard)
-            if self.likelihood == "bernoulli":
-                second = np.clip(block @ weights, 0.0, 1.0)
-                shares[part] = np.stack([1.0 - second, second], axis=1)
-            else:
-                shares[part] = _votes(block, weights, len(self.labels))
-        if self.noise:
-            shares = (1.0 - self.noise) * shares + self.noise / (len(self.labels) - 1) * (1.0 - shares)
-        return shares
+        heard, weights = self._heard()
+        n_labels = len(self.labels)
+
+        def shares_of(block: Array) -> Real:
+            if self.likelihood != "bernoulli":
+                return _votes(block, weights, n_labels)
+            second = np.clip(block @ weights, 0.0, 1.0)
+            return np.stack([1.0 - second, second], axis=1)
+
+        shares = self._answers(rows, predictions, heard, shares_of)
+        return (1.0 - self.noise) * shares + self.noise / (n_labels - 1) * (1.0 - shares) if self.noise else shares
 
     def bayes_optimal(self, rows: Any = None, *, predictions: Any = None) -> Array:
         """The most probable label of each row, every hypothesis heard; of numbers, the mean. On average no answer errs less.
@@ -412,11 +432,8 @@ class Hypotheses:
         if self.likelihood != "gaussian":
             shares = self.predictive(rows, predictions=predictions)
             return self._words((shares >= shares.max(axis=1, keepdims=True) - ALIKE).argmax(axis=1))
-        said, (heard, weights) = self._said(rows, predictions), self._heard()
-        means = np.empty(said.n_rows)
-        for part in _blocks(said.n_rows, len(self), said.at_once):
-            means[part] = self._checked(said, part, heard) @ weights
-        return means
+        heard, weights = self._heard()
+        return self._answers(rows, predictions, heard, lambda block: block @ weights)
 
     def gibbs(self, rows: Any = None, *, predictions: Any = None, seed: int = 0) -> Array:
         """What one hypothesis says of the rows, drawn from the posterior by ``seed``.
@@ -429,12 +446,16 @@ class Hypotheses:
         """
         check_whole("seed", seed)
         drawn = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
+        answers = self._answers(rows, predictions, drawn, lambda block: block[:, 0])
+        if self.likelihood == "gaussian":
+            return answers
+        return self._words(((answers > 0.5) if self.likelihood == "bernoulli" else answers).astype(np.int64))
+
+    def _answers(self, rows: Any, predictions: Any, chosen: Chosen, answer: Callable[[Array], Array]) -> Array:
+        """What is made of the predictions of some hypotheses, block by block."""
         said = self._said(rows, predictions)
-        answers = np.empty(said.n_rows, dtype=np.float64 if self.likelihood == "gaussian" else np.int64)
-        for part in _blocks(said.n_rows, len(self), said.at_once):
-            block = self._checked(said, part, drawn)[:, 0]
-            answers[part] = block > 0.5 if self.likelihood == "bernoulli" else block
-        return answers if self.likelihood == "gaussian" else self._words(answers)
+        blocks = list(_blocks(said.n_rows, len(self), said.at_once)) or [slice(0, 0)]
+        return np.concatenate([answer(self._checked(said, part, chosen)) for part in blocks])
 
     def _heard(self) -> tuple[Chosen, Real]:
         """The hypotheses that have a weight, and these."""
@@ -444,27 +465,30 @@ class Hypotheses:
     def _words(self, numbers: Array) -> Array:
         return vector(self.labels)[numbers]
 
-    def _said(self, rows: Any, predictions: Any) -> Said:
+    def _said(self, rows: Any, predictions: Any) -> Predictions:
         """What hypotheses say of the rows."""
         if (rows is None) == (predictions is None):
             raise errors.bad_setting("rows", rows, "given, or predictions= in their place")
         if predictions is not None:
-            given = self._matrix(predictions, "predictions")
-            return Said(len(given), lambda part, chosen: given[part] if chosen is None else given[part, chosen])
+            array = self._matrix(predictions, "predictions")
+            return Predictions(len(array), lambda part, chosen: array[part] if chosen is None else array[part, chosen])
         if self._asked is None:
-            raise errors.known_by_name_only()
-        return self._asked.on(rows if isinstance(rows, GivenRows) else GivenRows(rows))
+            raise errors.BadSetting(
+                "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
+                "hypotheses), or make the space from functions of a row."
+            )
+        return self._asked.on(rows if isinstance(rows, Examples) else Examples(rows))
 
-    def _matrix(self, given: Any, what: str) -> Array:
-        """Rows × hypotheses; a single row may be given as it is."""
-        found = matrix(given)
-        if found.ndim == 1 and len(found) in (0, len(self)):
-            found = found.reshape(-1, len(self))
-        if found.ndim != 2 or found.shape[1] != len(self):
-            raise errors.unlike_hypotheses(what, found.shape, len(self))
-        return found
+    def _matrix(self, values: Any, what: str) -> Array:
+        """Rows × hypotheses; a single row may come as it is."""
+        array = matrix(values)
+        if array.ndim == 1 and len(array) in (0, len(self)):
+            array = array.reshape(-1, len(self))
+        if array.ndim != 2 or array.shape[1] != len(self):
+            raise unlike_hypotheses(what, array.shape, len(self))
+        return array
 
-    def _checked(self, said: Said, part: slice, chosen: Chosen) -> Array:
+    def _checked(self, said: Predictions, part: slice, chosen: Chosen) -> Array:
         """Predictions as the likelihood takes them: numbers, probabilities, or the numbers of labels."""
         block = said.of(part, chosen)
         if said.mistakes is not None:
@@ -481,13 +505,20 @@ class Hypotheses:
         numbers = codes(block, self.labels)
         if numbers.min(initial=0) < 0:
             r, h = np.argwhere(numbers < 0)[0].tolist()
-            raise errors.unknown_prediction(plain(block[r, h]), self._name(h, chosen), part.start + r, self.labels)
+            value, name, row = plain(block[r, h]), self._name(h, chosen), part.start + r
+            raise errors.UnknownLabel(
+                f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not among the labels.\n"
+                f"  Labels: {errors.listed(map(repr, self.labels))}. Name all of them with labels=[...].",
+                value=value,
+                hypothesis=name,
+                row=row,
+            )
         return numbers
 
-    def _refuse(self, wrong: Array, given: Array, part: slice, chosen: Chosen, what: str, wanted: str) -> None:
+    def _refuse(self, wrong: Array, block: Array, part: slice, chosen: Chosen, what: str, wanted: str) -> None:
         if wrong.any():
             r, h = np.argwhere(wrong)[0].tolist()
-            raise errors.bad_number(what, plain(given[r, h]), self._name(h, chosen), wanted, part.start + r)
+            raise bad_number(what, plain(block[r, h]), self._name(h, chosen), wanted, part.start + r)
 
     def _name(self, h: int, chosen: Chosen) -> Any:
         return self.names[h if chosen is None else int(chosen[h])]
@@ -523,7 +554,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class _Evidence:
+class _Likelihoods:
     """Rows, and the log-likelihood of some of them under each hypothesis."""
 
     n_rows: int

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions import KernelDensity
 from banbury.naive_bayes import Model, estimate
 from banbury.plots.display import COLOURS, FAINT, Display, name, pyplot
-from banbury.plots.features import check_model, grid, log_likelihood, number_of
+from banbury.plots.features import check_model, grid, log_likelihood, number_of, parts_of
 
 CURVES = (("far under", COLOURS[4], "-"), ("best", COLOURS[0], "-"), ("far over", COLOURS[1], "--"))
 
 
+@dataclass(eq=False, repr=False)
 class BandwidthDisplay(Display):
     """Left, how likely each row is under the kernels of the others, over bandwidths; right, three of the densities.
 
@@ -32,19 +32,13 @@ class BandwidthDisplay(Display):
     ((1000, 3), True)
     """
 
-    def __init__(
-        self,
-        feature: str,
-        label: Any,
-        bandwidths: Real,
-        likelihoods: Real,
-        shown: tuple[float, float, float],
-        values: Real,
-        density: Real,
-    ) -> None:
-        self.feature, self.label = feature, label
-        self.bandwidths, self.log_likelihood = bandwidths, likelihoods
-        self.shown, self.values, self.density = shown, values, density
+    feature: str
+    label: Any
+    bandwidths: Real
+    log_likelihood: Real
+    shown: tuple[float, float, float]
+    values: Real
+    density: Real
 
     @property
     def best(self) -> float:
@@ -58,30 +52,38 @@ class BandwidthDisplay(Display):
         ``label`` may be left out where there is one class. Bandwidths are at least as wide as a bin of the tally.
         """
         check_model(model)
-        found = model.schema[feature]
-        if not isinstance(found.family, KernelDensity):
-            raise errors.bad_setting(f"the family of {feature!r}", found.family.name, "'kernel_density' for bandwidths")
-        if len(found.columns) > 1:
-            raise errors.block_has_no_axis(found.name, len(found.columns), found.family.name)
+        parts = parts_of(model, feature)
+        column, family = parts.feature, parts.feature.family
         if label is None and len(model.classes) > 1:
             raise errors.bad_setting("label", label, f"one of the classes ({errors.listed(model.classes)})")
         if isinstance(times, bool) or not isinstance(times, (int, float)) or not 1 < times <= 1e6:
             raise errors.bad_setting("times", times, "a number above 1, 1,000,000 at most")
         c = 0 if label is None else number_of(model, label)
-        place = [f.name for f in model.schema.keyed].index(feature)
-        bandwidths, scores = found.family.left_out(*model.tally.counts.feature(place), c)
+        tried = family.tried_bandwidths(column, parts.sums, parts.at, c)
+        if tried is None:
+            raise errors.bad_setting(f"the family of {feature!r}", family.name, "'kernel_density' for bandwidths")
+        bandwidths, scores = tried
         if len(bandwidths) < 2:
             raise errors.bad_setting(
                 f"column {feature!r}",
                 f"too few values in class {model.classes[c]!r}",
                 "one of two different values at least",
             )
-        bandwidths, scores = bandwidths * found.unit, scores - np.log(found.unit)
         best = float(bandwidths[scores.argmax()])
-        shown = max(best / times, found.unit), best, best * times
-        values = grid(model, found)
-        each = [_density(model, feature, found.family, h, values)[:, c] for h in shown]
-        return cls(feature, model.classes[c], bandwidths, scores, shown, values, np.stack(each, axis=1)).plot(ax)
+        shown = max(best / times, column.unit), best, best * times
+        values, choice = grid(model, column, column.inputs[0]), model.choice
+        each = [
+            estimate(
+                model.tally,
+                how=choice.how,
+                alpha=choice.alpha,
+                seed=choice.seed,
+                features={feature: family.with_bandwidth(h)},
+            )
+            for h in shown
+        ]
+        density = np.exp([log_likelihood(other, column, values)[:, c] for other in each]).T
+        return cls(feature, model.classes[c], bandwidths, scores, shown, values, density).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         if ax is None:
@@ -108,16 +110,3 @@ class BandwidthDisplay(Display):
         right.set_ylabel(f"density given {name(self.label)}")
         right.set_title("Kernel densities by bandwidth")
         right.legend()
-
-
-def _density(model: Model, feature: str, family: KernelDensity, bandwidth: float, values: Real) -> Real:
-    """The densities of all classes under another bandwidth."""
-    choice = model.choice
-    other = estimate(
-        model.tally,
-        how=choice.how,
-        alpha=choice.alpha,
-        seed=choice.seed,
-        features={feature: replace(family, bandwidth=float(bandwidth))},
-    )
-    return np.exp(log_likelihood(other, feature, values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from banbury.plots.display import Display, colour, library, mark, name, names
 from banbury.plots.features import ClassedRows, check_model, check_whole, column_of, number_of, numeric, span, table
 
 
+@dataclass(eq=False, repr=False)
 class DecisionBoundaryDisplay(Display):
     """Posteriors over two numeric features; the others are missing, or held at the values of ``fixed``.
 
@@ -30,23 +32,15 @@ class DecisionBoundaryDisplay(Display):
     (50, 50, 3)
     """
 
-    def __init__(
-        self,
-        features: tuple[str, str],
-        classes: tuple[Any, ...],
-        xx0: Real,
-        xx1: Real,
-        posterior: Real,
-        *,
-        difference: tuple[Any, Any] | None = None,
-        fixed: Mapping[str, Any] | None = None,
-        n_features: int = 2,
-        points: tuple[Real, Real, NDArray[np.int64]] | None = None,
-    ) -> None:
-        self.features, self.classes = features, classes
-        self.xx0, self.xx1, self.posterior = xx0, xx1, posterior
-        self.difference, self.fixed, self.points = difference, dict(fixed or {}), points
-        self.n_features = n_features
+    features: tuple[str, str]
+    classes: tuple[Any, ...]
+    xx0: Real
+    xx1: Real
+    posterior: Real
+    difference: tuple[Any, Any] | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    n_features: int = 2
+    points: tuple[Real, Real, NDArray[np.int64]] | None = None
 
     @classmethod
     def from_model(
@@ -88,13 +82,8 @@ class DecisionBoundaryDisplay(Display):
         given |= {feature: [value] * across.size for feature, value in held_at.items()}
         posterior = model.posterior(table(model, given)).reshape(steps, steps, -1)
         two = None if difference is None else (difference[0], difference[1])
-        drawn: dict[str, Any] = {
-            "difference": two,
-            "fixed": held_at,
-            "n_features": sum(len(feature.inputs) for feature in model.schema.features),
-            "points": points,
-        }
-        return cls(pair, model.classes, xx0, xx1, posterior, **drawn).plot(ax)
+        n_features = sum(len(feature.inputs) for feature in model.schema.features)
+        return cls(pair, model.classes, xx0, xx1, posterior, two, held_at, n_features, points).plot(ax)
 
     @property
     def response(self) -> Real:

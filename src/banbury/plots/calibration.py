@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.calibration import Reliability, reliability
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import FAINT, Display, colour, line, mark, name
+from banbury.plots.display import FAINT, Display, check_type, colour, line, mark, name
 from banbury.plots.features import ClassedRows, answering
 from banbury.selection import Evaluation, evaluate
 
@@ -24,9 +24,9 @@ class CalibrationDisplay(Display):
     ``curves`` has them by name, as ``banbury.calibration.reliability`` makes them. A mark's area grows with its rows.
 
     >>> import banbury as bb
-    >>> found = bb.cross_validate(bb.datasets.wine(), target="cultivar")
-    >>> shown = bb.plots.CalibrationDisplay.from_cross_validation(found)
-    >>> round(shown.curves["out of fold"].error, 4) == round(found.calibration_error, 4)
+    >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
+    >>> shown = bb.plots.CalibrationDisplay.from_cross_validation(result)
+    >>> round(shown.curves["out of fold"].error, 4) == round(result.calibration_error, 4)
     True
     """
 
@@ -34,8 +34,7 @@ class CalibrationDisplay(Display):
         if not isinstance(curves, Mapping) or not curves:
             raise errors.bad_setting("curves", curves, "a mapping from name to Reliability, of one at least")
         for curve in curves.values():
-            if not isinstance(curve, Reliability):
-                raise errors.bad_setting("curves", type(curve).__name__, "made by banbury.calibration.reliability")
+            check_type("curves", curve, Reliability, "made by banbury.calibration.reliability")
         self.curves = dict(curves)
 
     @classmethod
@@ -46,12 +45,9 @@ class CalibrationDisplay(Display):
     @classmethod
     def from_cross_validation(cls, result: Evaluation, *, bins: int = 15, ax: Any = None) -> Self:
         """Draws the out-of-fold posteriors of ``bb.cross_validate``."""
-        if not isinstance(result, Evaluation):
-            raise errors.bad_setting(
-                "the result", type(result).__name__, "a CrossValidation, as bb.cross_validate makes it"
-            )
-        found = reliability(result.posteriors, result.truth, bins, result.weights)
-        return cls({"out of fold": found}).plot(ax)
+        check_type("the result", result, Evaluation, "a CrossValidation, as bb.cross_validate makes it")
+        curve = reliability(result.posteriors, result.truth, bins, result.weights)
+        return cls({"out of fold": curve}).plot(ax)
 
     @classmethod
     def from_model(
@@ -70,8 +66,8 @@ class CalibrationDisplay(Display):
         """
         model = answering(model)
         if isinstance(model, BeliefNetwork):
-            found = evaluate(model, data, target, **reading)
-            return cls({"posteriors": reliability(found.posteriors, found.truth, bins)}).plot(ax)
+            evaluation = evaluate(model, data, target, **reading)
+            return cls({"posteriors": reliability(evaluation.posteriors, evaluation.truth, bins)}).plot(ax)
         rows = ClassedRows(model, data, target, reading)
         truth = rows.classes
         used = truth >= 0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.plots.display import Display, names
+from banbury.plots.display import Display, check_type, names
 from banbury.selection import Evaluation
 from banbury.sums import in_order
 
@@ -18,8 +18,8 @@ class ConfusionMatrixDisplay(Display):
     """Rows of each true class (down) that were given each class (across); the shade is the share of the true class.
 
     >>> import banbury as bb
-    >>> found = bb.cross_validate(bb.datasets.wine(), target="cultivar")
-    >>> shown = bb.plots.ConfusionMatrixDisplay.from_cross_validation(found)
+    >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
+    >>> shown = bb.plots.ConfusionMatrixDisplay.from_cross_validation(result)
     >>> int(shown.confusion_matrix.sum()), round(shown.accuracy, 3)
     (178, 0.978)
     """
@@ -40,10 +40,7 @@ class ConfusionMatrixDisplay(Display):
         cls, result: Evaluation, *, values: Literal["counts", "shares"] = "counts", ax: Any = None
     ) -> Self:
         """Draws the answers of ``bb.cross_validate``."""
-        if not isinstance(result, Evaluation):
-            raise errors.bad_setting(
-                "the result", type(result).__name__, "a CrossValidation, as bb.cross_validate makes it"
-            )
+        check_type("the result", result, Evaluation, "a CrossValidation, as bb.cross_validate makes it")
         return cls(result.confusion, result.classes).plot(ax, values=values)
 
     @classmethod

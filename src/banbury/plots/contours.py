@@ -30,8 +30,8 @@ def levels(density: Real, inside: Sequence[float] = INSIDE) -> list[float]:
     total = np.cumsum(ordered)
     if not len(total) or not total[-1] > 0:
         return []
-    found = [float(ordered[min(int(np.searchsorted(total, share * total[-1])), len(ordered) - 1)]) for share in inside]
-    return sorted({level for level in found if level < ordered[0]})
+    ends = [float(ordered[min(int(np.searchsorted(total, share * total[-1])), len(ordered) - 1)]) for share in inside]
+    return sorted({level for level in ends if level < ordered[0]})
 
 
 def draw(ax: Any, plane: Plane, density: Real, classes: Sequence[Any]) -> None:

@@ -6,24 +6,21 @@ The density of a histogram has steps, on whose edges contours would lie upon one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.naive_bayes import log_sum
+from banbury.density import AsDensity
+from banbury.naive_bayes import Model, log_sum
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
-from banbury.plots.features import check_whole, numeric
+from banbury.plots.features import check_whole, column_of, numeric, parts_of, some_rows
 from banbury.readers import read
 
-if TYPE_CHECKING:
-    from banbury.density import AsDensity
-    from banbury.naive_bayes import Model
-
-MOST_POINTS = 2_000
 MARGIN = 0.1
 INSIDE = (0.99, 0.9, 0.5, 0.1)  # of the rows that are drawn, the shares inside the contours
 PEAK = np.log(10.0)  # a row whose density is ten times that of the grid around it is on a peak that is not drawn
@@ -32,6 +29,7 @@ SHADES = ("#dbe9f4", "#b4d0e7", "#7fb0d6", "#3f88c0")  # from the outermost shar
 MOST_COMPONENTS = 7  # that are drawn, those of the largest share: as many as there are colours beside the first
 
 
+@dataclass(eq=False, repr=False)
 class DensityDisplay(Display):
     """Contours of the density of two numeric columns, the others being anything; and the rows as points.
 
@@ -49,30 +47,22 @@ class DensityDisplay(Display):
     (50, 50)
     """
 
-    def __init__(
-        self,
-        features: tuple[str, str],
-        xx0: Real,
-        xx1: Real,
-        log_density: Real,
-        points: tuple[Real, Real],
-        levels: Real,
-        components: Mapping[Any, Real] | None = None,
-        hidden: float = 0.0,
-        stepped: bool = False,
-        inside: Sequence[float] = INSIDE,
-    ) -> None:
-        self.features, self.xx0, self.xx1, self.log_density = features, xx0, xx1, log_density
-        self.points, self.levels, self.components = points, levels, dict(components or {})
-        self.hidden, self.stepped, self.inside = hidden, stepped, tuple(inside)
+    features: tuple[str, str]
+    xx0: Real
+    xx1: Real
+    log_density: Real
+    points: tuple[Real, Real]
+    levels: Real
+    components: Mapping[Any, Real] = field(default_factory=dict)
+    hidden: float = 0.0
+    stepped: bool = False
+    inside: Sequence[float] = INSIDE
 
     @classmethod
     def from_density(
         cls, density: AsDensity, features: Sequence[str], data: Any, *, steps: int = 200, ax: Any = None
     ) -> Self:
         """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
-        from banbury.density import AsDensity  # and with it scikit-learn
-
         if not isinstance(density, AsDensity):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
         if isinstance(features, str) or not isinstance(features, Sequence) or len(set(features)) != 2:
@@ -87,14 +77,16 @@ class DensityDisplay(Display):
         across, up = np.meshgrid(xx0, xx1)
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
         own = log_sum(density._marginal({first: x, second: y}))
-        found = log_sum(joint).reshape(steps, steps)
+        log_density = log_sum(joint).reshape(steps, steps)
         stepped = _stepped(density.model_, (first, second))
-        drawn = np.minimum(_beside(xx0, xx1, found, x, y), own) if stepped else _between(xx0, xx1, found, x, y)
+        drawn = (
+            np.minimum(_beside(xx0, xx1, log_density, x, y), own) if stepped else _between(xx0, xx1, log_density, x, y)
+        )
         levels, first_of = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]), return_index=True)
         inside = [INSIDE[i] for i in first_of.tolist()]  # steps may have several shares at one level: there the largest
         hidden = float(np.mean(own > drawn + PEAK))
         parts = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
-        return cls((first, second), xx0, xx1, found, (x, y), levels, parts, hidden, stepped, inside).plot(ax)
+        return cls((first, second), xx0, xx1, log_density, (x, y), levels, parts, hidden, stepped, inside).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8, 4.4)
@@ -140,20 +132,14 @@ class DensityDisplay(Display):
 
 def _stepped(model: Model, columns: tuple[str, str]) -> bool:
     """Whether one of the columns, or its block, is a histogram."""
-    return any(
-        feature.family.name == "histogram" and not set(columns).isdisjoint(feature.inputs)
-        for feature in model.schema.features
-    )
+    parts = [(column, parts_of(model, column_of(model, column).name)) for column in columns]
+    return any(each.group.select([each.at]).cuts(column) is not None for column, each in parts)
 
 
 def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:
-    """The rows that have both values, evenly picked where there are many."""
     columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
     x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
-    used = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
-    if not len(used):
-        raise errors.empty_data(None, f"no row has values of both {first!r} and {second!r}")
-    used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
+    used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
     return x[used], y[used]
 
 

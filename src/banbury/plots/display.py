@@ -77,6 +77,12 @@ class Display:
         self.ax_.set_title(textwrap.fill(text, max(int(12.5 * width), 20)))
 
 
+def check_type(what: str, thing: Any, kind: type, wanted: str) -> None:
+    """Raises unless a thing is of this type."""
+    if not isinstance(thing, kind):
+        raise errors.bad_setting(what, type(thing).__name__, wanted)
+
+
 def library() -> Any:
     """matplotlib, or an error that says how to get it."""
     try:

@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
 from banbury.explain import Evidence, Explanation
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, name, percent, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, percent, signed
 from banbury.plots.features import answering, check_whole
+from banbury.renamed import takes_old
 
 
 class EvidenceDisplay(Display):
@@ -30,14 +30,12 @@ class EvidenceDisplay(Display):
     [-2.55, 3.01, 2.93, 1.96, -1.25, 4.1]
     """
 
-    def __init__(self, explanation: Explanation, *, most: int = 15) -> None:
-        if not isinstance(explanation, Explanation):
-            raise errors.bad_setting(
-                "the explanation", type(explanation).__name__, "an Explanation, as model.explain makes it"
-            )
-        check_whole("most", most, 1)
+    @takes_old(most="n")
+    def __init__(self, explanation: Explanation, *, n: int = 15) -> None:
+        check_type("the explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
+        check_whole("n", n, 1)
         self.explanation = explanation
-        shown, rest = explanation.evidence[:most], explanation.evidence[most:]
+        shown, rest = explanation.evidence[:n], explanation.evidence[n:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
         self.labels = ["prior", *(_label(e, alone) for e in shown)]
         self.weights = [float(explanation.prior), *(e.decibans for e in shown)]
@@ -48,16 +46,18 @@ class EvidenceDisplay(Display):
         self.weights.append(float(explanation.decibans))
 
     @classmethod
-    def from_explanation(cls, explanation: Explanation, *, most: int = 15, ax: Any = None) -> Self:
-        """Draws an explanation: the ``most`` strongest features or words, and all others together."""
-        return cls(explanation, most=most).plot(ax)
+    @takes_old(most="n")
+    def from_explanation(cls, explanation: Explanation, *, n: int = 15, ax: Any = None) -> Self:
+        """Draws an explanation: the ``n`` strongest features or words, and all others together."""
+        return cls(explanation, n=n).plot(ax)
 
     @classmethod
+    @takes_old(most="n")
     def from_model(
-        cls, model: Model | BeliefNetwork, row: Any, against: Any = None, *, most: int = 15, ax: Any = None
+        cls, model: Model | BeliefNetwork, row: Any, against: Any = None, *, n: int = 15, ax: Any = None
     ) -> Self:
         """Draws what ``model.explain(row, against)`` says: of a model, a network with a target, or a TANClassifier."""
-        return cls(answering(model).explain(row, against), most=most).plot(ax)
+        return cls(answering(model).explain(row, against), n=n).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))

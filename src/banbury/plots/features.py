@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions import Bernoulli
-from banbury.distributions.family import Feature
+from banbury.distributions.evidence import NamedValues
+from banbury.distributions.family import Feature, Parameters
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.readers import read
@@ -34,27 +34,27 @@ def check_model(model: Any, classes: int = 1) -> None:
     _check_classes(model.classes, classes)
 
 
-def _check_classes(found: Sequence[Any], least: int) -> None:
-    if len(found) < least:
+def _check_classes(classes: Sequence[Any], least: int) -> None:
+    if len(classes) < least:
         raise errors.bad_setting(
-            "the model", f"one class, {found[0]!r}", "one of two classes at least for this picture"
+            "the model", f"one class, {classes[0]!r}", "one of two classes at least for this picture"
         )
 
 
 def answering(model: Any) -> Model | BeliefNetwork:
     """What predicts and explains: a model, a network with a target, or that of a TANClassifier."""
-    found = getattr(model, "network_", model)
-    if not isinstance(found, BeliefNetwork):
-        check_model(found, classes=2)
-        return found  # type: ignore[no-any-return]
-    if found.target is None:
+    answers = getattr(model, "network_", model)
+    if not isinstance(answers, BeliefNetwork):
+        check_model(answers, classes=2)
+        return answers  # type: ignore[no-any-return]
+    if answers.target is None:
         raise errors.bad_setting(
             "the network",
             "one that was made without a target",
             "one with a target, or network.explain(row, of=...) drawn",
         )
-    _check_classes(found.classes, 2)
-    return found
+    _check_classes(answers.classes, 2)
+    return answers
 
 
 def check_whole(setting: str, value: Any, low: int, high: int = 10**6) -> None:
@@ -69,14 +69,32 @@ def number_of(model: Model, label: Any) -> int:
     return model.classes.index(label)
 
 
-def holds_numbers(feature: Feature) -> bool:
-    """Whether it has a density: of a column of numbers, or of a block of them."""
-    return feature.family.shape in ("moments", "bins", "products")
+class FeatureParts(NamedTuple):
+    """One feature of a model: the group of parameters that it is in, its place there, and the group's sums."""
+
+    feature: Feature
+    group: Parameters
+    at: int
+    sums: Any
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Its columns of numbers; none where values are names."""
+        return self.group.axes(self.at)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values lie on one axis."""
+        return len(self.axes) == len(self.feature.inputs) == 1
 
 
-def is_numeric(feature: Feature) -> bool:
-    """Whether its values lie on one axis."""
-    return holds_numbers(feature) and len(feature.inputs) == 1
+def parts_of(model: Model, feature: Any) -> FeatureParts:
+    """A feature by its name, or a block by its columns."""
+    wanted = model.schema[feature]
+    for group, (_, features, sums) in zip(model.parameters, model.tally.groups, strict=True):
+        if wanted in features:
+            return FeatureParts(wanted, group, features.index(wanted), sums)
+    raise AssertionError("every feature of a model is in a group")
 
 
 def column_of(model: Model, column: str) -> Feature:
@@ -86,54 +104,40 @@ def column_of(model: Model, column: str) -> Feature:
 
 def numeric(model: Model, column: str) -> None:
     """Raises unless the column holds numbers, by itself or in a block."""
-    found = column_of(model, column)
-    if not holds_numbers(found) or column not in found.inputs:
-        raise errors.not_numeric(column, found.family.name)
+    feature = column_of(model, column)
+    if column not in parts_of(model, feature.name).axes:
+        raise errors.BadSetting(
+            f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis of them. "
+            "Name a column counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as one with features=.",
+            column=column,
+            family=feature.family.name,
+        )
 
 
-def only_missing(model: Model, n_rows: int) -> dict[str, Any]:
-    """Rows of which nothing is known, as the model reads rows; columns of occurrences have none."""
-    nothing: dict[str, Any] = {name: np.nan for f in model.schema.features if holds_numbers(f) for name in f.inputs}
-    nothing |= {name: 0.0 for f in model.schema.texts for name in f.columns}
-    return {column: [nothing.get(column)] * n_rows for column in model.schema.columns}
+def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
+    """Rows of which these columns are known and nothing of all others, as the model reads rows."""
+    n_rows = len(next(iter(columns.values())))
+    nothing = {name: f.family.nothing_known() for f in model.schema.features for name in f.inputs}
+    return {**{column: [nothing.get(column)] * n_rows for column in model.schema.columns}, **columns}
 
 
-def table(model: Model, given: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:
-    """Rows of which these columns are known and all others missing."""
-    n_rows = len(next(iter(given.values())))
-    return {**only_missing(model, n_rows), **given}
+def log_likelihood(model: Model, feature: Feature, values: Any) -> Real:
+    """log P(value | class), values × classes, as the model scores rows; a combination of values is a tuple."""
+    columns = {feature.inputs[0]: values}
+    if len(values) and isinstance(values[0], tuple):
+        columns = {column: [value[j] for value in values] for j, column in enumerate(feature.columns)}
+    return model.log_likelihood(table(model, columns), feature.name)
 
 
-def log_likelihood(model: Model, feature: str, values: Any) -> Real:
-    """log P(value | class), values × classes, as the model scores rows; a value of a block is a tuple."""
-    found, given = model.schema[feature], {feature: values}
-    if found.columns and not is_numeric(found):
-        given = {column: [value[j] for value in values] for j, column in enumerate(found.columns)}
-    return model.log_likelihood(table(model, given), found.name)
+def named_values(model: Model, parts: FeatureParts, n: int | None = None) -> NamedValues:
+    """The values of a feature that is no number, or the n of most rows."""
 
+    def drawn() -> list[NDArray[Any]]:
+        rng = np.random.default_rng(0)
+        classes = rng.choice(len(model.classes), SAMPLED, p=np.exp(model.log_prior))
+        return parts.group.select([parts.at]).sample(classes, rng)
 
-def keys(model: Model, feature: Feature) -> tuple[list[Any], list[str]]:
-    """The values of a feature that is no number, as rows have them, and what they are called."""
-    family = feature.family
-    if isinstance(family, Bernoulli):
-        if family.threshold is not None:
-            t = family.threshold
-            return [t, float(np.nextafter(t, np.inf))], [f"at most {t:g}", f"above {t:g}"]
-        if family.yes is not None:
-            other = f"not {family.yes}" if isinstance(family.yes, str) else family.yes + 1
-            return [other, family.yes], [f"not {family.yes}", str(family.yes)]
-        return [False, True], ["no", "yes"]
-    place = [f.name for f in model.schema.keyed].index(feature.name)
-    found: list[Any] = list(model.tally.counts.keys[place])
-    if feature.columns:
-        return found, [", ".join(map(str, key)) for key in found]
-    return found, ["missing" if key is None else str(key) for key in found]
-
-
-def rows_with(model: Model, feature: Feature) -> Real:
-    """How many rows counted have each of the values that ``keys`` names."""
-    place = [f.name for f in model.schema.keyed].index(feature.name)
-    return np.asarray(model.tally.counts.feature(place)[1].value.sum(axis=1))
+    return parts.group.named_values(parts.at, parts.sums, n, drawn)
 
 
 def span(model: Model, feature: str, values: Real | None = None) -> tuple[float, float]:
@@ -147,13 +151,17 @@ def span(model: Model, feature: str, values: Real | None = None) -> tuple[float,
     return float(low - room), float(high + room)
 
 
-def grid(model: Model, feature: Feature, values: Real | None = None, steps: int = STEPS) -> Real:
-    """Values to draw a numeric feature at; of counts the whole numbers."""
-    low, high = span(model, feature.name, values)
-    if feature.family.name != "poisson":
-        return np.linspace(low, high, steps)
-    low, high = max(np.floor(low), 0.0), np.ceil(high)
-    return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, steps))))
+def grid(model: Model, feature: Feature, column: str, values: Real | None = None, steps: int = STEPS) -> Real:
+    """Values to draw a column of numbers at."""
+    return feature.family.points(*span(model, column, values), steps)
+
+
+def some_rows(usable: NDArray[np.bool_], columns: tuple[str, str]) -> NDArray[np.int64]:
+    """The rows that are usable, for they have values of both columns; evenly picked where there are many."""
+    used = np.flatnonzero(usable)
+    if not len(used):
+        raise errors.empty_data(None, f"no row has values of both {columns[0]!r} and {columns[1]!r}")
+    return used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
 
 
 class ClassedRows:
@@ -179,8 +187,5 @@ class ClassedRows:
     def points(self, columns: tuple[str, str]) -> tuple[Real, Real, NDArray[np.int64]]:
         """The rows that have both values and a class, evenly picked where there are many: the values, and the classes."""
         x, y = (self.numbers(column) for column in columns)
-        used = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0))
-        if not len(used):
-            raise errors.empty_data(None, f"no row has values of both {columns[0]!r} and {columns[1]!r}")
-        used = used[np.unique(np.linspace(0, len(used) - 1, min(len(used), MOST_POINTS)).astype(np.int64))]
+        used = some_rows(np.isfinite(x) & np.isfinite(y) & (self.classes >= 0), columns)
         return x[used], y[used], self.classes[used]

@@ -17,7 +17,7 @@ from banbury.arrays import Real
 Edge = tuple[str, str]
 Bend = tuple[Edge, int]  # of an edge, in a column
 Item = str | Bend
-ClassedRows = dict[Item, float]
+RowOfItem = dict[Item, float]
 
 SWEEPS = 24  # in which nodes and bends come nearer to those they are tied to
 BEND = 0.7  # lines between a bend and what stands above it
@@ -29,7 +29,7 @@ class Layers:
     """The column and the row of each node, and of each bend of an edge; ``chains`` has what each edge passes."""
 
     columns: dict[str, int]
-    rows: ClassedRows
+    rows: RowOfItem
     chains: dict[Edge, list[Item]]
 
     @classmethod
@@ -71,13 +71,13 @@ def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
     for parent, child in edges:
         parents[child].append(parent)
         children[parent].append(child)
-    found: dict[str, int] = {}
-    while len(found) < len(nodes):
+    behind: dict[str, int] = {}
+    while len(behind) < len(nodes):
         for node in nodes:
-            if node not in found and all(parent in found for parent in parents[node]):
-                found[node] = max((found[parent] + 1 for parent in parents[node]), default=0)
-    near = {node: min(found[child] for child in children[node]) - 1 for node in nodes if children[node]}
-    return {node: column if parents[node] else near.get(node, 0) for node, column in found.items()}
+            if node not in behind and all(parent in behind for parent in parents[node]):
+                behind[node] = max((behind[parent] + 1 for parent in parents[node]), default=0)
+    near = {node: min(behind[child] for child in children[node]) - 1 for node in nodes if children[node]}
+    return {node: column if parents[node] else near.get(node, 0) for node, column in behind.items()}
 
 
 def _chain(edge: Edge, columns: Mapping[str, int]) -> list[Item]:
@@ -86,23 +86,23 @@ def _chain(edge: Edge, columns: Mapping[str, int]) -> list[Item]:
     return [edge[0], *((edge, column) for column in range(first + 1, last)), edge[1]]
 
 
-def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> ClassedRows:
+def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
     """The row of each node and bend; nodes alone come last."""
     tied = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
-    found = _in_forest(nodes, tied, chains) if is_forest else _in_layers(columns, chains)
-    highest, lowest = min(found.values(), default=0.0), max(found.values(), default=-1.0)
+    rows = _in_forest(nodes, tied, chains) if is_forest else _in_layers(columns, chains)
+    highest, lowest = min(rows.values(), default=0.0), max(rows.values(), default=-1.0)
     alone = (node for node in nodes if node not in tied)
-    return {item: row - highest for item, row in found.items()} | {
+    return {item: row - highest for item, row in rows.items()} | {
         node: lowest - highest + k for k, node in enumerate(alone, 1)
     }
 
 
-def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> ClassedRows:
+def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
     """Leaves one below the other, each other node in the middle of its children."""
     children = {node: [b for a, b in edges if a == node] for node in nodes}
     below = {b for _, b in edges}
-    rows: ClassedRows = {}
+    rows: RowOfItem = {}
     n_leaves = 0
     waiting = [(node, False) for node in reversed(nodes) if node in tied and node not in below]
     while waiting:
@@ -118,7 +118,7 @@ def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequen
     return rows
 
 
-def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> ClassedRows:
+def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
     """Rows of nodes and bends, ordered so that few edges cross, each near the middle of those it is tied to."""
     layers: list[list[Item]] = [[] for _ in range(1 + max(columns.values()))]
     before: dict[Item, list[Item]] = {}
@@ -132,7 +132,7 @@ def _in_layers(columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]
             after[a].append(b)
             before[b].append(a)
     layers = _ordered(layers, before, after)
-    rows: ClassedRows = {item: row for layer in layers for item, row in zip(layer, _steps(layer), strict=True)}
+    rows: RowOfItem = {item: row for layer in layers for item, row in zip(layer, _steps(layer), strict=True)}
     for sweep in range(SWEEPS):
         for layer in layers[:: -1 if sweep % 2 else 1]:
             ties = [before[item] + after[item] for item in layer]
@@ -190,11 +190,11 @@ def _apart(layer: Sequence[Item], wanted: Sequence[float]) -> list[float]:
 
 def _smooth(points: Sequence[tuple[float, float]]) -> Real:
     """Béziers from point to point that leave and arrive level: straight where two points have the same height."""
-    found = [points[0]]
+    bezier = [points[0]]
     for (x, y), (right, lower) in pairwise(points):
         reach = 0.5 * (right - x)
-        found += [(x + reach, y), (right - reach, lower), (right, lower)]
-    return np.array(found)
+        bezier += [(x + reach, y), (right - reach, lower), (right, lower)]
+    return np.array(bezier)
 
 
 def along(curve: Real, n: int = 24) -> Real:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from banbury import errors
-from banbury.plots.display import COLOURS, Display, library
+from banbury.plots.display import COLOURS, Display, check_type, library
 from banbury.selection import LearningCurve
 
 
@@ -20,10 +19,7 @@ class LearningCurveDisplay(Display):
     """
 
     def __init__(self, curve: LearningCurve) -> None:
-        if not isinstance(curve, LearningCurve):
-            raise errors.bad_setting(
-                "the curve", type(curve).__name__, "a LearningCurve, as bb.learning_curve makes it"
-            )
+        check_type("the curve", curve, LearningCurve, "a LearningCurve, as bb.learning_curve makes it")
         self.curve = curve
 
     @classmethod

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.dependence.information import most_telling
-from banbury.distributions import Occurrences
 from banbury.distributions.family import Feature
-from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.naive_bayes import Model
 from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names
 from banbury.plots.features import (
     ClassedRows,
+    FeatureParts,
     check_model,
     check_whole,
     grid,
-    holds_numbers,
-    is_numeric,
-    keys,
     log_likelihood,
+    named_values,
     number_of,
-    rows_with,
+    parts_of,
     span,
     table,
 )
+from banbury.renamed import takes_old
 
 MOST_BINS = 50
 STEPS = 200  # of a plane, in each direction
-FAMILIES = {"gaussian": "Gaussian", "poisson": "Poisson", "histogram": "histogram", "kernel_density": "kernel"}
 
 
 class RowsPerBin(NamedTuple):
@@ -43,6 +40,7 @@ class RowsPerBin(NamedTuple):
     density: Real
 
 
+@dataclass(eq=False, repr=False)
 class LikelihoodDisplay(Display):
     """P(value | class) of one feature: densities of a numeric column, over a histogram if rows are given; else bars.
 
@@ -62,24 +60,20 @@ class LikelihoodDisplay(Display):
     [[0.571, 0.364], [0.429, 0.636]]
     """
 
-    def __init__(
-        self,
-        feature: Feature,
-        classes: tuple[Any, ...],
-        values: Any,
-        likelihood: Real,
-        *,
-        value_names: Sequence[str] = (),
-        prior: bool = False,
-        histogram: RowsPerBin | None = None,
-        hidden: int = 0,
-        plane: contours.Plane | None = None,
-    ) -> None:
-        self.feature, self.classes = feature, classes
-        self.values, self.likelihood, self.value_names = values, likelihood, list(value_names)
-        self.prior, self.histogram, self.hidden, self.plane = prior, histogram, hidden, plane
+    feature: Feature
+    classes: tuple[Any, ...]
+    values: Any
+    likelihood: Real
+    value_names: Sequence[str] = field(default=(), kw_only=True)
+    prior: bool = field(default=False, kw_only=True)
+    histogram: RowsPerBin | None = field(default=None, kw_only=True)
+    hidden: int = field(default=0, kw_only=True)
+    plane: contours.Plane | None = field(default=None, kw_only=True)
+    what: str = field(default="value", kw_only=True)
+    chosen: str = field(default="frequent", kw_only=True)
 
     @classmethod
+    @takes_old(most="n")
     def from_model(
         cls,
         model: Model,
@@ -91,39 +85,44 @@ class LikelihoodDisplay(Display):
         classes: Sequence[Any] | None = None,
         prior: bool = False,
         bins: int | Sequence[float] | None = None,
-        most: int = 20,
+        n: int = 20,
         ax: Any = None,
         **reading: Any,
     ) -> Self:
         """Draws a feature as the model sees it.
 
         ``data`` and ``target``, as ``bb.count`` takes them, put a histogram under the densities, of so many ``bins`` or with
-        these edges. ``classes``: only some of them. ``prior``: times P(class), and the rows' shares likewise. ``most``: of a
+        these edges. ``classes``: only some of them. ``prior``: times P(class), and the rows' shares likewise. ``n``: of a
         category with more values the most frequent. ``columns``: of a block of numbers two, or one, that are drawn, whatever the
         others are.
         """
         check_model(model)
-        check_whole("most", most, 1)
-        found = model.schema[feature]
+        check_whole("n", n, 1)
+        parts = parts_of(model, feature)
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]
         if not chosen:
             raise errors.bad_setting("classes", classes, "one of the model's classes at least")
-        drawn = _drawn(found, columns)
-        if found.family.shape == "words":
-            return cls._occurrences(model, found, chosen, at, prior, most).plot(ax)
-        if holds_numbers(found):
-            rows = None if data is None else ClassedRows(model, data, target, reading)
-            if len(drawn) > 1:
-                return cls._contours(model, found, (drawn[0], drawn[1]), chosen, at, rows, prior).plot(ax)
-            return cls._densities(model, found, drawn[0], chosen, at, rows, prior, bins).plot(ax)
-        values, called = keys(model, found)
-        kept = np.sort(np.argsort(-rows_with(model, found), kind="stable")[:most]).tolist()
-        shown = [values[k] for k in kept]
-        likelihood = cls._scaled(model, log_likelihood(model, found.name, shown), prior)[:, at]
-        value_names = [called[k] for k in kept]
-        hidden = len(values) - len(kept)
-        return cls(found, chosen, shown, likelihood, value_names=value_names, prior=prior, hidden=hidden).plot(ax)
+        drawn = _drawn(parts, columns)
+        if not parts.axes:
+            return cls._named(model, parts, chosen, at, prior, n).plot(ax)
+        rows = None if data is None else ClassedRows(model, data, target, reading)
+        if len(drawn) > 1:
+            return cls._contours(model, parts.feature, (drawn[0], drawn[1]), chosen, at, rows, prior).plot(ax)
+        return cls._densities(model, parts.feature, drawn[0], chosen, at, rows, prior, bins).plot(ax)
+
+    @classmethod
+    def _named(
+        cls, model: Model, parts: FeatureParts, classes: tuple[Any, ...], at: list[int], prior: bool, n: int
+    ) -> Self:
+        """Of values, combinations of them, or columns of occurrences."""
+        shown = named_values(model, parts, n)
+        likelihood = shown.share
+        if likelihood is None:
+            likelihood = np.exp(log_likelihood(model, parts.feature, shown.values))
+        likelihood = (likelihood * np.exp(model.log_prior) if prior else likelihood)[:, at]
+        names = {"value_names": shown.names, "hidden": shown.hidden, "what": shown.what, "chosen": shown.chosen}
+        return cls(parts.feature, classes, shown.values, likelihood, prior=prior, **names)  # type: ignore[arg-type]
 
     @classmethod
     def _densities(
@@ -146,10 +145,10 @@ class LikelihoodDisplay(Display):
             seen, own = numbers[used], rows.classes[used]
             total = int(np.count_nonzero(rows.classes >= 0))
             histogram = _histogram(feature, seen, own, at, bins, total if prior else None)
-        values = grid(model, feature._replace(name=column), seen)
-        found = model.log_likelihood(table(model, {column: values}), feature.name)
-        alone = feature if is_numeric(feature) else feature._replace(name=column, columns=())
-        likelihood = cls._scaled(model, found, prior)[:, at]
+        values = grid(model, feature, column, seen)
+        logs = model.log_likelihood(table(model, {column: values}), feature.name)
+        alone = feature if len(feature.inputs) == 1 else feature._replace(name=column, columns=())
+        likelihood = cls._scaled(model, logs, prior)[:, at]
         return cls(alone, classes, values, likelihood, prior=prior, histogram=histogram)
 
     @classmethod
@@ -172,36 +171,19 @@ class LikelihoodDisplay(Display):
         seen: Any = (None, None) if points is None else points[:2]
         across, up = (np.linspace(*_wider(*span(model, columns[i], seen[i])), STEPS) for i in (0, 1))
         xs, ys = np.meshgrid(across, up)
-        found = model.log_likelihood(table(model, {columns[0]: xs.ravel(), columns[1]: ys.ravel()}), feature.name)
-        likelihood = cls._scaled(model, found, prior)[:, at].reshape(STEPS, STEPS, len(at))
+        logs = model.log_likelihood(table(model, {columns[0]: xs.ravel(), columns[1]: ys.ravel()}), feature.name)
+        likelihood = cls._scaled(model, logs, prior)[:, at].reshape(STEPS, STEPS, len(at))
         plane = contours.Plane(columns, across, up, points)
         return cls(feature, classes, (across, up), likelihood, prior=prior, plane=plane)
 
-    @classmethod
-    def _occurrences(
-        cls, model: Model, feature: Feature, classes: tuple[Any, ...], at: list[int], prior: bool, most: int
-    ) -> Self:
-        """The columns of a block of occurrences that tell most."""
-        if not isinstance(feature.family, Occurrences):
-            raise errors.text_has_no_axis(feature.name)
-        words = model.tally.words[[f.name for f in model.schema.texts].index(feature.name)]
-        shown = [word.name for word in most_telling(feature, words, most)]
-        block = next(group for group in model.parameters if feature in group.features)
-        assert isinstance(block, OccurrencesParameters)
-        share = np.concatenate([each for _, each, _ in block.values()])
-        place = {column: k for k, column in enumerate(feature.columns)}
-        likelihood = share[[place[column] for column in shown]] * (np.exp(model.log_prior) if prior else 1.0)
-        hidden = len(feature.columns) - len(shown)
-        return cls(feature, classes, shown, likelihood[:, at], value_names=shown, prior=prior, hidden=hidden)
-
     @staticmethod
-    def _scaled(model: Model, found: Real, prior: bool) -> Real:
-        return np.exp(found + model.log_prior if prior else found)
+    def _scaled(model: Model, logs: Real, prior: bool) -> Real:
+        return np.exp(logs + model.log_prior if prior else logs)
 
     def _draw(self, ax: Any) -> None:
         if self.plane is not None:
             self._planes(ax)
-        elif is_numeric(self.feature):
+        elif isinstance(self.values, np.ndarray):
             self._lines(ax)
         else:
             self._bars(ax)
@@ -210,7 +192,7 @@ class LikelihoodDisplay(Display):
         ax = self._begin(ax, 6.4, 3.8)
         called = names(self.classes)
         self._rows(ax)
-        counts = self.feature.family.name == "poisson"
+        counts = np.array_equal(self.values, np.round(self.values))  # whole numbers are points
         for c, label in enumerate(called):
             style = {"color": colour(c), "linestyle": line(c), "label": label}
             few = counts and len(self.values) <= 60
@@ -218,12 +200,12 @@ class LikelihoodDisplay(Display):
         low, high = self.values[0], self.values[-1]
         ax.set_xlim(low - 0.6 * counts, high + 0.6 * counts)
         ax.set_ylim(0.0, self._top())
-        what = "probability" if counts else "density"
+        what = self.feature.family.measure()
         ax.set_xlabel(name(self.feature.name))
         ax.set_ylabel(f"P(class) · {what} given the class" if self.prior else f"{what} given the class")
         if counts:
             ax.xaxis.get_major_locator().set_params(integer=True)
-        self._title(f"{name(self.feature.name)}: {FAMILIES[self.feature.family.name]} {what} of each class")
+        self._title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
         ax.legend(ncols=2 if len(called) > 8 else 1)
 
     def _planes(self, ax: Any) -> None:
@@ -233,7 +215,7 @@ class LikelihoodDisplay(Display):
         ax.set_xlabel(name(self.plane.columns[0], 40))
         ax.set_ylabel(name(self.plane.columns[1], 40))
         inside = " and ".join(f"{share:.0%}" for share in sorted(contours.INSIDE))
-        family = FAMILIES.get(self.feature.family.name, self.feature.family.name)
+        family = self.feature.family.adjective()
         self._title(f"{name(self.feature.name, 40)}: {family} density; contours with {inside} of each class inside")
 
     def _rows(self, ax: Any) -> None:
@@ -264,24 +246,29 @@ class LikelihoodDisplay(Display):
         ax.set_ylim(n_values - 0.5, -0.5)
         ax.tick_params(axis="y", length=0)
         ax.set_xlim(0.0, float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0)
-        what, chosen = ("column", "telling") if self.feature.family.shape == "words" else ("value", "frequent")
-        what = "combination" if what == "value" and self.feature.columns else what
+        what = self.what
         ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
-        more = f" ({n_values:,} most {chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
+        more = f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
         self._title(f"{name(self.feature.name, 40)}: probability of each {what} given the class{more}")
         ax.legend()
 
 
-def _drawn(feature: Feature, columns: Any) -> tuple[str, ...]:
+def _drawn(parts: FeatureParts, columns: Any) -> tuple[str, ...]:
     """The columns that make the axes: those given, or all there are."""
-    if columns is None and (len(feature.inputs) < 3 or not holds_numbers(feature)):
-        return feature.inputs
-    if not holds_numbers(feature):
+    feature, inputs = parts.feature, parts.feature.inputs
+    if columns is None and (len(inputs) < 3 or not parts.axes):
+        return inputs
+    if not parts.axes:
         raise errors.bad_setting("columns", columns, f"None for {feature.name!r}, which is no block of numbers")
-    given = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
-    if len(set(given)) not in (1, 2) or len(set(given)) != len(given) or not set(given).issubset(feature.inputs):
-        raise errors.too_many_axes(feature.name, feature.inputs, columns)
-    return given
+    chosen = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
+    if len(set(chosen)) not in (1, 2) or len(set(chosen)) != len(chosen) or not set(chosen).issubset(inputs):
+        raise errors.BadSetting(
+            f"block {feature.name!r} has {len(inputs):,} columns ({errors.listed(inputs, 6)}), and its picture has two axes. "
+            f"Name two of them, whatever the others are: columns=({inputs[0]!r}, {inputs[1]!r}). Got {columns!r} instead.",
+            feature=feature.name,
+            columns=list(inputs),
+        )
+    return chosen
 
 
 def _wider(low: float, high: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.networks import BeliefNetwork
-from banbury.plots.display import COLOURS, FAINT, Display, library, name
+from banbury.plots.display import COLOURS, FAINT, Display, check_type, library, name
 from banbury.plots.layers import Edge, Layers, Layout, along
 from banbury.tally import many
 
@@ -41,8 +41,7 @@ class NetworkDisplay(Display):
     """
 
     def __init__(self, network: BeliefNetwork) -> None:
-        if not isinstance(network, BeliefNetwork):
-            raise errors.bad_setting("the network", type(network).__name__, "a BeliefNetwork")
+        check_type("the network", network, BeliefNetwork, "a BeliefNetwork")
         if len(network.nodes) > MOST_NODES:
             raise errors.bad_setting(
                 "the network", f"{len(network.nodes):,} nodes", f"one of {MOST_NODES} nodes at most"
@@ -127,7 +126,7 @@ def _numbers(layout: Layout, widths: Mapping[str, float], texts: Mapping[Edge, s
     points = {edge: along(layout.curves[edge]) for edge in texts}
     crossed = _crossed(points)
     taken = np.array([(x, x + widths[n], y - HIGH / 2, y + HIGH / 2) for n, (x, y) in layout.places.items()])
-    found: dict[Edge, Real] = {}
+    places: dict[Edge, Real] = {}
     apart = True
     for edge in sorted(texts, key=lambda edge: np.ptp(points[edge][:, 0])):  # the short have least choice
         half = np.array([_width(texts[edge], SMALL) / 2 + 0.04, 0.6 * SMALL / 72 + 0.03])
@@ -135,9 +134,9 @@ def _numbers(layout: Layout, widths: Mapping[str, float], texts: Mapping[Edge, s
         clash = _overlap(own, half, taken)
         best = int(np.argmin(10.0 * clash + crossed[edge] + np.abs(_way(own) - NEAR)))
         apart &= not clash[best]
-        found[edge] = own[best]
+        places[edge] = own[best]
         taken = np.vstack([taken, np.stack([own[best] - half, own[best] + half], axis=1).reshape(1, 4)])
-    return found, apart
+    return places, apart
 
 
 def _crossed(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:

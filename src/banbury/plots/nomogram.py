@@ -9,8 +9,9 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature
+from banbury.distributions.family import Feature, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
+from banbury.explain.page import printable
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, name, names, percent, signed
 from banbury.plots.features import (
@@ -18,14 +19,14 @@ from banbury.plots.features import (
     check_model,
     check_whole,
     grid,
-    is_numeric,
-    keys,
     log_likelihood,
+    named_values,
     number_of,
-    rows_with,
+    parts_of,
 )
 from banbury.plots.sheet import LANE, WIDTH, Scale, Sheet
-from banbury.readers import Batch, read
+from banbury.readers import Batch
+from banbury.renamed import takes_old
 
 STEPS = 200  # points of a numeric feature's curve
 
@@ -47,6 +48,7 @@ class NomogramDisplay(Display):
     (0.226, [[0.774, 0.226]])
     """
 
+    @takes_old(most="n")
     def __init__(
         self,
         model: Model,
@@ -55,15 +57,16 @@ class NomogramDisplay(Display):
         scales: Sequence[Scale],
         *,
         row: Any = None,
-        most: int = 12,
+        n: int = 12,
         limit: float = 50.0,
     ) -> None:
         self.model, self.label, self.against = model, label, against
         self.scales = {scale.feature: scale for scale in scales}
-        self.row, self.most, self.limit = row, most, limit
+        self.row, self.n, self.limit = row, n, limit
         self.prior = self._weighed([]).prior
 
     @classmethod
+    @takes_old(most="n")
     def from_model(
         cls,
         model: Model,
@@ -73,7 +76,7 @@ class NomogramDisplay(Display):
         data: Any = None,
         target: Any = None,
         row: Any = None,
-        most: int = 12,
+        n: int = 12,
         limit: float = 50.0,
         ax: Any = None,
         **reading: Any,
@@ -81,46 +84,48 @@ class NomogramDisplay(Display):
         """Draws what speaks for a class against another, which may be left out where there are two.
 
         ``row`` marks the values of one row and their sum. Numbers are drawn from the lowest to the highest of ``data`` (with its
-        ``target``, as ``bb.count`` takes them), or else as far as the model's own values reach. ``most``: the features that
+        ``target``, as ``bb.count`` takes them), or else as far as the model's own values reach. ``n``: the features that
         tell most. The picture ends ``limit`` decibans from 0.
         """
         check_model(model, classes=2)
         c = number_of(model, label)
         if against is None and len(model.classes) > 2:
-            raise errors.evidence_against_the_rest(label, model.classes)
+            others = errors.listed((repr(each) for each in model.classes if each != label), 6)
+            raise errors.BadSetting(
+                f"of {len(model.classes):,} classes {label!r} cannot be weighed against all others at once: that evidence does "
+                f"not add up feature by feature. Name one of them with against= ({others}), or count with a target of two "
+                f"classes, {label!r} and the rest.",
+                label=label,
+            )
         other = model.classes[1 - c] if against is None else against
         if number_of(model, other) == c:
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
-        check_whole("most", most, 1)
+        check_whole("n", n, 1)
         for feature in model.schema.features:
-            if feature.columns and not (is_numeric(feature) or feature.family.shape == "keys"):
-                raise errors.block_has_no_axis(feature.name, len(feature.columns), feature.family.name)
-            if feature.family.shape == "words":
-                raise errors.text_has_no_axis(feature.name)
+            feature.family.check_line(feature)
         rows = None if data is None else ClassedRows(model, data, target, reading)
-        sheet = cls(model, label, other, [], row=row, most=most, limit=float(limit))
+        sheet = cls(model, label, other, [], row=row, n=n, limit=float(limit))
         sheet.scales = {f.name: sheet._scale(f, rows) for f in model.schema.features}
         return sheet.plot(ax)
 
     # The numbers
 
     def _scale(self, feature: Feature, rows: ClassedRows | None) -> Scale:
-        if is_numeric(feature):
-            seen = None if rows is None else rows.numbers(feature.name)
+        parts, column = parts_of(self.model, feature.name), feature.inputs[0]
+        if parts.is_numeric:
+            seen = None if rows is None else rows.numbers(column)
             seen = None if seen is None else seen[np.isfinite(seen)]
-            values: Any = grid(self.model, feature, seen if seen is not None and len(seen) else None, STEPS)
-            called: list[str] = []
-            counted = np.empty(0)
+            values: Any = grid(self.model, feature, column, seen if seen is not None and len(seen) else None, STEPS)
+            called, counted = list[str](), np.empty(0)
         else:
-            values, called = keys(self.model, feature)
-            counted = rows_with(self.model, feature)
-        found = log_likelihood(self.model, feature.name, values)
-        told = self._weighed([Term(feature.name, k, each) for k, each in enumerate(found)])
+            values, called, counted, *_ = named_values(self.model, parts)
+        likelihoods = log_likelihood(self.model, feature, values)
+        told = self._weighed([Term(feature.name, k, each) for k, each in enumerate(likelihoods)])
         decibans = np.zeros(len(values))
         decibans[[e.value for e in told.evidence]] = [e.decibans for e in told.evidence]
-        return Scale(feature.name, values, decibans, names(called), counted, is_numeric(feature))
+        return Scale(feature.name, values, decibans, names(called), counted, parts.is_numeric)
 
     def _weighed(self, terms: Sequence[Term]) -> Explanation:
         """What ``explain`` makes of these terms, with the label in the winner's place."""
@@ -146,17 +151,7 @@ class NomogramDisplay(Display):
 
     def _read(self, row: Any) -> Batch:
         """One row, under the model's names."""
-        if isinstance(row, (list, tuple, np.ndarray)) and np.ndim(row) == 1 and not isinstance(row[0], Mapping):
-            row = [list(row)]
-        batches = list(read(row))
-        if sum(batch.n_rows for batch in batches) != 1:
-            raise errors.not_one_row(sum(batch.n_rows for batch in batches))
-        schema = self.model.schema
-        if batches[0].named and schema.named:
-            return batches[0]
-        if len(batches[0].names) != len(schema.columns):
-            raise errors.wrong_width(len(batches[0].names), len(schema.columns))
-        return batches[0].renamed(schema.columns)
+        return self.model._fitting(self.model._one_row(row), {"absent", "extra"})[0]
 
     def probability(self, decibans: Any) -> Any:
         """What a sum of decibans means: P(label | row), or among more than two classes P(label | row, and one of the two)."""
@@ -171,7 +166,7 @@ class NomogramDisplay(Display):
     # The picture
 
     def _draw(self, ax: Any) -> None:
-        shown = sorted(self.scales.values(), key=lambda scale: -scale.range)[: self.most]
+        shown = sorted(self.scales.values(), key=lambda scale: -scale.range)[: self.n]
         heights = [LANE, *(scale.height for scale in shown), 1.5 * LANE]
         ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
         batch = None if self.row is None else self._read(self.row)
@@ -250,7 +245,8 @@ class NomogramDisplay(Display):
 
 def _value(batch: Batch, feature: Feature) -> Any:
     """A row's value of a feature; None where it is missing. Of a block the values of its columns."""
-    each = [next(iter(batch.head(name, 1)), None) if name in batch.names else None for name in feature.inputs]
-    if len(each) == 1 or all(value is None for value in each):
-        return each[0]
-    return ", ".join("missing" if value is None else str(value) for value in each)
+    if not set(feature.inputs).issubset(batch.names):
+        return None
+    value = first_value(batch, feature)
+    several = isinstance(value, tuple) and any(each is not None for each in value) and len(value) > 1
+    return ", ".join(map(printable, value)) if several else value[0] if isinstance(value, tuple) else value

@@ -8,7 +8,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.hypotheses import Hypotheses, Trace
-from banbury.plots.display import COLOURS, FAINT, Display, library, names
+from banbury.plots.display import COLOURS, FAINT, Display, check_type, library, names
 
 LONGEST = 44  # characters of a hypothesis
 
@@ -25,8 +25,7 @@ class PosteriorDisplay(Display):
     """
 
     def __init__(self, trace: Trace) -> None:
-        if not isinstance(trace, Trace):
-            raise errors.bad_setting("the trace", type(trace).__name__, "a Trace, as space.trace makes it")
+        check_type("the trace", trace, Trace, "a Trace, as space.trace makes it")
         if len(trace.posteriors) < 2:
             raise errors.bad_setting("the trace", "no rows", "one of a row at least")
         if len(trace.names) >= len(COLOURS):
@@ -43,8 +42,7 @@ class PosteriorDisplay(Display):
         cls, space: Hypotheses, rows: Any = None, target: Any = None, *, ax: Any = None, **evidence: Any
     ) -> Self:
         """Draws how rows change the posterior; the arguments are those of ``space.trace``."""
-        if not isinstance(space, Hypotheses):
-            raise errors.bad_setting("the space", type(space).__name__, "Hypotheses")
+        check_type("the space", space, Hypotheses, "Hypotheses")
         return cls(space.trace(rows, target, **evidence)).plot(ax)
 
     def _draw(self, ax: Any) -> None:

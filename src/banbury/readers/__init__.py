@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count, islice
+from itertools import chain, islice, tee
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +12,11 @@ import numpy as np
 from banbury import errors
 from banbury.readers import tables
 from banbury.readers.arrow import arrow, kind_of_type
-from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened
+from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered
 from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
-from banbury.readers.encoding import column, encode
+from banbury.readers.documents import as_texts
+from banbury.readers.encoding import column, encode, library
+from banbury.readers.files import are_paths, from_path, from_paths
 from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
 from banbury.readers.tables import from_texts
 from banbury.renamed import takes_old
@@ -46,6 +48,23 @@ POLARS_STRINGS = ("String", "Categorical", "Enum")
 
 READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "headers")
 STREAMED = 4096  # texts of a stream that are looked at together
+
+# What other libraries call our keywords.
+SAID_ELSEWHERE = {
+    "alphas": "alpha",
+    "cv": "folds",
+    "k": "folds",
+    "n_folds": "folds",
+    "n_splits": "folds",
+    "n_jobs": "threads",
+    "n_repeats": "repeats",
+    "random_state": "seed",
+    "sample_weight": "weights",
+    "sep": "delimiter",
+    "train_sizes": "sizes",
+    "top": "n",
+    "y": "target",
+}
 
 
 @takes_old(names="columns")
@@ -83,7 +102,10 @@ def read(
     (('text',), ['a text', 'and another'])
     """
     for name in unknown:
-        raise errors.unknown_keyword(name, READING)
+        near = SAID_ELSEWHERE.get(name)
+        hint = f" Did you mean {near!r}?" if near else errors.did_you_mean(name, READING)
+        known = f" How a table is read: {errors.listed(READING)}."
+        raise errors.UnknownKeyword(f"there is no keyword {name!r}.{hint or known}", name=name)
     if type(data) is np.ndarray and data.ndim == 2:
         return tables.from_numpy(data, columns, batch_rows)
     if type(data) is list and data and _is_prose(data[0]) and format in ("auto", "text") and batch_rows is None:
@@ -101,46 +123,41 @@ def _read(data: Any, options: Options) -> Source:
     if type(data) is np.ndarray:
         return _read_array(data, options)
     if isinstance(data, (str, os.PathLike)):
-        return _read_path(data, options)
+        source = from_path(data, options)
+        return source if isinstance(source, Source) else _chained(source, options)
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        return tables.from_sparse(data, options.names, options.batch_rows)
-    if _module(data) == "pandas" and not hasattr(data, "columns") and _is_row(data):
+        return tables.from_sparse(data, options.columns, options.batch_rows)
+    if library(data) == "pandas" and not hasattr(data, "columns") and _is_row(data):
         data = data.to_dict()
+    if options.missing_values is not MISSING_VALUES and _is_table(data):
+        raise errors.BadSetting(
+            "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its place, "
+            "for instance with frame.replace('?', None)."
+        )
     if isinstance(data, Mapping):
-        if options.missing_values is not MISSING_VALUES:
-            raise errors.only_for_texts()
         if data and all(map(_is_cell, data.values())):
             data = {name: [value] for name, value in data.items()}
-        return tables.from_mapping(data, options.names, options.batch_rows)
+        return tables.from_mapping(data, options.columns, options.batch_rows)
     if isinstance(data, (list, tuple)):
         return _read_list(data, options)
     return _read_frame(data, options) or _read_stream(data, options)
 
 
-def _read_path(path: str | os.PathLike[str], options: Options) -> Source:
-    from banbury.readers.files import from_path
-
-    found = from_path(path, options)
-    return found if isinstance(found, Source) else _chained(found, options)
-
-
 def _read_frame(data: Any, options: Options) -> Source | None:
     """Frames and arrays, by what they can do; None for anything else."""
-    names, batch_rows = options.names, options.batch_rows
-    if options.missing_values is not MISSING_VALUES and (hasattr(data, "columns") or hasattr(data, "schema")):
-        raise errors.only_for_texts()
-    if _module(data) == "pandas" and hasattr(data, "columns"):
-        return tables.from_frame(data, names, batch_rows)
-    if _module(data) == "polars" and hasattr(data, "collect"):
+    if library(data) == "polars" and hasattr(data, "collect"):
         data = data.collect()
-    if _module(data) == "pyarrow" and (source := _read_arrow(data, options)):
+    names, batch_rows, is_frame = options.columns, options.batch_rows, hasattr(data, "columns")
+    if library(data) == "pandas" and is_frame:
+        return tables.from_frame(data, names, batch_rows)
+    if library(data) == "pyarrow" and (source := _read_arrow(data, options)):
         return source
-    if not hasattr(data, "columns") and (source := _read_series(data, options)):
+    if not is_frame and (source := _read_series(data, options)):
         return source
-    if hasattr(data, "__array__") and not hasattr(data, "columns"):
+    if hasattr(data, "__array__") and not is_frame:
         return _read_array(data, options)
     if hasattr(data, "__arrow_c_stream__"):
-        return tables.from_arrow_stream(data, names, batch_rows)
+        return tables.from_arrow_stream(data, names)
     if hasattr(data, "__arrow_c_array__"):
         return tables.from_arrow_table(arrow().table(arrow().record_batch(data)), names, batch_rows)
     return None
@@ -148,19 +165,18 @@ def _read_frame(data: Any, options: Options) -> Source | None:
 
 def _read_array(data: Any, options: Options) -> Source:
     """A 1-D array of strings is texts."""
-    masked = isinstance(data, np.ma.MaskedArray)
-    array = data if masked else np.asarray(data)  # a np.matrix becomes an array
+    array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)  # a np.matrix becomes an array
     if array.ndim == 1 and array.dtype.kind in "OUST" and array.dtype.names is None:
         if array.dtype.kind != "O":
             return _read_texts(array, options)
         if kind_of(values := array.tolist()) == "string":
             return _read_texts(values, options)
-    return tables.from_numpy(array, options.names, options.batch_rows)
+    return tables.from_numpy(array, options.columns, options.batch_rows)
 
 
 def _read_series(data: Any, options: Options) -> Source | None:
     """Texts in a series or array of pandas, Polars or Arrow; None for anything else."""
-    module = _module(data)
+    module = library(data)
     if module == "pandas" and hasattr(data, "dtype"):
         is_text = type(data.dtype).__name__ == "StringDtype" or column(data).kind() == "string"
         return _read_texts(data, options) if is_text else None
@@ -173,13 +189,11 @@ def _read_series(data: Any, options: Options) -> Source | None:
 
 def _read_texts(values: Any, options: Options) -> Source:
     if options.format in ("mail", "html"):
-        from banbury.readers.documents import as_texts
-
         values = as_texts(np.asarray(values, dtype=object).tolist(), options)
-    if _module(values) == "pyarrow":
-        name = tables.given_names(options.names or (tables.TEXT,), 1)
-        return tables.from_arrow_table(arrow().table([values], name), options.names, options.batch_rows, text=True)
-    return from_texts(values, options.names, options.batch_rows)
+    if library(values) == "pyarrow":
+        name = tables.checked_names(options.columns or (tables.TEXT,), 1)
+        return tables.from_arrow_table(arrow().table([values], name), options.columns, options.batch_rows, text=True)
+    return from_texts(values, options.columns, options.batch_rows)
 
 
 def _read_arrow(data: Any, options: Options) -> Source | None:
@@ -187,10 +201,10 @@ def _read_arrow(data: Any, options: Options) -> Source | None:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        return tables.from_arrow_table(data, options.names, options.batch_rows)
+        return tables.from_arrow_table(data, options.columns, options.batch_rows)
     if hasattr(data, "to_batches"):
         schema = getattr(data, "projected_schema", None) or data.schema
-        return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), options.names)
+        return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), options.columns)
     return None
 
 
@@ -199,15 +213,15 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
     if not data:
         raise errors.empty_data(why="the list is empty")
     first = data[0]
-    if isinstance(first, (str, os.PathLike)) and (source := _read_paths(data, options)):
-        return source
+    if isinstance(first, (str, os.PathLike)) and are_paths(data):
+        return _read_paths(data, options)
     if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
     if isinstance(first, Mapping) and not any(map(_is_column, first.values())):
-        return tables.from_records(data, options.names, options.batch_rows)
+        return tables.from_records(data, options.columns, options.batch_rows)
     if _is_batch(first):
         return _chained(data, options)
-    return tables.from_rows(data, options.names, options.batch_rows)
+    return tables.from_rows(data, options.columns, options.batch_rows)
 
 
 def is_texts(data: Any) -> bool:
@@ -220,20 +234,14 @@ def _is_prose(text: Any) -> bool:
     return type(text) is str and "." not in text[-8:] and os.sep not in text
 
 
-def _read_paths(data: Sequence[Any], options: Options) -> Source | None:
-    from banbury.readers.files import are_paths, from_paths
-
-    if not are_paths(data):
-        return None
-    found = from_paths([os.fspath(path) for path in data], None, options)
-    if isinstance(found, Source):
-        return found
-    return _folders(found, options) if all(map(os.path.isdir, found)) else _chained(found, options)
-
-
-def _folders(paths: Sequence[str], options: Options) -> Source:
-    """Several folders, one after another; their sub-folders are the classes if those of each are."""
-    sources = [_read_path(path, options) for path in paths]
+def _read_paths(data: Sequence[Any], options: Options) -> Source:
+    """Documents, tables or folders, one after another; sub-folders are the classes if those of each folder are."""
+    paths = from_paths([os.fspath(path) for path in data], None, options)
+    if isinstance(paths, Source):
+        return paths
+    if not all(map(os.path.isdir, paths)):
+        return _chained(paths, options)
+    sources = [_read(path, options) for path in paths]
     [target, *others] = {source.target for source in sources}
     return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=None if others else target)
 
@@ -251,30 +259,32 @@ def _is_column(value: Any) -> bool:
     return np.ndim(value) > 0 if hasattr(value, "__array__") else isinstance(value, (list, tuple, range))
 
 
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "schema")
+
+
 def _is_batch(value: Any) -> bool:
-    if isinstance(value, (str, os.PathLike, Mapping)):
-        return True
     if hasattr(value, "ndim"):
         return bool(value.ndim == 2)
-    return hasattr(value, "columns") or hasattr(value, "schema") or hasattr(value, "__arrow_c_stream__")
+    return isinstance(value, (str, os.PathLike)) or _is_table(value) or hasattr(value, "__arrow_c_stream__")
 
 
 def _read_stream(data: Any, options: Options) -> Source:
     if isinstance(data, Iterator):
-        data, first = _peeked(data)
+        entries, first = data, next(data, None)
+        data = entries if first is None else chain([first], entries)
         if _is_prose(first):
             return _streamed(data, options)
         if isinstance(first, (str, os.PathLike)):
             data = _Kept(data)
+        if isinstance(first, (str, os.PathLike)):
+            data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
-    raise errors.unreadable_data(data)
-
-
-def _peeked(data: Iterator[Any]) -> tuple[Iterator[Any], Any]:
-    """An iterator of the same, and its first entry; None if it has none."""
-    first = next(data, None)
-    return (data, None) if first is None else (chain([first], data), first)
+    raise TypeError(
+        f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
+        "a 2-D array, a list of rows, records or texts, or batches of any of these."
+    )
 
 
 class _Kept:
@@ -282,28 +292,20 @@ class _Kept:
 
     def __init__(self, entries: Iterator[Any]) -> None:
         self._entries = entries
-        self._kept: list[Any] = []
 
     def __iter__(self) -> Iterator[Any]:
-        for place in count():
-            if place == len(self._kept):
-                if (entry := next(self._entries, None)) is None:
-                    return
-                self._kept.append(entry)
-            yield self._kept[place]
+        self._entries, entries = tee(self._entries)
+        return entries
 
 
 def _streamed(texts: Iterator[Any], options: Options) -> Source:
     """Texts that come one by one."""
 
     def batches() -> Iterator[Batch]:
-        first_row = 0
         while some := list(islice(texts, options.batch_rows or STREAMED)):
-            [batch] = from_texts(some, options.names, None)
-            batch.first_row, first_row = first_row, first_row + batch.n_rows
-            yield batch
+            yield from from_texts(some, options.columns)
 
-    return Source(batches, None, again=False)
+    return Source(lambda: numbered(batches()), None, again=False)
 
 
 def _chained(data: Iterable[Any], options: Options) -> Source:
@@ -325,22 +327,28 @@ def _chained(data: Iterable[Any], options: Options) -> Source:
 def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The batches with rows counted on and with the first batch's columns, in its order."""
     names: tuple[str, ...] | None = None
-    first_row = 0
-    for batch in batches:
-        names = batch.names if names is None else _same_names(batch, names, first_row)
-        batch.names, batch.first_row, batch.share = names, first_row, None
-        first_row += batch.n_rows
+    for batch in numbered(batches):
+        names = batch.names if names is None else names
+        if batch.names != names and set(batch.names) != set(names):
+            raise _other_columns(batch, names)
+        batch.names, batch.share = names, None
         yield batch
     if names is None:
         raise errors.empty_data(why="the iterable gave no batch")
 
 
-def _same_names(batch: Batch, names: tuple[str, ...], first_row: int) -> tuple[str, ...]:
-    if batch.names != names and set(batch.names) != set(names):
-        lacking = [name for name in names if name not in batch.names]
-        extra = [name for name in batch.names if name not in names]
-        raise errors.other_columns(lacking, extra, first_row, batch.source)
-    return names
+def _other_columns(batch: Batch, names: tuple[str, ...]) -> errors.SchemaMismatch:
+    """A batch whose columns are not those of the first batch."""
+    lacking = [name for name in names if name not in batch.names]
+    extra = [name for name in batch.names if name not in names]
+    differences = [("lacks", lacking), ("adds", extra)]
+    parts = [f"{verb} {errors.listed(map(repr, columns))}" for verb, columns in differences if columns]
+    return errors.SchemaMismatch(
+        f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} {' and '.join(parts)}. "
+        "Give every batch the columns of the first.",
+        lacking=lacking,
+        extra=extra,
+    )
 
 
 def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
@@ -354,29 +362,19 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
     """
     names = tuple(names)
     if type(row) is np.ndarray and row.ndim == 1 and row.dtype.kind in "biuf":
-        return Matrix(row.reshape(1, -1), tables.given_names(names, len(row)), named)
+        return Matrix(row.reshape(1, -1), tables.checked_names(names, len(row)), named)
+    if library(row) == "pandas" and not hasattr(row, "columns"):
+        row = row.tolist() if not named and len(row) == len(names) else row.to_dict()
     if isinstance(row, Mapping) and not any(map(_is_column, row.values())):
-        return _row(row, names, named)
-    if _module(row) == "pandas" and not hasattr(row, "columns"):
-        return _row_of_series(row, names, named)
+        cells = {str(name): value for name, value in row.items()}
+        if names and not any(name in cells for name in names):
+            raise errors.unknown_column(names[0], list(cells))
+        return Row(cells, names, named)
     if isinstance(row, (list, tuple, np.ndarray)) and not any(
         _is_column(cell) or isinstance(cell, Mapping) for cell in row
     ):
-        return Row(dict(zip(tables.given_names(names, len(row)), row, strict=True)), names, named)
+        return Row(dict(zip(tables.checked_names(names, len(row)), row, strict=True)), names, named)
     return _row_of_table(row, names, named)
-
-
-def _row(cells: Mapping[Any, Any], names: tuple[str, ...], named: bool) -> Batch:
-    cells = {str(name): value for name, value in cells.items()}
-    if names and not any(name in cells for name in names):
-        raise errors.unknown_column(names[0], list(cells))
-    return Row(cells, names, named)
-
-
-def _row_of_series(row: Any, names: tuple[str, ...], named: bool) -> Batch:
-    if not named and len(row) == len(names):
-        return Row(dict(zip(names, row.tolist(), strict=True)), names, named)
-    return _row(row.to_dict(), names, named)
 
 
 def _row_of_table(table: Any, names: tuple[str, ...], named: bool) -> Batch:
@@ -390,7 +388,3 @@ def _row_of_table(table: Any, names: tuple[str, ...], named: bool) -> Batch:
             raise errors.unknown_column(name, batch.names)
     batch.named = named
     return batch
-
-
-def _module(data: Any) -> str:
-    return type(data).__module__.partition(".")[0]

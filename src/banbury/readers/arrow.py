@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,7 @@ from banbury.readers.columns import (
     Wanted,
     converted,
     decoded,
-    first_present,
-    no_numbers,
     regrouped,
-    to_string,
 )
 
 LONG_TEXT = 64  # bytes on average
@@ -39,41 +37,28 @@ def arrow(module: str = "") -> Any:
 
 
 def from_arrow(
-    array: Any,
-    strip: bool = False,
-    missing_values: frozenset[str] = frozenset(),
-    categorical: bool = True,
-    text: bool = False,
+    array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
 ) -> Column:
     """The column of an Arrow array. ``strip`` and ``missing_values`` are for texts that came from a text file.
 
-    A dictionary array is taken for a declared choice among values unless ``categorical`` is false. ``text``: it was given
-    as texts.
+    A dictionary array is taken for a declared choice among values unless ``categorical`` is false.
     """
     if hasattr(array, "combine_chunks"):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if hasattr(array, "storage"):
         array = array.storage
-    if len(array) and array.null_count == len(array):
-        return Empty(len(array), text)
     kind = kind_of_type(array.type)
-    if arrow("types").is_dictionary(array.type):
-        return Rarities(array, kind) if kind in ("date", "other") else _from_dictionary(array, categorical, text)
-    if kind == "string":
-        return Strings(array, strip, missing_values, text)
-    return _from_numbers(array, kind)
-
-
-def _from_numbers(array: Any, kind: Kind) -> Column:
-    if kind == "empty":
+    if kind == "empty" or (len(array) and array.null_count == len(array)):
         return Empty(len(array))
-    if kind in ("boolean", "integer") and array.null_count:
-        return Gapped(array, kind)
-    if kind in ("boolean", "integer"):
-        return Numbers(plain(array))
+    if kind in ("date", "other"):
+        return Rarities(array, kind)
+    if arrow("types").is_dictionary(array.type):
+        return _from_dictionary(array, categorical)
+    if kind == "string":
+        return Strings(array, strip, missing_values)
     if kind == "float":
         return Numbers(floats(array))
-    return Rarities(array, kind)
+    return Gapped(array, kind) if array.null_count else Numbers(plain(array))
 
 
 def kind_of_type(data_type: Any) -> Kind:
@@ -138,8 +123,8 @@ def _bits(buffer: Any, array: Any) -> NDArray[np.bool_]:
     return np.unpackbits(packed, count=skipped + len(array), bitorder="little")[skipped:].view(np.bool_)
 
 
-def _from_dictionary(array: Any, categorical: bool, text: bool = False) -> Column:
-    return Coded(regrouped(Codes(_indices(array), 0, []), texts(array.dictionary)), categorical, text)
+def _from_dictionary(array: Any, categorical: bool) -> Column:
+    return Coded(regrouped(Codes(_indices(array), 0, []), texts(array.dictionary)), categorical)
 
 
 def _indices(array: Any) -> NDArray[Any]:
@@ -157,33 +142,41 @@ def texts(array: Any) -> list[Any]:
     return values
 
 
-def _cleaned(value: str | None, missing_values: frozenset[str]) -> str | None:
-    value = value and value.strip(BLANKS)
-    return None if value in missing_values else value
+class ArrowColumn(Column):
+    """A column in an Arrow array."""
 
-
-class Strings:
-    """A column of texts. With ``strip`` it is from a text file: blanks around a text do not count."""
-
-    categorical = False
-
-    def __init__(
-        self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), text: bool = False
-    ) -> None:
+    def __init__(self, array: Any, kind: Kind) -> None:
         self.array = array
-        self.strip = strip
-        self.missing_values = missing_values
-        self.text = text
-        self._encoded: Codes | None = None
+        self._kind = kind
 
     def __len__(self) -> int:
         return len(self.array)
 
     def kind(self) -> Kind:
-        return "string"
+        return self._kind
 
-    def numbers(self) -> NDArray[Any]:
-        return no_numbers(self)
+    def cells(self) -> Iterable[Any]:
+        values: list[Any] = self.array.to_pylist()
+        return values
+
+    def cut(self, start: int, stop: int) -> Column:
+        return self._with(self.array.slice(start, stop - start))
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return self._with(self.array.take(_integers(rows)))
+
+    def _with(self, array: Any) -> Column:
+        return type(self)(array, self._kind)
+
+
+class Strings(ArrowColumn):
+    """A column of texts. With ``strip`` it is from a text file: blanks around a text do not count."""
+
+    def __init__(self, array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset()) -> None:
+        super().__init__(array, "string")
+        self.strip = strip
+        self.missing_values = missing_values
+        self._encoded: Codes | None = None
 
     def encode(self) -> None:
         """Numbers the texts now, in the thread that has just parsed them; long ones are hardly categories, and wait."""
@@ -195,13 +188,16 @@ class Strings:
 
     def _codes(self, threads: int) -> Codes:
         self.array = _narrow(self.array)
-        offsets, data, valid, valid_offset = _buffers(self.array)
-        codes, first, _ = _core.encode_strings(offsets, data, valid, valid_offset, self.strip, threads)
-        values = texts(self.array.take(_integers(first)))
-        if self.strip:
-            values = [value.strip(BLANKS) for value in values]
-            values = [None if value in self.missing_values else value for value in values]
+        codes, first, _ = _core.encode_strings(*_buffers(self.array), self.strip, threads)
+        values = list(self._with(self.array.take(_integers(first))).cells())
         return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
+
+    def cells(self) -> Iterable[Any]:
+        values = texts(self.array)
+        if not self.strip:
+            return values
+        stripped = (value and value.strip(BLANKS) for value in values)
+        return [None if value in self.missing_values else value for value in stripped]
 
     def texts(self) -> Texts:
         """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
@@ -214,26 +210,15 @@ class Strings:
             return texts(array)
         return _buffers(array)
 
-    def head(self, n: int) -> list[Scalar]:
-        def present(start: int, stop: int) -> list[Scalar]:
-            values = texts(self.array.slice(start, stop - start))
-            if self.strip:
-                values = [_cleaned(value, self.missing_values) for value in values]
-            return [value for value in values if value is not None]
-
-        return first_present(present, len(self), n)
-
-    def cut(self, start: int, stop: int) -> Column:
-        return Strings(self.array.slice(start, stop - start), self.strip, self.missing_values, self.text)
-
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return Strings(_taken(self.array, rows), self.strip, self.missing_values, self.text)
+        """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
+        wide = self.array.cast(arrow().large_string()) if self.array.type == arrow().string() else self.array
+        return self._with(wide.take(_integers(rows)))
 
-
-def _taken(array: Any, rows: NDArray[np.int64]) -> Any:
-    """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
-    wide = array.cast(arrow().large_string()) if array.type == arrow().string() else array
-    return wide.take(arrow().array(rows))
+    def _with(self, array: Any) -> Column:
+        part = Strings(array, self.strip, self.missing_values)
+        part.text = self.text
+        return part
 
 
 def _narrow(array: Any) -> Any:
@@ -271,24 +256,12 @@ def _stripped(array: Any, missing_values: frozenset[str]) -> Any:
 def _integers(array: NDArray[np.int64]) -> Any:
     """The array as an Arrow array. ``pyarrow.array`` would import pandas."""
     pa = arrow()
-    return pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
+    buffer = pa.py_buffer(np.ascontiguousarray(array, dtype=np.int64))
+    return pa.Array.from_buffers(pa.int64(), len(array), [None, buffer])
 
 
-class Gapped:
+class Gapped(ArrowColumn):
     """Booleans or integers with nulls. Their codes stay whole; as numbers they are floats with NaN."""
-
-    categorical = False
-    text = False
-
-    def __init__(self, array: Any, kind: Kind) -> None:
-        self.array = array
-        self._kind = kind
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def kind(self) -> Kind:
-        return self._kind
 
     def numbers(self) -> NDArray[Any]:
         return filled(self.array, np.nan, np.float64)
@@ -300,37 +273,16 @@ class Gapped:
             return _from_dictionary(self.array.dictionary_encode(), False).codes(wanted, threads)
         return Numbers(filled(self.array, LOWEST, np.int64)).codes(wanted, threads)
 
-    def texts(self) -> Texts:
-        return [None if value is None else to_string(value) for value in self.array.to_pylist()]
-
-    def head(self, n: int) -> list[Scalar]:
-        return _head(self.array, n)
-
-    def cut(self, start: int, stop: int) -> Column:
-        return from_arrow(self.array.slice(start, stop - start))
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return from_arrow(self.array.take(arrow().array(rows)))
+    def _with(self, array: Any) -> Column:
+        return from_arrow(array)
 
 
-class Rarities:
+class Rarities(ArrowColumn):
     """Dates, whose values are ISO texts, and what cannot be counted at all: nested, binary."""
 
-    categorical = False
-    text = False
-
-    def __init__(self, array: Any, kind: Kind) -> None:
-        self.array = array
-        self._kind = kind
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def kind(self) -> Kind:
-        return self._kind
-
     def numbers(self) -> NDArray[Any]:
-        return self._refuse("a number") if len(self) else np.empty(0)
+        self._refuse("a number")
+        return np.full(len(self), np.nan)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         if self._kind != "date":
@@ -345,24 +297,10 @@ class Rarities:
             return [None if value is None else decoded(value) for value in self.array.to_pylist()]
         return Coded(self.codes(None, 1)).texts()
 
-    def _refuse(self, needed: str) -> Any:
+    def _refuse(self, needed: str) -> None:
         for row, value in enumerate(self.array):
             if value.is_valid:
                 raise Unfit(value.as_py(), row, needed)
 
-    def head(self, n: int) -> list[Scalar]:
-        return [str(value) for value in _head(self.array, n)]
-
-    def cut(self, start: int, stop: int) -> Column:
-        return Rarities(self.array.slice(start, stop - start), self._kind)
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return Rarities(self.array.take(arrow().array(rows)), self._kind)
-
-
-def _head(array: Any, n: int) -> list[Scalar]:
-    def present(start: int, stop: int) -> list[Scalar]:
-        values: list[Scalar] = array.slice(start, stop - start).drop_null().to_pylist()
-        return values
-
-    return first_present(present, len(array), n)
+    def present(self) -> list[Scalar]:
+        return [str(value) for value in self.array.drop_null().to_pylist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.readers.columns import (
+    KINDS_OF_DTYPES,
     Coded,
     Codes,
     Column,
@@ -29,7 +30,6 @@ from banbury.readers.columns import (
 )
 
 T = TypeVar("T")
-KINDS: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
 
 
 class Widened(Exception):
@@ -58,7 +58,7 @@ class LazyColumns(dict[str, Column]):
 class Batch:
     """Some rows of a table. ``first_row`` counts the rows of the source before it.
 
-    ``named`` is false for arrays without given names, whose columns are "x0", "x1" and so on, and for plain texts, whose
+    ``named`` is false for arrays without names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
     much of the source is read with this batch, where that is known.
     """
@@ -122,8 +122,7 @@ class Batch:
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
         column = self.column(name)
-        whole = isinstance(column, Numbers) and column.array.dtype.kind in "iu" and column.array.dtype.itemsize < 8
-        return column.numbers() if whole or (isinstance(column, Numbers) and column.array.dtype == np.int64) else None
+        return column.numbers() if isinstance(column, Numbers) and fits_int64(column.array.dtype) else None
 
     def occurrences(self, names: Sequence[str]) -> Any:
         """These columns side by side, as the kernels take them: a matrix, or offsets, columns and values of a sparse one."""
@@ -176,9 +175,10 @@ class Batch:
         """The same rows, with these columns as codes of their distinct values."""
         return self.with_columns({name: Coded(self.codes(name), self.categorical(name)) for name in names})
 
-    def with_columns(self, given: Mapping[str, Any]) -> Batch:
+    def with_columns(self, columns: Mapping[str, Any]) -> Batch:
         """The same rows, with these columns in the place of those of their names."""
-        return self._with(self.names, LazyColumns(lambda name: given[name] if name in given else self._columns[name]))
+        own = self._columns
+        return self._with(self.names, LazyColumns(lambda name: columns[name] if name in columns else own[name]))
 
     def take(self, rows: NDArray[np.int64]) -> Batch:
         """These rows, in this order."""
@@ -195,7 +195,11 @@ class Batch:
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
             if isinstance(problem, errors.BanburyError):
                 raise
-            raise errors.unusable_column(name, problem, self.source) from None
+            raise errors.BadValue(
+                f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}: "
+                f"{problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}.",
+                column=name,
+            ) from None
 
 
 def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
@@ -234,47 +238,37 @@ class Remembering(Batch):
     def _once(self, asked: Any, make: Callable[[], T]) -> T:
         if asked not in self._kept:
             self._kept[asked] = make()
-        found: T = self._kept[asked]
-        return found
+        kept: T = self._kept[asked]
+        return kept
 
 
-class Matrix(Batch):
-    """A 2-D array of numbers, never copied."""
+class NumberBatch(Batch):
+    """Rows of nothing but numbers, held as one thing, which is cut and taken from by rows."""
 
-    def __init__(self, array: NDArray[Any], names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        super().__init__(names, array.shape[0], {}, named, source)
-        self._array = ready(array)
-        self._raw = array
-        self._columns = LazyColumns(lambda name: Numbers(self._raw[:, self._place[name]]))
+    def __init__(self, held: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
+        super().__init__(names, held.shape[0], LazyColumns(lambda name: Numbers(self._column(name))), named, source)
+        self._held = held
         self._own_names = names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (
-            Matrix,
-            (self._raw, self._own_names, self.named, self.source),
-            self.names,
-            self.first_row,
-            None,
-        )
+        made = self._held, self._own_names, self.named, self.source
+        return _unpickled, (type(self), made, self.names, self.first_row, None)
 
-    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
-        fits = self._array.dtype.kind in "iu" and self._array.dtype != np.uint64
-        return self._array if fits and tuple(names) == self._own_names else None
+    def _column(self, name: str) -> NDArray[Any]:
+        raise NotImplementedError
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._raw.dtype
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self._own_names)}
 
-    def renamed(self, names: tuple[str, ...]) -> Batch:
-        if names == self.names:
-            return self
-        matrix = Matrix(self._raw, names, self.named, self.source)
-        matrix.first_row, matrix.threads = self.first_row, self.threads
-        return matrix
-
-    def kind(self, name: str) -> Kind:
-        kind = self._kinds[self._place[name]]
-        return super().kind(name) if kind == "empty" else kind  # empty in the first row: perhaps in all
+    def _places(self, names: Sequence[str]) -> list[int] | None:
+        """The positions of these columns; None if they are all of them, in order."""
+        if names is self._own_names or tuple(names) == self._own_names:
+            return None
+        try:
+            return [self._place[name] for name in names]
+        except KeyError as error:
+            raise errors.unknown_column(error.args[0], self.names, self.source) from None
 
     def categorical(self, name: str) -> bool:
         return False
@@ -282,77 +276,86 @@ class Matrix(Batch):
     def is_text(self, name: str) -> bool:
         return False
 
+    def renamed(self, names: tuple[str, ...]) -> Batch:
+        if names == self.names:
+            return self
+        batch = type(self)(self._held, names, self.named, self.source)
+        batch.first_row, batch.threads = self.first_row, self.threads
+        return batch
+
+    def cut(self, start: int, stop: int) -> Batch:
+        part = type(self)(self._held[start:stop], self._own_names, self.named, self.source)
+        part.first_row = self.first_row + start
+        return part
+
+    def take(self, rows: NDArray[np.int64]) -> Batch:
+        return type(self)(self._held[rows], self._own_names, self.named, self.source)
+
+
+class Matrix(NumberBatch):
+    """A 2-D array of numbers, never copied."""
+
+    def __init__(self, array: NDArray[Any], names: tuple[str, ...], named: bool, source: str | None = None) -> None:
+        super().__init__(array, names, named, source)
+        self._array = ready(array)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        column: NDArray[Any] = self._held[:, self._place[name]]
+        return column
+
+    def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
+        return self._array if fits_int64(self._array.dtype) and tuple(names) == self._own_names else None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self._held.dtype
+        return dtype
+
+    def kind(self, name: str) -> Kind:
+        kind = self._kinds[self._place[name]]
+        return super().kind(name) if kind == "empty" else kind  # empty in the first row: perhaps in all
+
     @cached_property
     def _kinds(self) -> list[Kind]:
-        kind = KINDS[self._raw.dtype.kind]
+        kind = KINDS_OF_DTYPES[self.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self.names)
-        return ["empty" if missing else kind for missing in np.isnan(self._raw[0]).tolist()]
+        return ["empty" if missing else kind for missing in np.isnan(self._held[0]).tolist()]
 
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
-        if wanted not in (None, "integer") or self._array.dtype.kind not in "iu" or self._array.dtype == np.uint64:
-            return super().codes(name, wanted)
-        j = self._place[name]
-        low, high = int(self._spans[0][j]), int(self._spans[1][j])
-        if high - low >= small_span(self.n_rows):
-            return super().codes(name, wanted)
-        return Codes(self._array[:, j], low, range(low, high + 1))
+        if wanted in (None, "integer") and fits_int64(self._array.dtype):
+            j = self._place[name]
+            low, high = int(self._spans[0][j]), int(self._spans[1][j])
+            if high - low < small_span(self.n_rows):
+                return Codes(self._array[:, j], low, range(low, high + 1))
+        return super().codes(name, wanted)
 
     @cached_property
     def _spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Lowest and highest of every column: one pass over the matrix serves them all."""
         return _core.span([self._array], threads_for(self.n_rows, self.threads))
 
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self._own_names)}
-
-    def cut(self, start: int, stop: int) -> Batch:
-        part = Matrix(self._raw[start:stop], self._own_names, self.named, self.source)
-        part.first_row = self.first_row + start
-        return part
-
     def take(self, rows: NDArray[np.int64]) -> Batch:
-        return Matrix(self._raw.take(rows, axis=0), self._own_names, self.named, self.source)
+        return Matrix(self._held.take(rows, axis=0), self._own_names, self.named, self.source)
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        if names is self._own_names or tuple(names) == self._own_names:
-            return [self._array]
-        try:
-            return [self._array[:, self._place[name]] for name in names]
-        except KeyError as error:
-            raise errors.unknown_column(error.args[0], self.names, self.source) from None
+        places = self._places(names)
+        return [self._array] if places is None else [self._array[:, j] for j in places]
 
 
-class Sparse(Batch):
+class Sparse(NumberBatch):
     """A sparse matrix of numbers, row by row; what is not held is zero."""
 
-    def __init__(self, matrix: Any, names: tuple[str, ...], named: bool, source: str | None = None) -> None:
-        super().__init__(names, matrix.shape[0], {}, named, source)
-        self.matrix = matrix
-        self._own_names = names
-        self._columns = LazyColumns(lambda name: Numbers(self._dense([name])[:, 0]))
+    @property
+    def matrix(self) -> Any:
+        return self._held
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (
-            Sparse,
-            (self.matrix, self._own_names, self.named, self.source),
-            self.names,
-            self.first_row,
-            None,
-        )
-
-    @cached_property
-    def _place(self) -> dict[str, int]:
-        return {name: j for j, name in enumerate(self._own_names)}
+    def _column(self, name: str) -> NDArray[Any]:
+        return self._dense([name])[:, 0]
 
     def _chosen(self, names: Sequence[str]) -> Any:
-        if names is self._own_names or tuple(names) == self._own_names:
-            return self.matrix
-        try:
-            return self.matrix[:, [self._place[name] for name in names]]
-        except KeyError as error:
-            raise errors.unknown_column(error.args[0], self.names, self.source) from None
+        places = self._places(names)
+        return self._held if places is None else self._held[:, places]
 
     def _dense(self, names: Sequence[str]) -> NDArray[Any]:
         return ready(np.asarray(self._chosen(names).toarray()))
@@ -364,26 +367,10 @@ class Sparse(Batch):
         matrix = self._chosen(names)
         return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
 
-    def categorical(self, name: str) -> bool:
-        return False
 
-    def is_text(self, name: str) -> bool:
-        return False
-
-    def renamed(self, names: tuple[str, ...]) -> Batch:
-        if names == self.names:
-            return self
-        batch = Sparse(self.matrix, names, self.named, self.source)
-        batch.first_row, batch.threads = self.first_row, self.threads
-        return batch
-
-    def cut(self, start: int, stop: int) -> Batch:
-        part = Sparse(self.matrix[start:stop], self._own_names, self.named, self.source)
-        part.first_row = self.first_row + start
-        return part
-
-    def take(self, rows: NDArray[np.int64]) -> Batch:
-        return Sparse(self.matrix[rows], self._own_names, self.named, self.source)
+def fits_int64(dtype: np.dtype[Any]) -> bool:
+    """Whether it is one of whole numbers all of which 64 bits hold with a sign."""
+    return dtype.kind in "iu" and dtype != np.uint64
 
 
 class Row(Batch):
@@ -440,6 +427,14 @@ class Source:
 
     def __iter__(self) -> Iterator[Batch]:
         return self._start()
+
+
+def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """The batches, each with the number of rows before it."""
+    first_row = 0
+    for batch in batches:
+        batch.first_row, first_row = first_row, first_row + batch.n_rows
+        yield batch
 
 
 @lru_cache(maxsize=64)

@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from banbury import errors
 from banbury.readers.arrow import arrow
+from banbury.readers.batches import Batch, numbered
 from banbury.threads import n_threads
 
 BLOCK = 4 << 20
@@ -121,23 +122,6 @@ def _forced_end(data: bytes, newline: bytes, path: str) -> int:
     return end
 
 
-def parsed(blocks: Iterator[Block], parse: Callable[[Block], Any]) -> Iterator[tuple[Block, Future[Any]]]:
-    """The blocks in order, each with its parse, done or failed. A few are under way at any time."""
-    n_workers = min(n_threads(None), MOST_THREADS)
-    with ThreadPoolExecutor(n_workers) as pool:
-        waiting: deque[tuple[Block, Future[Any]]] = deque()
-        try:
-            for block in blocks:
-                waiting.append((block, pool.submit(parse, block)))
-                if len(waiting) > n_workers:
-                    yield waiting.popleft()
-            while waiting:
-                yield waiting.popleft()
-        finally:
-            for _, future in waiting:
-                future.cancel()
-
-
 def lines_before(path: str, offset: int, newline: bytes = b"\n") -> int:
     """How many lines end in the first ``offset`` bytes. Reads them again, so it is for errors only."""
     lines = 0
@@ -148,3 +132,58 @@ def lines_before(path: str, offset: int, newline: bytes = b"\n") -> int:
                 break
             lines, offset = lines + data.count(newline), offset - len(data)
     return lines
+
+
+def first_refused(n: int, works: Callable[[slice], bool]) -> int:
+    """Which of n things is the first that does not work, found by halving: a stretch works if each of its things does."""
+    first, last = 0, n - 1
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (middle + 1, last) if works(slice(first, middle + 1)) else (first, middle)
+    return first
+
+
+class BlockFile(Protocol):
+    """A file that is read in blocks: the first is inferred from, the others are parsed on several threads.
+
+    ``infer`` parses the first block, whose types become those of the file; ``parse`` another, on a thread of its own.
+    ``finished`` makes a batch of what was parsed, and ``explained`` says in our words what Arrow could not parse.
+    """
+
+    path: str
+
+    def infer(self, block: Block) -> Any: ...
+    def parse(self, block: Block) -> Any: ...
+    def finished(self, table: Any, block: Block) -> Batch: ...
+    def explained(self, error: Exception, block: Block) -> Exception: ...
+
+    def read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
+        return numbered(self._read(first, blocks))
+
+    def _read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
+        yield self._tried(lambda: self.infer(first), first)
+        n_workers = min(n_threads(None), MOST_THREADS)
+        with ThreadPoolExecutor(n_workers) as pool:
+            waiting: deque[tuple[Block, Future[Any]]] = deque()  # a few are under way at any time
+            try:
+                for block in blocks:
+                    waiting.append((block, pool.submit(self.parse, block)))
+                    if len(waiting) > n_workers:
+                        yield self._next(waiting)
+                while waiting:
+                    yield self._next(waiting)
+            finally:
+                for _, future in waiting:
+                    future.cancel()
+
+    def _next(self, waiting: deque[tuple[Block, Future[Any]]]) -> Batch:
+        block, future = waiting.popleft()
+        return self._tried(future.result, block)
+
+    def _tried(self, parse: Callable[[], Any], block: Block) -> Batch:
+        try:
+            batch = self.finished(parse(), block)
+        except arrow().ArrowException as error:
+            raise self.explained(error, block) from None
+        batch.share = share(block, self.path)
+        return batch

@@ -9,6 +9,8 @@ import datetime
 import decimal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -23,6 +25,8 @@ Scalar = bool | int | float | str
 # Texts as the kernels take them: a list, or offsets, bytes, validity bitmap and its offset as Arrow keeps them.
 Texts = list[str | None] | tuple[NDArray[Any], NDArray[np.uint8], NDArray[np.uint8] | None, int]
 
+KINDS_OF_DTYPES: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
+NUMERIC = ("boolean", "integer", "float", "empty")
 SMALL_SPAN = 65536
 PARALLEL_ROWS = 65536
 LOWEST = np.iinfo(np.int64).min
@@ -49,22 +53,46 @@ class Unfit(Exception):
 
 
 class Column(Protocol):
-    """What every kind of column can do.
+    """One column: what every kind of them can do, as far as it can be said of all.
 
     ``categorical``: its maker declared it a choice among values. ``text``: it was given as texts, not as words.
     """
 
-    categorical: bool
-    text: bool
+    categorical: bool = False
+    text: bool = False
 
     def __len__(self) -> int: ...
     def kind(self) -> Kind: ...
-    def numbers(self) -> NDArray[Any]: ...
     def codes(self, wanted: Wanted | None, threads: int) -> Codes: ...
-    def texts(self) -> Texts: ...
-    def head(self, n: int) -> list[Scalar]: ...
     def cut(self, start: int, stop: int) -> Column: ...
     def take(self, rows: NDArray[np.int64]) -> Column: ...
+
+    def cells(self) -> Iterable[Any]:
+        """The values one by one, None or NaN where one is missing."""
+        return Coded(self.codes(None, 1)).cells()
+
+    def numbers(self) -> NDArray[Any]:
+        """The numbers, missing ones NaN. Here there are none: the first value that is no number is refused."""
+        for row, value in enumerate(self.cells()):
+            if not missing(value) and kind_of([value]) not in NUMERIC:
+                raise Unfit(value, row, "a number")
+        return np.full(len(self), np.nan)
+
+    def texts(self) -> Texts:
+        return [None if missing(value) else to_string(value) for value in self.cells()]
+
+    def present(self) -> list[Scalar]:
+        """The values that are not missing."""
+        return [value for value in self.cells() if not missing(value)]
+
+    def head(self, n: int) -> list[Scalar]:
+        """The first n values that are not missing, from ever longer stretches of rows."""
+        values: list[Scalar] = []
+        start, step = 0, 2 * n
+        while start < len(self) and len(values) < n:
+            values += self.cut(start, min(start + step, len(self))).present()
+            start, step = start + step, 4 * step
+        return values[:n]
 
 
 def threads_for(n_rows: int, threads: int | None) -> int:
@@ -72,26 +100,43 @@ def threads_for(n_rows: int, threads: int | None) -> int:
     return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
 
 
-class Numbers:
-    """A NumPy array of booleans, integers or floats, kept as it is."""
+class ArrayColumn(Column):
+    """A column in a NumPy array."""
 
-    categorical = False
-    text = False
-
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: NDArray[Any], text: bool = False) -> None:
         self.array = array
+        self.text = text
 
     def __len__(self) -> int:
         return len(self.array)
 
+    def cells(self) -> Iterable[Any]:
+        values: list[Any] = self.array.tolist()
+        return values
+
+    def cut(self, start: int, stop: int) -> Column:
+        return type(self)(self.array[start:stop], self.text)
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return type(self)(self.array.take(rows), self.text)
+
+
+class Numbers(ArrayColumn):
+    """Booleans, integers or floats, kept as they are."""
+
     def kind(self) -> Kind:
-        kind = self.array.dtype.kind
-        if kind == "f":
-            return "empty" if len(self.array) and all_nan(self.array) else "float"
-        return "boolean" if kind == "b" else "integer"
+        kind = KINDS_OF_DTYPES[self.array.dtype.kind]
+        all_missing = (
+            kind == "float" and len(self) > 0 and self.array[0] != self.array[0] and np.isnan(self.array).all()
+        )
+        return "empty" if all_missing else kind
 
     def numbers(self) -> NDArray[Any]:
         return ready(self.array)
+
+    def present(self) -> list[Scalar]:
+        values: list[Scalar] = self.array[self.array == self.array].tolist()
+        return values
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         kind = self.array.dtype.kind
@@ -101,149 +146,81 @@ class Numbers:
             return converted(_float_codes(self.array, threads), "float", wanted)
         return converted(integer_codes(ready(self.array), threads, wanted), "integer", wanted)
 
-    def texts(self) -> Texts:
-        return [None if value != value else to_string(value) for value in self.array.tolist()]
 
-    def head(self, n: int) -> list[Scalar]:
-        def present(start: int, stop: int) -> list[Scalar]:
-            part = self.array[start:stop]
-            kept: list[Scalar] = (part[part == part] if part.dtype.kind == "f" else part).tolist()
-            return kept
-
-        return first_present(present, len(self.array), n)
-
-    def cut(self, start: int, stop: int) -> Column:
-        return Numbers(self.array[start:stop])
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return Numbers(self.array.take(rows))
-
-
-class FixedWidth:
-    """A NumPy array of fixed-width strings or bytes."""
-
-    categorical = False
-
-    def __init__(self, array: NDArray[Any], text: bool = False) -> None:
-        self.array = array
-        self.text = text
-
-    def __len__(self) -> int:
-        return len(self.array)
+class FixedWidth(ArrayColumn):
+    """Strings or bytes of a fixed width."""
 
     def kind(self) -> Kind:
         return "string"
 
-    def numbers(self) -> NDArray[Any]:
-        return no_numbers(self)
-
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         codes, first = encode_bytes(self.array, threads)
-        found = Codes(codes, 0, [])
-        return converted(regrouped(found, self._natural(self.array[first])), "string", wanted)
+        return converted(regrouped(Codes(codes, 0, []), list(self.take(first).cells())), "string", wanted)
+
+    def cells(self) -> Iterable[Any]:
+        texts = self.array.tolist()
+        return texts if self.array.dtype.kind == "U" else map(decoded, texts)
 
     def texts(self) -> Texts:
-        return self._natural(self.array)
-
-    def _natural(self, array: NDArray[Any]) -> list[Any]:
-        texts: list[Any] = array.tolist()
-        return texts if array.dtype.kind == "U" else [decoded(text) for text in texts]
-
-    def head(self, n: int) -> list[Scalar]:
-        return self._natural(self.array[:n])
-
-    def cut(self, start: int, stop: int) -> Column:
-        return FixedWidth(self.array[start:stop], self.text)
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return FixedWidth(self.array.take(rows), self.text)
+        return list(self.cells())
 
 
-class Dates:
-    """A NumPy array of instants or durations. Its values, where they are wanted, are ISO texts."""
-
-    categorical = False
-    text = False
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array
-
-    def __len__(self) -> int:
-        return len(self.array)
+class Dates(FixedWidth):
+    """Instants or durations. Their values, where they are wanted, are ISO texts."""
 
     def kind(self) -> Kind:
-        return "empty" if len(self.array) and bool(np.isnat(self.array).all()) else "date"
+        return "empty" if len(self) and bool(np.isnat(self.array).all()) else "date"
 
-    def numbers(self) -> NDArray[Any]:
-        return no_numbers(self)
-
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        codes, first = encode_bytes(self.array, threads)
-        values = [None if np.isnat(value) else str(value) for value in self.array[first]]
-        return converted(regrouped(Codes(codes, 0, []), values), "string", wanted)
-
-    def texts(self) -> Texts:
-        return [None if np.isnat(value) else str(value) for value in self.array]
-
-    def head(self, n: int) -> list[Scalar]:
-        def present(start: int, stop: int) -> list[Scalar]:
-            return [str(value) for value in self.array[start:stop] if not np.isnat(value)]
-
-        return first_present(present, len(self.array), n)
-
-    def cut(self, start: int, stop: int) -> Column:
-        return Dates(self.array[start:stop])
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return Dates(self.array.take(rows))
+    def cells(self) -> Iterable[Any]:
+        return (None if np.isnat(value) else str(value) for value in self.array)
 
 
-class Objects:
+class Objects(Column):
     """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
-
-    categorical = False
 
     def __init__(self, values: list[Any], text: bool = False) -> None:
         self.values = values
         self.text = text
-        self._kind: Kind | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
+    @cached_property
+    def _kind(self) -> Kind:
+        return kind_of(self.values)
+
     def kind(self) -> Kind:
-        if self._kind is None:
-            self._kind = kind_of(self.values)
         return self._kind
 
+    def cells(self) -> Iterable[Any]:
+        return self.values
+
     def numbers(self) -> NDArray[Any]:
-        if self.kind() not in ("boolean", "integer", "float", "empty"):
-            return no_numbers(self)
-        present = [None if missing(value) else value for value in self.values]
-        return np.array(present, dtype=np.float64)
+        if self._kind not in NUMERIC:
+            return super().numbers()
+        return np.array([None if missing(value) else value for value in self.values], dtype=np.float64)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        found = _core.encode_objects(self.values)
-        if found is None:
+        encoded = _core.encode_objects(self.values)
+        if encoded is None:
             codes, values = _numbered(self.values)
             return converted(Codes(codes, 0, values), None, wanted)
-        return converted(Codes(found[0], 0, [str(self.values[row]) for row in found[1].tolist()]), "string", wanted)
+        codes, first, _ = encoded
+        return converted(Codes(codes, 0, [str(self.values[row]) for row in first.tolist()]), "string", wanted)
 
     def texts(self) -> Texts:
         """The list itself where it holds texts, None and NaN only."""
         types = set(map(type, self.values))
-        if types <= PLAIN_TEXTS and (float not in types or not any(map(_is_number, self.values))):
+        if types <= {str, float, type(None)} and (float not in types or all(map(_is_text_or_gap, self.values))):
             return self.values
         return [_text(value, row) for row, value in enumerate(self.values)]
 
     def head(self, n: int) -> list[Scalar]:
-        def present(start: int, stop: int) -> list[Scalar]:
-            cells = enumerate(self.values[start:stop], start)
-            return [as_scalar(value, row) for row, value in cells if not missing(value)]
-
-        as_scalar = (lambda value, row: str(value)) if self.kind() == "other" else natural
-        found = first_present(present, len(self.values), n)
-        return [to_string(value) for value in found] if self.kind() == "string" else found
+        cells = ((row, value) for row, value in enumerate(self.values) if not missing(value))
+        if self._kind == "other":
+            return [str(value) for _, value in islice(cells, n)]
+        values = [natural(value, row) for row, value in islice(cells, n)]
+        return [to_string(value) for value in values] if self._kind == "string" else values
 
     def cut(self, start: int, stop: int) -> Column:
         return Objects(self.values[start:stop], self.text)
@@ -252,11 +229,8 @@ class Objects:
         return Objects([self.values[row] for row in rows.tolist()], self.text)
 
 
-PLAIN_TEXTS = {str, float, type(None)}
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is float and value == value
+def _is_text_or_gap(value: Any) -> bool:
+    return type(value) is not float or value != value
 
 
 def _text(value: Any, row: int) -> str | None:
@@ -265,7 +239,7 @@ def _text(value: Any, row: int) -> str | None:
     return None if missing(value) else to_string(natural(value, row))
 
 
-class Coded:
+class Coded(Column):
     """A column that came as codes already: a categorical, a dictionary array."""
 
     def __init__(self, codes: Codes, categorical: bool = True, text: bool = False) -> None:
@@ -277,29 +251,27 @@ class Coded:
         return len(self.coded.codes)
 
     def kind(self) -> Kind:
-        if len(self) and not _is_present(self.coded, self.coded.codes).any():
+        codes, low, values = self.coded.codes, self.coded.low, self.coded.values
+        if len(self) and not ((codes >= low) & (codes < low + len(values))).any():
             return "empty"
-        return kind_of(self.coded.values)
+        return kind_of(values)
 
     def numbers(self) -> NDArray[Any]:
-        if self.kind() not in ("boolean", "integer", "float", "empty"):
-            return no_numbers(self)
-        lookup = np.array([*self.coded.values, np.nan], dtype=np.float64)
-        return lookup[_positions(self.coded)]
+        if self.kind() not in NUMERIC:
+            return super().numbers()
+        return np.array([*self.coded.values, np.nan], dtype=np.float64)[_places(self.coded)]
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         return converted(self.coded, None, wanted)
 
+    def cells(self) -> Iterable[Any]:
+        return self._looked_up([*self.coded.values, None])
+
     def texts(self) -> Texts:
-        values = [*map(to_string, self.coded.values), None]
-        return [values[k] for k in _positions(self.coded).tolist()]
+        return self._looked_up([*map(to_string, self.coded.values), None])
 
-    def head(self, n: int) -> list[Scalar]:
-        def present(start: int, stop: int) -> list[Scalar]:
-            part = self.coded.codes[start:stop]
-            return [self.coded.values[int(code) - self.coded.low] for code in part[_is_present(self.coded, part)]]
-
-        return first_present(present, len(self), n)
+    def _looked_up(self, values: list[Any]) -> list[Any]:
+        return [values[k] for k in _places(self.coded).tolist()]
 
     def cut(self, start: int, stop: int) -> Column:
         return self._with(self.coded.codes[start:stop])
@@ -311,38 +283,11 @@ class Coded:
         return Coded(Codes(codes, self.coded.low, self.coded.values), self.categorical, self.text)
 
 
-class Empty:
+class Empty(Coded):
     """A column without a single value."""
 
-    categorical = False
-
-    def __init__(self, n_rows: int, text: bool = False) -> None:
-        self.n_rows = n_rows
-        self.text = text
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def kind(self) -> Kind:
-        return "empty"
-
-    def numbers(self) -> NDArray[Any]:
-        return np.full(self.n_rows, np.nan)
-
-    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        return Codes(np.full(self.n_rows, -1, dtype=np.int32), 0, [])
-
-    def texts(self) -> Texts:
-        return [None] * self.n_rows
-
-    def head(self, n: int) -> list[Scalar]:
-        return []
-
-    def cut(self, start: int, stop: int) -> Column:
-        return Empty(len(range(self.n_rows)[start:stop]), self.text)
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return Empty(len(rows), self.text)
+    def __init__(self, n_rows: int) -> None:
+        super().__init__(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
 
 
 def from_array(array: NDArray[Any]) -> Column:
@@ -378,40 +323,6 @@ def ready(array: NDArray[Any]) -> NDArray[Any]:
     if dtype.kind == "b":
         return array.view(np.uint8)
     return array.astype(np.float64 if dtype.kind == "f" and dtype.itemsize not in (4, 8) else dtype.newbyteorder("="))
-
-
-def no_numbers(column: Column) -> NDArray[Any]:
-    """Raises Unfit with the column's first value that is no number; a column without rows has no such value."""
-    if len(column) == 0:
-        return np.empty(0)
-    row, value = first_not_number(column)
-    raise Unfit(value, row, "a number")
-
-
-def first_not_number(column: Column) -> tuple[int, Any]:
-    if isinstance(column, Objects):
-        cells: Iterable[Any] = column.values
-    else:
-        codes = column.codes(None, 1)
-        cells = (codes.values[k] if k < len(codes.values) else None for k in _positions(codes).tolist())
-    for row, value in enumerate(cells):
-        if not missing(value) and kind_of([value]) not in ("boolean", "integer", "float"):
-            return row, value
-    raise AssertionError("a column without numbers must hold a value that is none")
-
-
-def all_nan(array: NDArray[Any]) -> bool:
-    return bool(array[0] != array[0]) and bool(np.isnan(array).all())
-
-
-def first_present(present: Callable[[int, int], list[Scalar]], n_rows: int, n: int) -> list[Scalar]:
-    """The first n of the values that ``present`` gives for ever longer stretches of rows."""
-    found: list[Scalar] = []
-    start, step = 0, 2 * n
-    while start < n_rows and len(found) < n:
-        found += present(start, start + step)
-        start, step = start + step, 4 * step
-    return found[:n]
 
 
 def small_span(n_rows: int) -> int:
@@ -535,19 +446,14 @@ def regrouped(codes: Codes, values: Sequence[Scalar | None]) -> Codes:
         return Codes(codes.codes, codes.low, list(numbering))
     table = np.array([*lookup, -1], dtype=np.int32)
     whole = Codes(codes.codes, codes.low, range(len(values)))
-    return Codes(table[_positions(whole)], 0, list(numbering))
+    return Codes(table[_places(whole)], 0, list(numbering))
 
 
-def _is_present(codes: Codes, part: NDArray[Any]) -> NDArray[np.bool_]:
-    present: NDArray[np.bool_] = (part >= codes.low) & (part < codes.low + len(codes.values))
-    return present
-
-
-def _positions(codes: Codes) -> NDArray[np.int64]:
+def _places(codes: Codes) -> NDArray[np.int64]:
     """Which of the values each row has; one past the last where it is missing."""
-    positions = codes.codes.astype(np.int64) - codes.low
-    positions[(positions < 0) | (positions >= len(codes.values))] = len(codes.values)
-    return positions
+    places = codes.codes.astype(np.int64) - codes.low
+    places[(places < 0) | (places >= len(codes.values))] = len(codes.values)
+    return places
 
 
 def missing(value: Any) -> bool:

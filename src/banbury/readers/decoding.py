@@ -68,6 +68,6 @@ def decode_file(data: bytes, declared: str | None = None) -> str:
 
 def declared_in_html(data: bytes) -> str | None:
     """The encoding that a page names for itself. What can be read so is not in 16 or 32 bits, whatever it says."""
-    found = _META.search(data, 0, META_WITHIN)
-    name = found[1].decode("ascii", "replace") if found else ""
+    declaration = _META.search(data, 0, META_WITHIN)
+    name = declaration[1].decode("ascii", "replace") if declaration else ""
     return None if AMBIGUOUS.match(name) and "utf" in name.lower() else name or None

@@ -3,67 +3,54 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from banbury import errors
 from banbury.readers.arrow import Strings, arrow, from_arrow, kind_of_type
 from banbury.readers.batches import Batch, Source, Widened, distinct
-from banbury.readers.blocks import Block, cut, head_of, lines_before, parsed, reason, share
-from banbury.readers.columns import Empty
+from banbury.readers.blocks import Block, BlockFile, cut, first_refused, head_of, lines_before, reason
+from banbury.readers.options import Options
+from banbury.readers.tables import no_rows
 
 DELIMITERS = ",;\t|"
 SNIFFED_RECORDS = 50
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-_CONVERSION = re.compile(
-    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to .*?: invalid value '(.*)'", re.S
-)
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
-def from_delimited(
-    path: str,
-    names: Sequence[str] | None,
-    delimiter: str | None,
-    missing_values: Sequence[str],
-    kinds: Mapping[str, str] | None,
-) -> Source:
-    """A delimited text file, which need not fit in memory. With ``names`` it has no header."""
+def from_delimited(path: str, options: Options) -> Source:
+    """A delimited text file, which need not fit in memory. Where its columns are named, it has no header."""
+    delimiter = options.delimiter
     if delimiter is not None and (
         not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '\0\n\r"'
     ):
         raise errors.bad_setting("delimiter", delimiter, "one ASCII character, or None to have it found out")
-    file = _DelimitedFile(path, names, delimiter, missing_values, kinds or {})
-    return Source(file.batches, path)
+    return Source(_DelimitedFile(path, options).batches, path)
 
 
-class _DelimitedFile:
+class _DelimitedFile(BlockFile):
     """What is known of one file: its delimiter, its columns, and the types that they are read as."""
 
-    def __init__(
-        self,
-        path: str,
-        names: Sequence[str] | None,
-        delimiter: str | None,
-        missing_values: Sequence[str],
-        kinds: Mapping[str, str],
-    ) -> None:
+    def __init__(self, path: str, options: Options) -> None:
         self.path = path
-        self.missing_values = frozenset(missing_values)
-        self.kinds = kinds
+        self.missing_values = frozenset(options.missing_values)
+        self.kinds = options.kinds or {}
         self.types: dict[str, Any] = {}
         self.warned = False
         head = head_of(path)
         self.newline = b"\n" if b"\n" in head or b"\r" not in head else b"\r"
         self.start, header = self._header(head)
-        self.delimiter = delimiter or sniffed(self._text(head[self.start - len(header) :]))
+        self.delimiter = options.delimiter or sniffed(self._text(head[self.start - len(header) :]))
         # Programs that write tab-separated text seldom quote it, and a message may well begin with a quotation mark.
-        self.quoted = self.delimiter != "\t" or (names is None and b'"' in header)
-        self.names = self._named(header, names)
-        self.start -= len(header) if names is not None else 0
+        self.quoted = self.delimiter != "\t" or (options.columns is None and b'"' in header)
+        self.names = self._named(header, options.columns)
+        self.start -= len(header) if options.columns is not None else 0
 
     def _header(self, head: bytes) -> tuple[int, bytes]:
         """Where the first record ends, and its bytes; a byte order mark and blank lines before it are passed over."""
@@ -86,12 +73,22 @@ class _DelimitedFile:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
         if names is not None and len(names) != len(fields):
             line = lines_before(self.path, self.start - len(header), self.newline) + 1
-            raise errors.names_unlike_line(self.path, line, len(names), fields, self.delimiter)
+            what = (
+                f"{errors.many(len(fields), 'field')} divided by {self.delimiter!r}" if len(fields) > 1 else "1 field"
+            )
+            raise errors.LengthMismatch(
+                f"{self.path}, line {line:,}: {what}, and columns has {len(names):,}: "
+                f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter with "
+                "delimiter= if it is another; take the line out if it is no row.",
+                path=self.path,
+                line=line,
+            )
         if names is not None:
             return distinct(names)
         fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
         if 2 * sum(map(is_number, fields)) > len(fields):
-            _warn(errors.header_of_numbers(self.path))
+            warning = f"the first line of {self.path} is read as the header, and most of it is numbers. "
+            errors.warn(errors.BanburyWarning(f"{warning}Name the columns with columns= if the file has no header."))
         return distinct(fields, self.path)
 
     def _text(self, data: bytes) -> str:
@@ -106,35 +103,21 @@ class _DelimitedFile:
         return records(self._text(data), self.delimiter, self.quoted)
 
     def batches(self) -> Iterator[Batch]:
-        first_row = 0
         blocks = cut(self.path, self.start, self.newline, self.quoted)
         first = next(blocks, None)
-        if first is not None:
-            batch = self._inferred(first)
-            first_row, batch.share = batch.n_rows, share(first, self.path)
-            yield batch
-            yield from self._following(blocks, first_row)
-        else:
-            yield Batch(self.names, 0, {name: Empty(0) for name in self.names}, True, self.path)
+        return iter([no_rows(self.names, self.path)]) if first is None else self.read(first, blocks)
 
-    def _inferred(self, block: Block) -> Batch:
-        """The first block, whose types become those of the file, as far as none is known yet."""
-        try:
-            table = self._parse(block)
-        except arrow().ArrowException as error:
-            raise self._explained(error, block) from None
+    def infer(self, block: Block) -> Any:
+        table = self._table(block)
         self.types = dict(zip(self.names, table.schema.types, strict=True))
         return self._batch(table)
 
-    def _following(self, blocks: Iterator[Block], first_row: int) -> Iterator[Batch]:
-        for block, future in parsed(blocks, lambda block: self._batch(self._parse(block))):
-            try:
-                batch = future.result()
-            except arrow().ArrowException as error:
-                raise self._explained(error, block) from None
-            batch.first_row, batch.share = first_row, share(block, self.path)
-            first_row += batch.n_rows
-            yield batch
+    def parse(self, block: Block) -> Any:
+        return self._batch(self._table(block))
+
+    def finished(self, table: Any, block: Block) -> Batch:
+        batch: Batch = table
+        return batch
 
     def _batch(self, table: Any) -> Batch:
         """The block's columns, texts already encoded: that way it is done beside the counting of the block before."""
@@ -147,23 +130,28 @@ class _DelimitedFile:
                 column.encode()
         return Batch(self.names, table.num_rows, columns, True, self.path)
 
-    def _parse(self, block: Block) -> Any:
+    def _table(self, block: Block) -> Any:
         """The block as an Arrow table; a text that is not UTF-8 is taken for Latin-1 when it is looked at."""
         types = self._column_types()
         try:
             table = self._parse_as(block, types, check_utf8=True)
             if not any(map(arrow("types").is_binary, table.schema.types)):
                 return table
-        except arrow().ArrowInvalid as error:
-            if "UTF8" not in str(error):
+        except arrow().ArrowInvalid:
+            if is_utf8(block.data):
                 raise
         if not self.warned:
             self.warned = True
-            _warn(errors.not_utf8(self.path))
+            warning = (
+                f"{self.path} is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
+            )
+            errors.warn(errors.BanburyWarning(warning))
         texts = {name: arrow().string() for name in self.names if self.types.get(name, None) == arrow().string()}
-        return self._parse_as(block, types | texts, check_utf8=False)
+        return self._parse_as(block, types | texts)
 
-    def _parse_as(self, block: Block, types: Mapping[str, Any], check_utf8: bool) -> Any:
+    def _parse_as(
+        self, block: Block, types: Mapping[str, Any], check_utf8: bool = False, only: Sequence[str] = ()
+    ) -> Any:
         pa_csv = arrow("csv")
         return pa_csv.read_csv(
             arrow().BufferReader(block.data),
@@ -175,11 +163,12 @@ class _DelimitedFile:
             ),
             pa_csv.ConvertOptions(
                 null_values=_blanked(self.missing_values),
-                true_values=_blanked(["true", "True", "TRUE"]),
-                false_values=_blanked(["false", "False", "FALSE"]),
+                true_values=_blanked(TRUE),
+                false_values=_blanked(FALSE),
                 strings_can_be_null=True,
                 check_utf8=check_utf8,
                 column_types=types,
+                include_columns=only,
             ),
         )
 
@@ -188,49 +177,74 @@ class _DelimitedFile:
         forced = {"number": pa.float64(), "string": pa.string(), "text": pa.string()}
         return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in self.names}
 
-    def _explained(self, error: Exception, block: Block) -> Exception:
+    def explained(self, error: Exception, block: Block) -> Exception:
         """What Arrow could not parse or convert, in our words; a type that proved too narrow is widened."""
-        conversion = _CONVERSION.search(str(error))
-        if conversion is None:
+        pa, types = arrow(), self._column_types()
+        if not self._parses(block, dict.fromkeys(self.names, pa.string())):
             return self._broken(error, block)
-        column, row, value = self.names[int(conversion[1])], int(conversion[2] or 0), conversion[3]
-        line = self._line(block, row)
+        first = first_refused(len(self.names), lambda few: self._parses(block, types, self.names[few]))
+        column = self.names[first]
+        if column not in types or self._parses(block, types, [column]):
+            return errors.bad_file(self.path, reason(error))
+        texts = self._parse_as(block, {column: pa.string()}, only=[column])[column]
+        try:
+            row = first_refused(len(texts), lambda few: _fit(texts[few], types[column]))
+            line = self._line(block, row)
+        except pa.ArrowNotImplementedError:  # a time of day, which Arrow parses in a file alone
+            row, line = 0, None
         if column in self.kinds:
+            value = next(iter(from_arrow(texts.slice(row, 1)).head(1)), None)
             return errors.wrong_type_in_line(value, column, "a number", line, self.path)
-        self.types[column] = wider(self.types[column], value)
+        self.types[column] = next(
+            wider for wider in _wider_types(types[column]) if self._parses(block, {column: wider}, [column])
+        )
         return Widened(column, kind_of_type(self.types[column]), line)
+
+    def _parses(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> bool:
+        """Whether the block's columns, or some of them, are of these types."""
+        try:
+            self._parse_as(block, types, only=only)
+        except arrow().ArrowInvalid:
+            return False
+        return True
 
     def _broken(self, error: Exception, block: Block) -> Exception:
         """The first record of the block that has not as many fields as the header."""
-        reader = self._records(bytes(block.data))
-        before = 0
-        try:
-            for fields in reader:
-                if fields and len(fields) != len(self.names):
-                    line = lines_before(self.path, block.offset, self.newline) + before + 1
-                    return errors.broken_row(self.path, line, len(self.names), len(fields), self.delimiter.join(fields))
-                before = reader.line_num
-        except csv.Error:
-            pass
+        expected = len(self.names)
+        for line, fields in self._lines(block):
+            if len(fields) != expected:
+                text = self.delimiter.join(fields)
+                return errors.BadFile(
+                    f"{self.path}, line {line:,}: {errors.many(len(fields), 'field')} where the header has {expected}: "
+                    f"{text if len(text) <= 80 else text[:77] + '...'!r}. "
+                    "Mend the line, or name the delimiter with delimiter=.",
+                    path=self.path,
+                    line=line,
+                )
         return errors.bad_file(self.path, reason(error))
 
     def _line(self, block: Block, row: int) -> int | None:
         """The line of the file on which the block's row begins; Arrow counts neither blank lines nor quoted breaks."""
+        return next((line for line, _ in islice(self._lines(block), row, None)), None)
+
+    def _lines(self, block: Block) -> Iterator[tuple[int, list[str]]]:
+        """The records of the block, each with the line of the file on which it begins; as far as they can be read."""
         reader = self._records(bytes(block.data))
-        before = 0
-        try:
+        line = lines_before(self.path, block.offset, self.newline) + 1
+        begin = line
+        with contextlib.suppress(csv.Error):
             for fields in reader:
-                row -= bool(fields)
-                if row == 0:
-                    return lines_before(self.path, block.offset, self.newline) + before + 1
-                before = reader.line_num
-        except csv.Error:
-            pass
-        return None
+                if fields:
+                    yield begin, fields
+                begin = line + reader.line_num
 
 
-def _warn(warning: Warning) -> None:
-    errors.warn(warning)
+def is_utf8(data: memoryview) -> bool:
+    try:
+        str(data, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def records(text: str, delimiter: str, quoted: bool) -> Any:
@@ -269,15 +283,26 @@ def _agreement(text: str, delimiter: str) -> tuple[float, int]:
     return sum(count == counts[0] for count in judged) / len(judged), counts[0]
 
 
-def wider(data_type: Any, value: str) -> Any:
-    """The next type that can hold the value too: integers become floats, anything becomes texts."""
-    pa = arrow()
-    types = arrow("types")
-    if types.is_null(data_type) and re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value):
-        return pa.int64()
-    if (types.is_null(data_type) or types.is_integer(data_type)) and is_number(value):
-        return pa.float64()
-    return pa.string()
+def _wider_types(data_type: Any) -> list[Any]:
+    """The types that can hold more, the narrowest first: integers become floats, anything becomes texts."""
+    pa, types = arrow(), arrow("types")
+    wider = [pa.int64(), pa.float64(), pa.string()]
+    return wider if types.is_null(data_type) else wider[1:] if types.is_integer(data_type) else wider[2:]
+
+
+def _fit(texts: Any, data_type: Any) -> bool:
+    """Whether all of the texts are values of the type."""
+    pa, compute, types = arrow(), arrow("compute"), arrow("types")
+    texts = compute.ascii_trim(texts.drop_null(), " \t")
+    if types.is_null(data_type):
+        return len(texts) == 0
+    if types.is_boolean(data_type):
+        return all(text in TRUE + FALSE for text in texts.unique().to_pylist())
+    try:
+        texts.cast(data_type)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def is_number(text: str) -> bool:

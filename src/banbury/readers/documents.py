@@ -11,19 +11,20 @@ import stat
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
 
 from banbury import errors
-from banbury.readers.batches import Batch, Source
+from banbury.readers.batches import Batch, Source, numbered
 from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
 from banbury.readers.columns import Coded, Codes, Column, Objects, decoded, missing
 from banbury.readers.decoding import declared_in_html, decode_file
 from banbury.readers.mail import begins_as_mail, begins_as_mbox, message_text, messages
 from banbury.readers.markup import html_text
 from banbury.readers.options import SUBJECT, Options
-from banbury.readers.tables import TEXT, given_names
+from banbury.readers.tables import TEXT, names_for
 from banbury.threads import n_threads
 
 Form = Literal["text", "mail", "html"]
@@ -85,20 +86,20 @@ def _is_mailbox(path: str, begin: bytes) -> bool:
 
 def as_texts(values: list[Any], options: Options) -> list[str | None]:
     """Messages or pages that are in memory already, as texts."""
+    form: Form = "html" if options.format == "html" else "mail"
     texts: list[str | None] = []
-    broken: list[str] = []
+    losses = Losses(n_messages=len(values))
     for row, value in enumerate(values):
         if missing(value):
             texts.append(None)
-        elif isinstance(value, str) and options.format == "html":
+        elif isinstance(value, str) and form == "html":
             texts.append(html_text(value))
         else:
             data = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-            text, is_broken = text_of(data, "html" if options.format == "html" else "mail", options)
-            broken += [f"row {row:,}"] * is_broken
+            text, broken = text_of(data, form, options)
+            losses.broken += [f"row {row:,}"] * broken
             texts.append(text)
-    if broken:
-        errors.warn(errors.broken_messages(None, broken, len(values)))
+    losses.tell_broken(None)
     return texts
 
 
@@ -118,6 +119,20 @@ class Losses:
     broken: list[str] = field(default_factory=list)
     n_messages: int = 0
 
+    def reasons(self) -> str:
+        return errors.listed((f"{path} ({why})" for path, why in self.files), 5)
+
+    def tell_broken(self, source: str | None) -> None:
+        if self.broken:
+            _warn(
+                f"{len(self.broken):,} of {self.n_messages:,} messages{errors.where(source)} are broken (damaged, cut off, or in "
+                f"an unknown encoding), and only what can be read of them is: {errors.listed(self.broken, 3)}"
+            )
+
+
+def _warn(text: str) -> None:
+    errors.warn(errors.BanburyWarning(text))
+
 
 def from_files(
     files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]] = ()
@@ -128,7 +143,7 @@ def from_files(
 
 
 class _Documents:
-    """The documents in some files; ``name`` is the folder, pattern or file that they were given as."""
+    """The documents in some files; ``name`` is the folder, pattern or file that they were found in."""
 
     def __init__(
         self, files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]]
@@ -138,34 +153,42 @@ class _Documents:
         self.options = options
         self.unreadable = unreadable
         self.warned = False
-        own = (CLASS, TEXT) if any(file.label is not None for file in files) else (TEXT,)
-        self.names = own if options.names is None else given_names(options.names, len(own))
+        labelled = any(file.label is not None for file in files)
+        self.names = names_for((CLASS, TEXT) if labelled else (TEXT,), options.columns)
 
     def batches(self) -> Iterator[Batch]:
         losses = Losses(list(self.unreadable))
-        first_row = 0
-        for rows in _ahead(self._gathered(losses)):
-            batch = rows.batch(self.names, self.name)
-            batch.first_row, first_row = first_row, first_row + batch.n_rows
+        n_rows = 0
+        for batch in numbered(_ahead(self._gathered(losses))):
+            n_rows += batch.n_rows
             yield batch
-        self._tell(losses, first_row)
-        if first_row == 0:
-            yield _Rows().batch(self.names, self.name)
+        self._tell(losses, n_rows)
+        if n_rows == 0:
+            yield self._batch([], None)
 
-    def _gathered(self, losses: Losses) -> Iterator[_Rows]:
-        """The rows in batches of bounded size."""
+    def _gathered(self, losses: Losses) -> Iterator[Batch]:
+        """The documents in batches of bounded size."""
         most = self.options.batch_rows or BATCH_ROWS
-        rows = _Rows()
+        rows: list[tuple[str | None, str, str]] = []
+        size = 0
         for number, file in enumerate(self.files):
             for name, text, within in self._documents(file, losses):
-                rows.add(file.label, name, text)
-                if len(rows.texts) == most or rows.size >= BATCH_CHARACTERS:
-                    rows.share = (number + within) / len(self.files)
-                    yield rows
-                    rows = _Rows()
-        if rows.texts:
-            rows.share = 1.0
-            yield rows
+                rows.append((file.label, name, text))
+                size += len(text)
+                if len(rows) == most or size >= BATCH_CHARACTERS:
+                    yield self._batch(rows, (number + within) / len(self.files))
+                    rows, size = [], 0
+        if rows:
+            yield self._batch(rows, 1.0)
+
+    def _batch(self, rows: list[tuple[str | None, str, str]], share: float | None) -> Batch:
+        """The batch of some documents: the class, name and text of each."""
+        columns: dict[str, Column] = {self.names[-1]: Objects([text for _, _, text in rows], text=True)}
+        if len(self.names) == 2:
+            columns[self.names[0]] = _choices([label for label, _, _ in rows])
+        batch = Batch(self.names, len(rows), columns, True, self.name)
+        batch.row_names, batch.share = [name for _, name, _ in rows], share
+        return batch
 
     def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, str, float]]:
         """Name and text of each document of a file, and how much of the file is read with it."""
@@ -187,19 +210,19 @@ class _Documents:
         except (OSError, errors.BanburyError) as problem:
             losses.files.append((shown, _why(problem, file.path)))
 
-    def _text(self, data: bytes, form: Form, name: str, losses: Losses) -> str:
+    def _text(self, data: bytes, form: Form, name: str, losses: Losses, cut_off: bool = False) -> str:
         text, broken = text_of(data, form, self.options)
         losses.n_messages += form == "mail"
-        if broken:
-            losses.broken.append(name)
+        losses.broken += [name] * (broken or cut_off)
         return text
 
     def _messages(self, path: str, shown: str, data: bytes | None, losses: Losses) -> Iterator[tuple[str, str, float]]:
         """The messages of a mailbox: ``data``, or else the file, which is never held whole."""
         if data is not None:
             alone = b"\nFrom " not in data and data.strip()
-            found = iter([(data, False)]) if alone else messages(io.BytesIO(data))
-            for name, text in self._numbered(found, shown, losses):
+            for name, text in self._numbered(
+                iter([(data, False)]) if alone else messages(io.BytesIO(data)), shown, losses
+            ):
                 yield name, text, 0.0
             return
         size = 0 if path.lower().endswith(COMPRESSED) else os.path.getsize(path)
@@ -207,56 +230,36 @@ class _Documents:
             for name, text in self._numbered(messages(stream), shown, losses):
                 yield name, text, min(stream.tell() / size, 1.0) if size else 0.0
 
-    def _numbered(self, found: Iterator[tuple[bytes, bool]], shown: str, losses: Losses) -> Iterator[tuple[str, str]]:
+    def _numbered(self, mail: Iterator[tuple[bytes, bool]], shown: str, losses: Losses) -> Iterator[tuple[str, str]]:
         """The messages with their numbers; one that is alone has none."""
-        one, another = next(found, None), next(found, None)
-        number = 0 if another is None else 1
-        while one is not None:
-            name = f"{shown}, message {number:,}" if number else shown
-            text = self._text(one[0], "mail", name, losses)
-            if one[1] and losses.broken[-1:] != [name]:
-                losses.broken.append(name)
-            yield name, text
-            one, another, number = another, next(found, None), number + 1
+        first = list(islice(mail, 2))
+        for number, (data, cut_off) in enumerate(chain(first, mail), 1):
+            name = f"{shown}, message {number:,}" if len(first) > 1 else shown
+            yield name, self._text(data, "mail", name, losses, cut_off)
 
     def _tell(self, losses: Losses, n_rows: int) -> None:
+        """Says once what could not be read; an error if that is all."""
         if losses.files and n_rows == 0:
-            raise errors.nothing_readable(self.name, losses.files)
+            path, why = losses.files[0]
+            if len(losses.files) == 1:
+                raise errors.bad_file(path, f"{why}.")
+            several = f"not one of {len(losses.files):,} files can be read.\n  {losses.reasons()}"
+            raise errors.bad_file(self.name or path, several)
         if self.warned:
             return
         self.warned = True
+        where = errors.where(self.name)
         if losses.files:
             n_files = len(self.files) + len(self.unreadable)
-            errors.warn(errors.unreadable_files(self.name, losses.files, n_files))
-        if losses.broken:
-            errors.warn(errors.broken_messages(self.name, losses.broken, losses.n_messages))
+            _warn(
+                f"{len(losses.files):,} of {n_files:,} files{where} cannot be read, and are skipped: {losses.reasons()}. "
+                "Mend them or take them away, and count again if they matter."
+            )
+        losses.tell_broken(self.name)
         if self.options.headers is not SUBJECT and not losses.n_messages and n_rows:
-            errors.warn(errors.headers_without_mail(self.name))
-
-
-class _Rows:
-    """Documents on their way into a batch."""
-
-    def __init__(self) -> None:
-        self.labels: list[str | None] = []
-        self.names: list[str] = []
-        self.texts: list[str] = []
-        self.size = 0
-        self.share: float | None = None
-
-    def add(self, label: str | None, name: str, text: str) -> None:
-        self.labels.append(label)
-        self.names.append(name)
-        self.texts.append(text)
-        self.size += len(text)
-
-    def batch(self, names: tuple[str, ...], source: str | None) -> Batch:
-        columns: dict[str, Column] = {names[-1]: Objects(self.texts, text=True)}
-        if len(names) == 2:
-            columns[names[0]] = _choices(self.labels)
-        batch = Batch(names, len(self.texts), columns, True, source)
-        batch.row_names, batch.share = self.names, self.share
-        return batch
+            _warn(
+                f"no file{where} was read as mail, so headers= had no effect. If they are messages, say so with format='mail'."
+            )
 
 
 def _choices(labels: list[Any]) -> Column:
@@ -265,7 +268,7 @@ def _choices(labels: list[Any]) -> Column:
     return Coded(Codes(codes, 0, list(numbering)), categorical=False)
 
 
-def _ahead(items: Iterator[_Rows]) -> Iterator[_Rows]:
+def _ahead(items: Iterator[Batch]) -> Iterator[Batch]:
     """The items, each made while the one before is worked on."""
     if n_threads(None) == 1:
         yield from items
@@ -334,7 +337,10 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
     if files or unreadable:
         if beside:
-            errors.warn(errors.files_beside_folders(path, len(beside)))
+            _warn(
+                f"{path} has a sub-folder per class, so the {len(beside):,} files beside them are ignored. "
+                "Move them into the folder of their class to have them read."
+            )
         return from_files(files, path, options, unreadable)
     if not beside:
         raise errors.empty_data(path, EMPTY_FOLDER)
@@ -364,12 +370,12 @@ def _identity(folder: str) -> tuple[int, int]:
 
 def _below(folder: str, seen: set[tuple[int, int]], unreadable: list[tuple[str, str]]) -> list[str]:
     """All files below a folder, in order. No folder is looked into twice, so links that lead back end."""
-    found: list[str] = []
+    files: list[str] = []
     waiting = [(folder, True)]
     while waiting:
         path, is_folder = waiting.pop()
         if not is_folder:
-            found.append(path)
+            files.append(path)
             continue
         try:
             identity = _identity(path)
@@ -379,4 +385,4 @@ def _below(folder: str, seen: set[tuple[int, int]], unreadable: list[tuple[str, 
             continue
         seen.add(identity)
         waiting += [(os.path.join(path, name), inner) for name, inner in reversed(entries)]
-    return found
+    return files

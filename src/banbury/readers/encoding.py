@@ -30,15 +30,19 @@ def column(values: Any) -> Column:
         return Objects(values) if values and type(values[0]) is str else from_list(values)
     if isinstance(values, np.ndarray):
         return _from_numpy(values)
-    if _module(values) == "pandas":
+    if library(values) == "pandas":
         return from_pandas(values)
-    if _module(values) == "pyarrow":
+    if library(values) == "pyarrow":
         return from_arrow(values)
     if hasattr(values, "__arrow_c_stream__"):
         return from_arrow(arrow().chunked_array(values))
     if hasattr(values, "__arrow_c_array__"):
         return from_arrow(arrow().array(values))
-    return _from_iterable(values)
+    if hasattr(values, "__array__"):
+        return _from_numpy(np.asarray(values))
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise errors.not_a_column(values)
+    return column(list(values))
 
 
 def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
@@ -47,14 +51,6 @@ def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         return Objects(values.tolist())
     return from_array(np.asarray(values))
-
-
-def _from_iterable(values: Any) -> Column:
-    if hasattr(values, "__array__"):
-        return _from_numpy(np.asarray(values))
-    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise errors.not_a_column(values)
-    return column(list(values))
 
 
 def from_pandas(values: Any) -> Column:
@@ -75,5 +71,6 @@ def from_pandas(values: Any) -> Column:
         return Objects(np.asarray(values, dtype=object).tolist())
 
 
-def _module(values: Any) -> str:
+def library(values: Any) -> str:
+    """The library that a thing is of: pandas, polars, pyarrow."""
     return type(values).__module__.partition(".")[0]

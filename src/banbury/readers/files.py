@@ -77,8 +77,8 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
         return from_parquet(path, options)
     _check_text(path, kind)
     if kind == "JSON":
-        return from_lines(path, options.names, options.kinds)
-    return from_delimited(path, options.names, options.delimiter, options.missing_values, options.kinds)
+        return from_lines(path, options)
+    return from_delimited(path, options)
 
 
 def _are_documents(path: str, options: Options) -> bool:
@@ -96,7 +96,7 @@ def is_document(path: str) -> bool:
 def _is_one_text(path: str, options: Options) -> bool:
     """Whether a file whose name says nothing is one text: to a model of a column of text alone, which no header names."""
     kinds = options.kinds or {}
-    if known_ending(path) or options.names is not None or options.delimiter is not None:
+    if known_ending(path) or options.columns is not None or options.delimiter is not None:
         return False
     header = _begin(path).lstrip().partition(b"\n")[0]
     if list(kinds.values()) != ["text"] or header.startswith((b"{", b"PAR1")):
@@ -122,10 +122,10 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
 
 def _matches(pattern: str) -> list[str]:
     """The files that match, in order; folders only if nothing else does."""
-    found = sorted(glob.glob(pattern, recursive=True))
-    if not found:
+    paths = sorted(glob.glob(pattern, recursive=True))
+    if not paths:
         raise errors.missing_file(pattern, [], "no file matches it")
-    return [path for path in found if not os.path.isdir(path)] or found
+    return [path for path in paths if not os.path.isdir(path)] or paths
 
 
 def _check_readable(path: str, form: Format) -> None:
@@ -196,10 +196,10 @@ def from_parquet(path: str, options: Options) -> Source:
         except (OSError, arrow().ArrowException) as error:
             raise errors.bad_file(path, f"it is damaged ({reason(error)}).") from None
 
-    return from_arrow_batches(schema, start, options.names, source=path, declared=declared, n_rows=n_rows)
+    return from_arrow_batches(schema, start, options.columns, source=path, declared=declared, n_rows=n_rows)
 
 
 def _renamed_texts(own: Sequence[str], options: Options) -> set[str]:
     """The columns to be read as texts, by the names that they have in the file."""
-    given = own if options.names is None or len(options.names) != len(own) else options.names
-    return {name for name, known in zip(own, given, strict=True) if (options.kinds or {}).get(known) == "text"}
+    names = own if options.columns is None or len(options.columns) != len(own) else options.columns
+    return {mine for mine, name in zip(own, names, strict=True) if (options.kinds or {}).get(name) == "text"}

@@ -126,9 +126,9 @@ class _Reader:
     def _fields(self, data: bytes, start: int) -> tuple[list[tuple[str, bytes]], bytes]:
         """The header fields, and what follows the blank line after them."""
         fields = []
-        while found := _FIELD.match(data, start):
-            fields.append((found[1].decode("ascii"), found[2]))
-            start = found.end()
+        while one := _FIELD.match(data, start):
+            fields.append((one[1].decode("ascii"), one[2]))
+            start = one.end()
         if data.startswith(b"\n", start):
             return fields, data[start + 1 :]
         if fields and start < len(data):
@@ -229,7 +229,7 @@ class _Reader:
         first = " ".join(text.partition(";")[0].lower().split()[:1])
         if ";" not in text:
             return first, {}
-        found: dict[str, str] = {}
+        parameters: dict[str, str] = {}
         pieces: dict[str, dict[int, tuple[bool, str]]] = {}
         for name, quoted, plain in _PARAMETER.findall(text):
             content = re.sub(r"\\(.)", r"\1", quoted) if quoted else plain.strip()
@@ -239,8 +239,8 @@ class _Reader:
                 place = int(whole) if whole.isdecimal() and len(whole) < 5 else 0
                 pieces.setdefault(stem, {}).setdefault(place, (name.endswith("*"), content))
             else:
-                found.setdefault(stem, content)
-        return first, found | {name: self._continued(places) for name, places in pieces.items()}
+                parameters.setdefault(stem, content)
+        return first, parameters | {name: self._continued(places) for name, places in pieces.items()}
 
     def _continued(self, pieces: dict[int, tuple[bool, str]]) -> str:
         """A parameter in numbered pieces, some percent-encoded; the first names their character set (RFC 2231)."""

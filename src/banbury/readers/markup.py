@@ -39,8 +39,8 @@ def html_text(markup: str) -> str:
     return html.unescape(_TOO_LONG.sub(r"\1", text)) if "&" in text else text
 
 
-def _separator(found: re.Match[str]) -> str:
-    name = found[2]
+def _separator(markup: re.Match[str]) -> str:
+    name = markup[2]
     if name is None:
-        return "\n" if found[1] else ""
+        return "\n" if markup[1] else ""
     return "\n" if name.lower() in BLOCKS else ""

@@ -18,7 +18,7 @@ Headers = Literal["keep", "drop"] | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    names: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
     delimiter: str | None = None
     missing_values: Sequence[str] = MISSING_VALUES
     kinds: Mapping[str, Literal["number", "string", "text"]] | None = None

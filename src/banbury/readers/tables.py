@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.readers.arrow import arrow, from_arrow
-from banbury.readers.batches import Batch, LazyColumns, Matrix, Source, Sparse, distinct, positions
+from banbury.readers.batches import Batch, LazyColumns, Matrix, Source, Sparse, distinct, numbered, positions
 from banbury.readers.columns import Column, Empty, from_array, from_list, ready
 from banbury.readers.encoding import column, from_pandas
 from banbury.threads import n_threads
@@ -30,13 +30,21 @@ def single(batch: Batch, batch_rows: int | None) -> Source:
     return Source(lambda: (batch.cut(start, min(start + batch_rows, batch.n_rows)) for start in starts))
 
 
-def given_names(names: Names, n_columns: int) -> tuple[str, ...]:
-    """The names given, which must be as many as the columns, or else x0, x1 and so on."""
+def checked_names(names: Names, n_columns: int) -> tuple[str, ...]:
+    """These names, which must be as many as the columns; without any, x0, x1 and so on."""
     if names is None:
         return positions(n_columns)
     if len(names) != n_columns:
-        raise errors.wrong_number_of_names(len(names), n_columns)
+        raise errors.LengthMismatch(
+            f"columns has {errors.many(len(names), 'entry', 'entries')}, and the data have {errors.many(n_columns, 'column')}. "
+            "Name each column once."
+        )
     return distinct(names)
+
+
+def names_for(own: Sequence[Any], names: Names, source: str | None = None) -> tuple[str, ...]:
+    """The names of columns that have names of their own: these, unless others are wanted."""
+    return distinct(own, source) if names is None else checked_names(names, len(own))
 
 
 def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Source:
@@ -44,29 +52,46 @@ def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Sou
     if array.dtype.names is not None:
         return from_mapping({name: array[name] for name in array.dtype.names}, names, batch_rows)
     if array.ndim != 2:
-        raise errors.not_a_table(array)
+        raise _not_a_table(array)
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64), np.nan)
-    given = given_names(names, array.shape[1])
+    labels = checked_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
-        return single(Matrix(array, given, names is not None), batch_rows)
-    columns: dict[str, Column] = {name: _cells(array[:, j]) for j, name in enumerate(given)}
-    return single(Batch(given, array.shape[0], columns, names is not None), batch_rows)
+        return single(Matrix(array, labels, names is not None), batch_rows)
+    columns: dict[str, Column] = {name: _cells(array[:, j]) for j, name in enumerate(labels)}
+    return single(Batch(labels, array.shape[0], columns, names is not None), batch_rows)
+
+
+def _not_a_table(array: Any) -> errors.BanburyError:
+    """The words are scikit-learn's, so that what looks for them finds them."""
+    if array.ndim > 2:
+        return errors.BanburyError(
+            f"Found array with dim {array.ndim}, while dim <= 2 is required. Give rows by columns."
+        )
+    what = "1D array" if array.ndim == 1 else "scalar array"
+    shown = repr(array if array.size <= 20 else array[:20])
+    return errors.BanburyError(
+        f"Expected 2D array, got {what} instead:\narray={shown}.\n"
+        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+        "or array.reshape(1, -1) if it contains a single sample."
+    )
 
 
 def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
     """A SciPy sparse matrix or array, in rows; numbers that stand in one place are added up."""
     if matrix.ndim != 2:
-        raise errors.not_a_table(matrix)
+        raise _not_a_table(matrix)
     if matrix.dtype.kind not in "biuf" or matrix.dtype.itemsize > 8:
-        raise errors.sparse_data(matrix.dtype)
+        raise TypeError(
+            f"a sparse matrix of {matrix.dtype} cannot be counted. Give one of numbers: integers, float32 or float64."
+        )
     rows = matrix.tocsr()
     if has_twins(rows):
         rows = rows.copy() if rows is matrix else rows
         rows.sum_duplicates()
     if rows.dtype.kind == "b" or rows.dtype == np.float16:
         rows = rows.astype(np.uint8 if rows.dtype.kind == "b" else np.float32)
-    return single(Sparse(rows, given_names(names, rows.shape[1]), names is not None), batch_rows)
+    return single(Sparse(rows, checked_names(names, rows.shape[1]), names is not None), batch_rows)
 
 
 def has_twins(rows: Any) -> bool:
@@ -83,11 +108,10 @@ def _cells(array: NDArray[Any]) -> Column:
 
 def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
     """A pandas DataFrame, whose columns are looked at only when they are asked for."""
-    labels = frame.columns.tolist()
-    given = distinct(labels) if names is None else given_names(names, len(labels))
-    place = dict(zip(given, labels, strict=True))
-    columns = LazyColumns(lambda name: from_pandas(frame[place[name]]))
-    return single(Frame(frame, given, columns), batch_rows)
+    own = frame.columns.tolist()
+    labels = names_for(own, names)
+    place = dict(zip(labels, own, strict=True))
+    return single(Frame(frame, labels, LazyColumns(lambda name: from_pandas(frame[place[name]]))), batch_rows)
 
 
 class Frame(Batch):
@@ -108,25 +132,17 @@ class Frame(Batch):
 
 def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None) -> Source:
     """A mapping of column names to sequences of one length."""
-    labels = distinct(list(table))
-    given = labels if names is None else given_names(names, len(labels))
-    columns = {name: _listed(name, values) for name, values in zip(given, table.values(), strict=True)}
-    return single(Batch(given, _common_length(columns), columns), batch_rows)
-
-
-def _listed(name: str, values: Any) -> Column:
-    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-        raise errors.scalar_for_column(name, values)
-    return from_list(values) if type(values) is list else column(values)
-
-
-def _common_length(columns: Mapping[str, Column]) -> int:
-    lengths = {name: len(values) for name, values in columns.items()}
-    first = next(iter(lengths.items()), ("", 0))
-    for other in lengths.items():
-        if other[1] != first[1]:
-            raise errors.uneven_columns(*first, *other)
-    return first[1]
+    labels = names_for(distinct(list(table)), names)
+    columns: dict[str, Column] = {}
+    for name, values in zip(labels, table.values(), strict=True):
+        if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+            raise errors.scalar_for_column(name, values)
+        columns[name] = from_list(values) if type(values) is list else column(values)
+    n_rows = len(columns[labels[0]]) if labels else 0
+    for name, values in columns.items():
+        if len(values) != n_rows:
+            raise errors.uneven_columns(labels[0], n_rows, name, len(values))
+    return single(Batch(labels, n_rows, columns), batch_rows)
 
 
 def from_records(records: Sequence[Mapping[Any, Any]], names: Names, batch_rows: int | None) -> Source:
@@ -149,23 +165,21 @@ def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Sour
 
 def _ragged(rows: Sequence[Any]) -> Exception:
     lengths = [np.size(row) if np.ndim(row) == 0 else len(row) for row in rows]
-    for row, length in enumerate(lengths):
-        if length != lengths[0]:
-            return errors.ragged_rows(row, length, lengths[0])
-    return errors.ragged_rows(0, lengths[0], lengths[0])
+    row = next((row for row, length in enumerate(lengths) if length != lengths[0]), 0)
+    return errors.ragged_rows(row, lengths[row], lengths[0])
 
 
-def from_texts(values: Any, names: Names, batch_rows: int | None) -> Source:
+def from_texts(values: Any, names: Names = None, batch_rows: int | None = None) -> Source:
     """Plain texts: a table of one column, "text", which has no name of its own.
 
-    >>> [batch] = from_texts(["cheap meds", None], None, None)
+    >>> [batch] = from_texts(["cheap meds", None])
     >>> batch.names, batch.named, batch.texts("text")
     (('text',), False, ['cheap meds', None])
     """
-    given = (TEXT,) if names is None else given_names(names, 1)
-    cells = column(values)
-    cells.text = True
-    return single(Batch(given, len(cells), {given[0]: cells}, names is not None), batch_rows)
+    labels = names_for((TEXT,), names)
+    texts = column(values)
+    texts.text = True
+    return single(Batch(labels, len(texts), {labels[0]: texts}, names is not None), batch_rows)
 
 
 def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: bool = False) -> Source:
@@ -199,20 +213,23 @@ def from_arrow_batches(
     ``declared`` are the positions of the dictionary columns that were declared categorical; None means all. ``n_rows`` are
     the rows of all batches together, where that is known.
     """
-    labels = distinct(schema.names, source)
-    given = labels if names is None else given_names(names, len(labels))
+    labels = names_for(distinct(schema.names, source), names)
 
     def batches() -> Iterator[Batch]:
-        first_row = 0
-        for record_batch in start():
-            batch = arrow_batch(given, record_batch, source, declared)
-            batch.first_row, first_row = first_row, first_row + batch.n_rows
-            batch.share = first_row / n_rows if n_rows else None
+        n_read = 0
+        for batch in numbered(arrow_batch(labels, record_batch, source, declared) for record_batch in start()):
+            n_read += batch.n_rows
+            batch.share = n_read / n_rows if n_rows else None
             yield batch
-        if first_row == 0:
-            yield Batch(given, 0, {name: Empty(0) for name in given}, True, source)
+        if n_read == 0:
+            yield no_rows(labels, source)
 
     return Source(batches, source, again)
+
+
+def no_rows(names: tuple[str, ...], source: str | None) -> Batch:
+    """A batch of these columns without a row."""
+    return Batch(names, 0, {name: Empty(0) for name in names}, True, source)
 
 
 def arrow_batch(
@@ -224,11 +241,10 @@ def arrow_batch(
         j = place[name]
         return from_arrow(record_batch.column(j), categorical=declared is None or j in declared)
 
-    columns = LazyColumns(make)
-    return Batch(names, record_batch.num_rows, columns, True, source)
+    return Batch(names, record_batch.num_rows, LazyColumns(make), True, source)
 
 
-def from_arrow_stream(data: Any, names: Names, batch_rows: int | None) -> Source:
+def from_arrow_stream(data: Any, names: Names) -> Source:
     """Anything with Arrow's stream protocol. What is an iterator itself can be read only once."""
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
         reader = _reader(data)
@@ -246,4 +262,5 @@ def tamed(batches: Any) -> Iterator[Any]:
     try:
         yield from batches
     except arrow().ArrowException as error:
-        raise errors.broken_stream(str(error)) from None
+        why = (str(error).splitlines() or ["no reason given"])[0]
+        raise errors.BanburyError(f"the stream of batches broke off: {why}") from None

@@ -53,31 +53,30 @@ class Chart:
         return HEIGHT - BOTTOM - self._y.share(value) * (HEIGHT - TOP - BOTTOM)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], kind: str) -> None:
-        points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
-        self._parts.append(f'<polyline class="line {kind}" points="{points}"/>')
+        self._parts.append(_tag("polyline", f"line {kind}", points=self._points(xs, ys)))
 
     def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str) -> None:
-        edge = [*zip(xs, high, strict=True), *reversed([*zip(xs, low, strict=True)])]
-        points = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in edge)
-        self._parts.append(f'<polygon class="band {kind}" points="{points}"/>')
+        points = self._points([*xs, *reversed(xs)], [*high, *reversed(low)])
+        self._parts.append(_tag("polygon", f"band {kind}", points=points))
+
+    def _points(self, xs: Sequence[float], ys: Sequence[float]) -> str:
+        return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, ys, strict=True))
 
     def mark(self, x: float, y: float, radius: float, kind: str, title: str) -> None:
-        place = f'cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="{radius:.1f}"'
-        self._parts.append(f'<circle class="mark {kind}" {place}><title>{safe(title)}</title></circle>')
+        self._parts.append(_tag("circle", f"mark {kind}", title, cx=self.x(x), cy=self.y(y), r=radius))
 
     def bar(self, start: float, end: float, height: float, title: str) -> None:
         left, right, top = self.x(start) + 1, self.x(end) - 1, self.y(height)
-        place = f'x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{HEIGHT - BOTTOM - top:.1f}"'
-        self._parts.append(f'<rect class="column" {place}><title>{safe(title)}</title></rect>')
+        height = HEIGHT - BOTTOM - top
+        self._parts.append(_tag("rect", "column", title, x=left, y=top, width=right - left, height=height))
 
     def level(self, y: float) -> None:
         """A dashed level across the chart."""
-        place = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{self.y(y):.1f}" y2="{self.y(y):.1f}"'
-        self._parts.append(f'<line class="level" {place}/>')
+        self._parts.append(_tag("line", "level", x1=LEFT, x2=WIDTH - RIGHT, y1=self.y(y), y2=self.y(y)))
 
     def whisker(self, x: float, low: float, high: float, kind: str) -> None:
-        place = f'x1="{self.x(x):.1f}" x2="{self.x(x):.1f}" y1="{self.y(low):.1f}" y2="{self.y(high):.1f}"'
-        self._parts.append(f'<line class="whisker {kind}" {place}/>')
+        at = self.x(x)
+        self._parts.append(_tag("line", f"whisker {kind}", x1=at, x2=at, y1=self.y(low), y2=self.y(high)))
 
     def __str__(self) -> str:
         head = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{safe(self._what)}">'
@@ -87,16 +86,23 @@ class Chart:
         bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
         for tick in self._y.ticks:
             at = self.y(tick)
-            yield f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>'
+            yield _tag("line", "grid", x1=LEFT, x2=right, y1=at, y2=at)
             yield f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{safe(self._y.shown(tick))}</text>'
         for tick in self._x.ticks:
             at = self.x(tick)
-            yield f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{bottom}"/>'
+            yield _tag("line", "grid", x1=at, x2=at, y1=TOP, y2=bottom)
             yield f'<text x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{safe(self._x.shown(tick))}</text>'
         middle_x, middle_y = (LEFT + right) / 2, (TOP + bottom) / 2
         yield f'<text class="title" x="{middle_x}" y="{HEIGHT - 6}" text-anchor="middle">{safe(self._x.title)}</text>'
         turned = f"translate(11 {middle_y}) rotate(-90)"
         yield f'<text class="title" transform="{turned}" text-anchor="middle">{safe(self._y.title)}</text>'
+
+
+def _tag(name: str, kind: str, title: str | None = None, **places: float | str) -> str:
+    """A shape, its places to a tenth, and what a pointer that rests on it is told."""
+    attributes = "".join(f' {k}="{f"{v:.1f}" if isinstance(v, float) else v}"' for k, v in places.items())
+    start = f'<{name} class="{kind}"{attributes}'
+    return f"{start}/>" if title is None else f"{start}><title>{safe(title)}</title></{name}>"
 
 
 # Scales ---------------------------------------------------------------------------------------------------------------
@@ -143,27 +149,23 @@ def _rows(n: float) -> str:
     return f"{n / 1000:,.4g}k" if n >= 10_000 else f"{n:,.6g}"
 
 
+def _shares(title: str, half: bool = False) -> Axis:
+    """Shares from 0 to 1; the upper half of them where no other occur."""
+    ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if half else [0.0, 0.25, 0.5, 0.75, 1.0]
+    return Axis(title, ticks[0], 1.0, ticks, lambda share: percent(share * 100))
+
+
 # The charts -----------------------------------------------------------------------------------------------------------
 
 
 def calibration(curves: Mapping[str, Reliability]) -> str:
     """How often answers are right over how sure they were; a mark's area grows with its rows."""
-    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
-    low = min(0.5 if min(curve.start.min() for curve in curves.values()) >= 0.5 else 0.0, 0.5)
-    x_ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if low else ticks
-
-    def shown(share: float) -> str:
-        return percent(share * 100)
-
-    chart = Chart(
-        "Calibration: accuracy over confidence",
-        Axis("how sure the answers were", low, 1.0, x_ticks, shown),
-        Axis("how many were right", 0.0, 1.0, ticks, shown),
-    )
-    chart.line([low, 1.0], [low, 1.0], "ideal")
+    sure = _shares("how sure the answers were", min(curve.start.min() for curve in curves.values()) >= 0.5)
+    chart = Chart("Calibration: accuracy over confidence", sure, _shares("how many were right"))
+    chart.line([sure.low, 1.0], [sure.low, 1.0], "ideal")
     for kind, (name, curve) in zip(KINDS, curves.items(), strict=False):
-        for said, ends in zip(curve.confidence, zip(*_wilson(curve.accuracy, curve.rows), strict=True), strict=True):
-            chart.whisker(said, *ends, kind)
+        for said, low, high in zip(curve.confidence, *_wilson(curve.accuracy, curve.rows), strict=True):
+            chart.whisker(said, low, high, kind)
         chart.line(curve.confidence.tolist(), curve.accuracy.tolist(), kind)
         radii = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(curve.rows / curve.rows.max())
         for said, came, rows, radius in zip(curve.confidence, curve.accuracy, curve.rows, radii, strict=True):
@@ -183,13 +185,8 @@ def _wilson(shares: Real, rows: Real) -> tuple[list[float], list[float]]:
 def confidence(curve: Reliability) -> str:
     """How sure the answers were: the share of rows in each bin."""
     shares = (100.0 * curve.rows / curve.rows.sum()).tolist()
-    low = 0.5 if curve.start.min() >= 0.5 else 0.0
-    ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0] if low else [0.0, 0.25, 0.5, 0.75, 1.0]
-    chart = Chart(
-        "How sure the answers were",
-        Axis("how sure the answers were", low, 1.0, ticks, lambda share: percent(share * 100)),
-        linear("share of the rows", 0.0, max(shares), percent),
-    )
+    sure = _shares("how sure the answers were", curve.start.min() >= 0.5)
+    chart = Chart("How sure the answers were", sure, linear("share of the rows", 0.0, max(shares), percent))
     for start, share, rows in zip(curve.start.tolist(), shares, curve.rows, strict=True):
         end = start + 1 / curve.bins
         chart.bar(start, end, share, f"{start:.0%} to {end:.0%} sure: {rows:,.6g} rows, {share:.1f}%")
@@ -201,16 +198,9 @@ def accuracy_curve(curve: LearningCurve) -> str:
     means, error = 100 * curve.mean_accuracy, curve.standard_error
     spread = np.zeros_like(means) if error is None else 100 * error
     low, high = max(float((means - spread).min()), 0.0), min(float((means + spread).max()), 100.0)
-    near = majority_is_near(curve)
-    chart = Chart(
-        "Learning curve: accuracy over rows learned from",
-        logarithmic("rows learned from", *_ends(curve)),
-        linear("accuracy", min(low, 100 * curve.majority) if near else low, high, percent, 1.0),
-    )
-    if near:
-        chart.level(100 * curve.majority)
-    _grown(chart, curve, means, spread, "{:.2f}%")
-    return str(chart)
+    level = 100 * curve.majority if majority_is_near(curve) else None
+    y = linear("accuracy", low if level is None else min(low, level), high, percent, 1.0)
+    return _grown("accuracy", curve, y, means, spread, "{:.2f}%", level)
 
 
 def majority_is_near(curve: LearningCurve) -> bool:
@@ -223,26 +213,22 @@ def log_loss_curve(curve: LearningCurve) -> str:
     """The log loss after so many rows."""
     means = curve.mean_log_loss
     spread = curve.log_loss.std(axis=0, ddof=1) / len(curve.log_loss) ** 0.5 if len(curve.log_loss) > 1 else 0 * means
-    chart = Chart(
-        "Learning curve: log loss over rows learned from",
-        logarithmic("rows learned from", *_ends(curve)),
-        linear(
-            "log loss", max(0.0, float((means - spread).min())), float((means + spread).max()), "{:.4g}".format, 0.01
-        ),
-    )
-    _grown(chart, curve, means, spread, "{:.4f}")
-    return str(chart)
+    low, high = max(0.0, float((means - spread).min())), float((means + spread).max())
+    return _grown("log loss", curve, linear("log loss", low, high, "{:.4g}".format, 0.01), means, spread, "{:.4f}")
 
 
-def _ends(curve: LearningCurve) -> tuple[float, float]:
-    return float(curve.sizes[0]), float(curve.sizes[-1])
-
-
-def _grown(chart: Chart, curve: LearningCurve, means: Real, spread: Real, shown: str) -> None:
+def _grown(
+    what: str, curve: LearningCurve, y: Axis, means: Real, spread: Real, shown: str, level: float | None = None
+) -> str:
+    """A measure and its standard error over the rows that were learned from."""
     sizes = curve.sizes.tolist()
-    low, high = chart._y.low, chart._y.high
-    chart.band(sizes, np.clip(means - spread, low, high).tolist(), np.clip(means + spread, low, high).tolist(), "one")
+    x = logarithmic("rows learned from", float(sizes[0]), float(sizes[-1]))
+    chart = Chart(f"Learning curve: {what} over rows learned from", x, y)
+    if level is not None:
+        chart.level(level)
+    low, high = (np.clip(ends, y.low, y.high).tolist() for ends in (means - spread, means + spread))
+    chart.band(sizes, low, high, "one")
     chart.line(sizes, means.tolist(), "one")
     for size, mean, error in zip(sizes, means.tolist(), spread.tolist(), strict=True):
-        title = f"{size:,} rows: {shown.format(mean)} ± {shown.format(error)}"
-        chart.mark(size, mean, SMALLEST, "one", title)
+        chart.mark(size, mean, SMALLEST, "one", f"{size:,} rows: {shown.format(mean)} ± {shown.format(error)}")
+    return str(chart)

@@ -12,7 +12,7 @@ from banbury.calibration import Reliability, reliability
 from banbury.dependence import Diagnosis, diagnose
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
-from banbury.readers import Source
+from banbury.readers import Batch, Source
 from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
@@ -45,8 +45,8 @@ class Mistake:
 
     def to_dict(self) -> dict[str, Any]:
         """The mistake as JSON can hold it, with its strongest evidence."""
-        told = () if self.explanation is None else self.explanation.evidence[:10]
-        evidence = [[e.feature, e.value, e.decibans] for e in told]
+        strongest = () if self.explanation is None else self.explanation.evidence[:10]
+        evidence = [[e.feature, e.value, e.decibans] for e in strongest]
         about = {name: value for name, value in vars(self).items() if name != "explanation"}
         return {**about, "evidence": evidence}
 
@@ -76,7 +76,7 @@ class Findings:
         return int(np.count_nonzero(self.cross_validation.best != self.cross_validation.truth))
 
 
-def found(
+def measure(
     model: Model,
     data: Any,
     target: Any,
@@ -90,24 +90,17 @@ def found(
     reading: dict[str, Any],
 ) -> Findings:
     """Everything that a report tells."""
-    if len(model.classes) < 2:
-        raise errors.one_class_to_report("the model", model.classes[0])
+    _check_classes("the model", model.classes)
     target = model.schema.target if target is None else target
     rows = held(data, target, schema=model.schema, weights=weights, threads=threads, **reading)
-    if len(rows.classes) < 2:
-        raise errors.one_class_to_report("the data", rows.classes[0])
-    settings: dict[str, Any] = {
-        "how": model.choice.how,
-        "alpha": model.choice.alpha,
-        "class_prior": _prior_over(model, rows.classes),
-        "seed": seed,
-    }
+    _check_classes("the data", rows.classes)
+    choice, prior = model.choice, _prior_over(model, rows.classes)
+    settings: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "class_prior": prior, "seed": seed}
     n_rows = int(np.count_nonzero(rows.labels >= 0))
     validated = cross_validate(rows, folds=min(folds, n_rows), **settings)
     groups = _by_fold(rows, validated)
     own_rows = groups.total == model.tally
-    some, why_no_curve = _sampled(rows, seed), _why_no_curve(rows)
-    repeats = 3 if n_rows > SMOOTH else 5
+    some, why_no_curve, repeats = _sampled(rows, seed), _why_no_curve(rows), 3 if n_rows > SMOOTH else 5
     return Findings(
         model=model,
         n_rows=n_rows,
@@ -124,6 +117,15 @@ def found(
         n_sampled=int(np.count_nonzero(some.labels >= 0)),
         why_no_curve=why_no_curve,
     )
+
+
+def _check_classes(what: str, classes: tuple[Label, ...]) -> None:
+    if len(classes) < 2:
+        raise errors.BadSetting(
+            f"{what} must have two classes at least to be reported on, and there is one only, {classes[0]!r}. Give rows of "
+            "another class too, or check the target.",
+            label=classes[0],
+        )
 
 
 def _prior_over(model: Model, classes: tuple[Label, ...]) -> Any:
@@ -205,14 +207,14 @@ def _mistakes(
     rows: Dataset, groups: Groups, validated: CrossValidation, settings: dict[str, Any], most: int
 ) -> list[Mistake]:
     """The mistakes that gave the true class the least probability, the worst first."""
-    models = _Folds(rows, groups, settings)
+    models = _FoldModels(rows, groups, settings)
     worst = _worst(rows, validated, models, most)
     by_fold = sorted(worst, key=lambda place: int(validated.folds[place]))
-    told = {place: _explained(rows, validated, models, place) for place in by_fold}
-    return [told[place] for place in worst]
+    explained = {place: _explained(rows, validated, models, place) for place in by_fold}
+    return [explained[place] for place in worst]
 
 
-class _Folds:
+class _FoldModels:
     """The model of each fold, of all rows but its own. A model of text is large: the last is kept, and no other."""
 
     def __init__(self, rows: Dataset, groups: Groups, settings: dict[str, Any]) -> None:
@@ -227,50 +229,42 @@ class _Folds:
         return self._last[1]
 
 
-def _worst(rows: Dataset, validated: CrossValidation, models: _Folds, most: int) -> list[int]:
+def _worst(rows: Dataset, validated: CrossValidation, models: _FoldModels, most: int) -> list[int]:
     """Places of the worst mistakes in the answers. Where many probabilities are too small for a number, their logarithms tell."""
     wrong = np.flatnonzero(validated.best != validated.truth)
     if validated.weights is not None:
         wrong = wrong[validated.weights[wrong] > 0]
     if not most or not len(wrong):
         return []
-    given = validated.posteriors[wrong, validated.truth[wrong]]
-    limit = np.partition(given, most - 1)[most - 1] if len(wrong) > most else np.inf
-    places, given = wrong[given <= limit], given[given <= limit]
-    log_given = np.log(np.maximum(given, np.finfo(float).tiny))
-    for fold in np.unique(validated.folds[places[given == 0]]):
-        at = np.flatnonzero((given == 0) & (validated.folds[places] == fold))
+    shares = validated.posteriors[wrong, validated.truth[wrong]]
+    limit = np.partition(shares, most - 1)[most - 1] if len(wrong) > most else np.inf
+    places, shares = wrong[shares <= limit], shares[shares <= limit]
+    logs = np.log(np.maximum(shares, np.finfo(float).tiny))
+    for fold in np.unique(validated.folds[places[shares == 0]]):
+        at = np.flatnonzero((shares == 0) & (validated.folds[places] == fold))
         scores = answers(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")
-        log_given[at] = scores[np.arange(len(at)), validated.truth[places[at]]]
-    order = np.argsort(log_given, kind="stable")[:most]
+        logs[at] = scores[np.arange(len(at)), validated.truth[places[at]]]
+    order = np.argsort(logs, kind="stable")[:most]
     return [int(place) for place in places[order]]
 
 
-def _explained(rows: Dataset, validated: CrossValidation, models: _Folds, place: int) -> Mistake:
+def _explained(rows: Dataset, validated: CrossValidation, models: _FoldModels, place: int) -> Mistake:
     row, fold = int(validated.rows[place]), int(validated.folds[place])
     truth, best = int(validated.truth[place]), int(validated.best[place])
-    given = validated.posteriors[place]
-    return Mistake(
-        row,
-        _name(rows, row),
-        rows.classes[truth],
-        rows.classes[best],
-        float(given[truth]),
-        float(given[best]),
-        fold,
-        _weighed(models[fold], rows, row, rows.classes[truth]),
-    )
+    of_truth, of_best = validated.posteriors[place, [truth, best]].tolist()
+    (batch,) = rows.only(np.array([row])).batches
+    weighed = _weighed(models[fold], batch, rows.classes[truth])
+    return Mistake(row, _name(rows, row), rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
 
 
-def _weighed(model: Model, rows: Dataset, row: int, truth: Label) -> Explanation | None:
+def _weighed(model: Model, row: Batch, truth: Label) -> Explanation | None:
     """The answer of a row weighed against its true class, where the model knows that one."""
     if len(model.classes) < 2:
         return None
-    (batch,) = rows.only(np.array([row])).batches
-    told = model.explain(batch)
-    if truth in (told.winner, told.against) or truth not in model.classes:
-        return told
-    return model.explain(batch, against=truth)
+    explanation = model.explain(row)
+    if truth in (explanation.winner, explanation.against) or truth not in model.classes:
+        return explanation
+    return model.explain(row, against=truth)
 
 
 def _name(rows: Dataset, row: int) -> str | None:

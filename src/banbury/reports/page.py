@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from math import isfinite, log
 from pathlib import Path
 from typing import Any
@@ -40,17 +41,17 @@ HOWS = {
 }
 
 
-def page(found: Findings, title: str) -> str:
+def page(findings: Findings, title: str) -> str:
     """The whole file."""
     sections = [
-        ("model", "The model", _model(found)),
-        ("figures", "Cross-validation", _figures(found)),
-        ("confusion", "Confusion", _confusion(found)),
-        ("calibration", "Calibration", _calibration(found)),
-        ("learning", "Learning curve", _learning(found)),
-        ("telling", "What tells the classes apart", _telling(found)),
-        ("mistakes", "The worst mistakes", _mistakes(found)),
-        ("pairs", "Pairs that break independence", _pairs(found)),
+        ("model", "The model", _model(findings)),
+        ("figures", "Cross-validation", _figures(findings)),
+        ("confusion", "Confusion", _confusion(findings)),
+        ("calibration", "Calibration", _calibration(findings)),
+        ("learning", "Learning curve", _learning(findings)),
+        ("telling", "What tells the classes apart", _telling(findings)),
+        ("mistakes", "The worst mistakes", _mistakes(findings)),
+        ("pairs", "Pairs that break independence", _pairs(findings)),
     ]
     links = "".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in sections)
     body = "".join(f'<section id="{name}"><h2>{heading}</h2>{text}</section>' for name, heading, text in sections)
@@ -59,7 +60,7 @@ def page(found: Findings, title: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{safe(title)}</title>'
         f"<style>{STYLE}</style>{evidence.STYLE}</head>\n"
-        f"<body><header><h1>{safe(title)}</h1>{_summary(found)}<nav>{links}</nav></header>\n"
+        f"<body><header><h1>{safe(title)}</h1>{_summary(findings)}<nav>{links}</nav></header>\n"
         f"<main>{body}</main>\n"
         f"<footer>Made by Banbury {__version__}. This file is complete: nothing in it is loaded from elsewhere.</footer>"
         "</body></html>\n"
@@ -83,26 +84,21 @@ def _breakable(html: str) -> str:
     return html.replace("_", "_<wbr>").replace("/", "/<wbr>")
 
 
-def _paragraph(text: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{text}</p>' if kind else f"<p>{text}</p>"
+def _element(name: str, text: str, kind: str = "") -> str:
+    return f'<{name} class="{kind}">{text}</{name}>' if kind else f"<{name}>{text}</{name}>"
+
+
+_paragraph, _cell = partial(_element, "p"), partial(_element, "td")
+_number = partial(_cell, kind="number")
 
 
 def _table(head: Sequence[str], rows: Iterable[str], numbers: Sequence[int] = ()) -> str:
-    right = [' class="number"' if i in numbers else "" for i in range(len(head))]
-    cells = "".join(f"<th{kind}>{name}</th>" for kind, name in zip(right, head, strict=True))
+    cells = "".join(_element("th", name, "number" * (i in numbers)) for i, name in enumerate(head))
     return f'<div class="box"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _row(name: Any, *cells: str) -> str:
     return f"<tr><th>{_breakable(safe(_cut(name)))}</th>{''.join(cells)}</tr>"
-
-
-def _number(text: str) -> str:
-    return f'<td class="number">{text}</td>'
-
-
-def _cell(text: str, kind: str = "") -> str:
-    return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
 
 
 def _bar_cell(share: float, text: str, kind: str = "meter") -> str:
@@ -115,12 +111,19 @@ def _folded(summary: str, content: str) -> str:
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
-def _long_table(head: Sequence[str], rows: Sequence[str], numbers: Sequence[int], shown: int, what: str) -> str:
-    """A table, of which what is beyond the first rows is folded away."""
+def _long_table(
+    head: Sequence[str], rows: Sequence[str], what: str, numbers: Sequence[int] = (), shown: int = 12, n: int = 0
+) -> str:
+    """A table, of which what is beyond the first rows is folded away; ``n`` is how many rows there would be in all."""
+    more = _more(n - len(rows), what)
     if len(rows) <= shown + 3:
-        return _table(head, rows, numbers)
-    rest = _folded(f"{many(len(rows) - shown, 'more ' + what)}", _table(head, rows[shown:], numbers))
-    return _table(head, rows[:shown], numbers) + rest
+        return _table(head, rows, numbers) + more
+    rest = _folded(many(len(rows) - shown, "more " + what), _table(head, rows[shown:], numbers))
+    return _table(head, rows[:shown], numbers) + rest + more
+
+
+def _more(n: int, what: str) -> str:
+    return _paragraph(f"… and {many(n, 'more ' + what)}", "soft") if n > 0 else ""
 
 
 def _weight(rows: float) -> str:
@@ -140,53 +143,53 @@ def _power(number: str) -> str:
 # Summary --------------------------------------------------------------------------------------------------------------
 
 
-def _summary(found: Findings) -> str:
-    result = found.cross_validation
+def _summary(findings: Findings) -> str:
+    result = findings.cross_validation
     often = int(np.bincount(result.truth, weights=result.weights, minlength=len(result.classes)).argmax())
-    target = found.model.schema.target
+    target = findings.model.schema.target
     about = f" for {_named(target)}" if target else ""
     lead = (
         f"Naive Bayes{about}: {many(len(result.classes), 'class')} told apart by "
-        f"{many(len(found.model.schema.features), 'column')}. Of {many(found.n_rows, 'row')}, each judged by a model that had "
-        f"not seen it, <b>{result.accuracy.value:.1%}</b> got the right class; always answering "
+        f"{many(len(findings.model.schema.features), 'column')}. Of {many(findings.n_rows, 'row')}, each judged by a model "
+        f"that had not seen it, <b>{result.accuracy.value:.1%}</b> got the right class; always answering "
         f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
     )
     tiles = "".join(
         f'<div class="tile"><span>{name}</span><b>{value}</b><span>{note}</span></div>'
-        for name, value, note in _tiles(found)
+        for name, value, note in _tiles(findings)
     )
     return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
 
 
-def _tiles(found: Findings) -> Iterator[tuple[str, str, str]]:
+def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
     """Each figure with its name, and what it is to be held against."""
-    figures = found.cross_validation
+    figures = findings.cross_validation
     error, n_classes = figures.accuracy.error, len(figures.classes)
     yield "accuracy", f"{figures.accuracy.value:.2%}", "one fold" if error is None else f"± {100 * error:.2f} by fold"
     yield "log loss", f"{figures.log_loss:.4f}", f"guessing: {log(n_classes):.4f}"
     guessing = 0.25 if n_classes == 2 else 1 - 1 / n_classes
     yield "Brier score", f"{figures.brier:.4f}", f"guessing: {guessing:.4f}"
     yield "macro F1", f"{figures.macro_f1:.4f}", "best: 1"
-    if "auc" in (told := figures.to_dict()):
-        yield "AUC", f"{told['auc']:.4f}", "guessing: 0.5"
+    if "auc" in (measures := figures.to_dict()):
+        yield "AUC", f"{measures['auc']:.4f}", "guessing: 0.5"
     yield "calibration error", f"{figures.calibration_error:.4f}", "honest: 0"
 
 
 # The model ------------------------------------------------------------------------------------------------------------
 
 
-def _model(found: Findings) -> str:
-    facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(found))
-    return f"<dl>{facts}</dl><h3>Classes</h3>{_classes(found)}<h3>Columns</h3>{_columns(found)}"
+def _model(findings: Findings) -> str:
+    facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
+    return f"<dl>{facts}</dl><h3>Classes</h3>{_classes(findings)}<h3>Columns</h3>{_columns(findings)}"
 
 
-def _facts(found: Findings) -> Iterator[tuple[str, str]]:
-    model, tally = found.model, found.model.tally
+def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
+    model, tally = findings.model, findings.model.tally
     yield "counted", f"{_weight(float(tally.n_rows))} rows" if tally.n_rows != 1 else "1 row"
     if tally.skipped:
         yield "skipped", f"{many(tally.skipped, 'row')} without a target"
-    families = Counter(_family(f.family) + " block" * bool(f.columns) for f in model.schema.features)
-    yield "columns", ", ".join(f"{n:,} {name}" for name, n in families.most_common())
+    families = Counter(f.family.in_words() + " block" * bool(f.columns) for f in model.schema.features)
+    yield "columns", safe(", ".join(f"{n:,} {name}" for name, n in families.most_common()))
     if model.schema.left_out:
         left = errors.listed((f"{name} ({why})" for name, why in model.schema.left_out.items()), 20)
         yield "left out", safe(left)
@@ -198,77 +201,59 @@ def _facts(found: Findings) -> Iterator[tuple[str, str]]:
         yield "calibration", safe(model.calibration)
 
 
-def _family(family: Any) -> str:
-    name = str(family.name).replace("_", " ")
-    return name.capitalize() if name in ("bernoulli", "gaussian", "poisson") else safe(name)
+def _prior(prior: Any) -> str:
+    if prior is None or isinstance(prior, (int, float)):
+        return "the classes’ frequencies" + ("" if prior is None else f", with α = {prior:g} added to each")
+    return "uniform: every class alike" if isinstance(prior, str) else "given"
 
 
-def _prior(given: Any) -> str:
-    if given is None:
-        return "the classes’ frequencies"
-    if isinstance(given, str):
-        return "uniform: every class alike"
-    if isinstance(given, (int, float)):
-        return f"the classes’ frequencies, with α = {given:g} added to each"
-    return "given"
-
-
-def _classes(found: Findings) -> str:
-    model = found.model
+def _classes(findings: Findings) -> str:
+    model = findings.model
     priors, counts = np.exp(model.log_prior).tolist(), model.tally.rows.value.tolist()
     most = max(priors)
     each = list(zip(model.classes, counts, priors, strict=True))
     rows = [_row(c, _number(_weight(n)), _bar_cell(p / most, f"{p:.1%}")) for c, n, p in each[:CLASSES]]
-    return _long_table(["class", "rows", "P(class)"], rows, (1,), 12, "class") + _more(len(each) - CLASSES, "class")
+    return _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(each))
 
 
-def _more(n: int, what: str) -> str:
-    return _paragraph(f"… and {many(n, 'more ' + what)}", "soft") if n > 0 else ""
-
-
-def _columns(found: Findings) -> str:
-    tally = found.model.tally
+def _columns(findings: Findings) -> str:
+    tally = findings.model.tally
     rows = [
-        _row(feature.name, _cell(safe(_setting(feature.family))), _cell(safe(_cut(text, 160)), "long"))
-        for feature, text in tally.summaries(ALL_COLUMNS)
+        _row(f.name, _cell(safe(_cut(repr(f.family).removesuffix("()"), 120))), _cell(safe(_cut(text, 160)), "long"))
+        for f, text in tally.summaries(ALL_COLUMNS)
     ]
-    table = _long_table(["column", "family", "counted"], rows, (), COLUMNS, "column")
-    return table + _more(len(tally.schema.features) - ALL_COLUMNS, "column")
-
-
-def _setting(family: Any) -> str:
-    """The family, with the settings that were chosen for it."""
-    return _cut(repr(family).removesuffix("()"), 120)
+    head = ["column", "family", "counted"]
+    return _long_table(head, rows, "column", shown=COLUMNS, n=len(tally.schema.features))
 
 
 # Figures --------------------------------------------------------------------------------------------------------------
 
 
-def _figures(found: Findings) -> str:
-    result = found.cross_validation
+def _figures(findings: Findings) -> str:
+    result = findings.cross_validation
     folds = len(result.fold_accuracies)
     how = (
-        f"{folds}-fold cross-validation of {many(found.n_rows, 'row')}: each fold was scored by the model of all rows minus its "
-        "own, which is exactly what counting the others alone would give, under the model’s own schema and settings."
+        f"{folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by the model of all rows minus "
+        "its own, which is exactly what counting the others alone would give, under the model’s own schema and settings."
     )
     own = (
         "These are the very rows that the model has counted."
-        if found.own_rows
+        if findings.own_rows
         else "These are not the rows that the model has counted, or not all of them: the figures are those of models of these "
-        f"rows, made as this model is made. The model itself, as it is, gives {found.as_it_is:.1%} of them the right class."
+        f"rows, made as this model is made. The model itself, as it is, gives {findings.as_it_is:.1%} of them the right class."
     )
     notes = [how, own]
-    if found.unlabelled:
-        notes.append(f"{many(found.unlabelled, 'row')} without a target left aside.")
-    if found.unknown:
-        notes.append(f"The model has not counted the classes {safe(errors.listed(map(repr, found.unknown)))}.")
-    if found.model.calibration is not None:
+    if findings.unlabelled:
+        notes.append(f"{many(findings.unlabelled, 'row')} without a target left aside.")
+    if findings.unknown:
+        notes.append(f"The model has not counted the classes {safe(errors.listed(map(repr, findings.unknown)))}.")
+    if findings.model.calibration is not None:
         notes.append("The figures are those of posteriors before calibration.")
-    return _paragraph(" ".join(notes), "soft") + _per_class(found)
+    return _paragraph(" ".join(notes), "soft") + _per_class(findings)
 
 
-def _per_class(found: Findings) -> str:
-    result = found.cross_validation
+def _per_class(findings: Findings) -> str:
+    result = findings.cross_validation
     each, rows = result.per_class, []
     for c, name in list(enumerate(result.classes))[:CLASSES]:
         others = result.confusion[c].astype(np.float64)
@@ -278,14 +263,14 @@ def _per_class(found: Findings) -> str:
         f1 = _bar_cell(float(each.f1[c]), f"{each.f1[c]:.4f}")
         rows.append(_row(name, *map(_number, figures), f1, _number(_weight(each.rows[c])), _cell(taken)))
     head = ["class", "precision", "recall", "F1", "rows", "most often taken for"]
-    return _long_table(head, rows, (1, 2, 4), 24, "class") + _more(len(result.classes) - CLASSES, "class")
+    return _long_table(head, rows, "class", (1, 2, 4), 24, len(result.classes))
 
 
 # Confusion ------------------------------------------------------------------------------------------------------------
 
 
-def _confusion(found: Findings) -> str:
-    table, classes = found.cross_validation.confusion, found.cross_validation.classes
+def _confusion(findings: Findings) -> str:
+    table, classes = findings.cross_validation.confusion, findings.cross_validation.classes
     note = "Rows of each true class (down) that were given each class (across); the deeper the colour, the more of the class."
     matrix = _paragraph(note, "soft") + _matrix(table, classes) if len(classes) <= MATRIX else ""
     return matrix + (_confused(table, classes) if len(classes) >= MANY else "")
@@ -329,13 +314,9 @@ def _confused(table: Any, classes: Sequence[Any]) -> str:
     for truth, answer in zip(*np.unravel_index(often, wrong.shape), strict=True):
         n = float(wrong[truth, answer])
         if n:
-            share = n / float(totals[truth])
-            cells = (
-                _cell(safe(_cut(classes[answer]))),
-                _number(_weight(n)),
-                _bar_cell(share, f"{share:.1%}", "meter wrong"),
-            )
-            rows.append(_row(classes[truth], *cells))
+            share, other = n / float(totals[truth]), _cell(safe(_cut(classes[answer])))
+            bar = _bar_cell(share, f"{share:.1%}", "meter wrong")
+            rows.append(_row(classes[truth], other, _number(_weight(n)), bar))
     if not rows:
         return _paragraph("No class was taken for another.")
     return "<h3>Taken for another most often</h3>" + _table(["true class", "given", "rows", "of the class"], rows, (2,))
@@ -350,10 +331,9 @@ def _figure(caption: str, chart: str, keys: Sequence[str] = ()) -> str:
     return f"<figure><figcaption>{caption}{key}</figcaption>{chart}</figure>"
 
 
-def _calibration(found: Findings) -> str:
-    curves = found.reliabilities
-    curve = curves["out of fold"]
-    keys = list(curves) if len(curves) > 1 else []
+def _calibration(findings: Findings) -> str:
+    curves = findings.reliabilities
+    curve, keys = curves["out of fold"], list(curves) if len(curves) > 1 else []
     drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
     drawn += _figure("How sure it was", charts.confidence(curve))
     return f'{_paragraph(" ".join(_honesty(curve, keys)))}<div class="charts">{drawn}</div>'
@@ -373,24 +353,23 @@ def _honesty(curve: Reliability, keys: Sequence[str]) -> Iterator[str]:
         yield "A calibration makes them honest: see <code>bb.calibrate</code>."
 
 
-def _learning(found: Findings) -> str:
-    curve = found.learning_curve
+def _learning(findings: Findings) -> str:
+    curve = findings.learning_curve
     if curve is None:
-        return _paragraph(f"Not drawn: {safe(found.why_no_curve)}.")
-    repeats = len(curve.accuracy)
-    told = (
+        return _paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
+    text = (
         f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were withheld, and more and more of the others learned from, "
-        f"{repeats} times; the band is the standard error. {_verdict(found)}"
+        f"{len(curve.accuracy)} times; the band is the standard error. {_verdict(findings)}"
     )
     key = '<span class="key"><i class="level"></i>always the most frequent class</span>'
     caption = f"Accuracy{key if charts.majority_is_near(curve) else ''}"
     drawn = _figure(caption, charts.accuracy_curve(curve)) + _figure("Log loss", charts.log_loss_curve(curve))
-    return f'{_paragraph(told + _sample(found))}<div class="charts">{drawn}</div>'
+    return f'{_paragraph(text + _sample(findings))}<div class="charts">{drawn}</div>'
 
 
-def _verdict(found: Findings) -> str:
+def _verdict(findings: Findings) -> str:
     """Whether more rows would help, as far as the last doubling tells."""
-    curve = found.learning_curve
+    curve = findings.learning_curve
     if curve is None or len(curve.sizes) < 2:
         return ""
     before = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
@@ -400,65 +379,59 @@ def _verdict(found: Findings) -> str:
     return f"From {first} to {last} rows accuracy changed by {gain:+.1f} points.".replace("-", "−")
 
 
-def _sample(found: Findings) -> str:
-    if found.n_sampled >= found.n_rows:
-        return ""
-    return (
-        f" This is of a sample of {found.n_sampled:,} rows, every class alike; all above {MOST_ROWS:,} would take long."
-    )
+def _sample(findings: Findings) -> str:
+    sample = f" This is of a sample of {findings.n_sampled:,} rows, every class alike; all above {MOST_ROWS:,} would take long."
+    return sample if findings.n_sampled < findings.n_rows else ""
 
 
 # What tells -----------------------------------------------------------------------------------------------------------
 
 
-def _telling(found: Findings) -> str:
-    told = found.diagnosis.telling
-    columns = _information(found) if len(told) > 1 else ""
+def _telling(findings: Findings) -> str:
+    columns = _information(findings) if len(findings.diagnosis.telling) > 1 else ""
     note = "How many times as probable a value is in the class as in all others together; the most telling first."
-    cards = [_card(found, label) for label in found.informative.ratios]
+    cards = [_card(findings, label) for label in findings.informative.ratios]
     first = CARDS if len(cards) <= CARDS else FIRST_CARDS
     shown = f'<div class="cards">{"".join(cards[:first])}</div>'
     if len(cards) > first:
         rest = f'<div class="cards">{"".join(cards[first:])}</div>'
         shown += _folded(many(len(cards) - first, "more class"), rest)
-    shown += _more(len(found.model.classes) - len(cards), "class")
-    aside = _paragraph(safe(found.informative.note), "soft") if found.informative.note else ""
+    shown += _more(len(findings.model.classes) - len(cards), "class")
+    aside = _paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
     return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{shown}{aside}"
 
 
-def _information(found: Findings) -> str:
+def _information(findings: Findings) -> str:
     """What each column tells about the class, by itself."""
-    told = found.diagnosis
-    most = max((t.bits for t in told.telling), default=0.0) or 1.0
+    diagnosis = findings.diagnosis
+    most = max((t.bits for t in diagnosis.telling), default=0.0) or 1.0
     rows = []
-    for t in told.telling[:ALL_COLUMNS]:
-        words = ", ".join(map(printable, list(t.words)[:8]))
-        rows.append(
-            _row(t.feature, _bar_cell(t.bits / most, f"{t.bits:.3f}", "meter wide"), _cell(safe(words), "long"))
-        )
-    schema = found.model.schema
+    for t in diagnosis.telling[:ALL_COLUMNS]:
+        words = safe(", ".join(map(printable, list(t.words)[:8])))
+        rows.append(_row(t.feature, _bar_cell(t.bits / most, f"{t.bits:.3f}", "meter wide"), _cell(words, "long")))
     head = ["column", "bits about the class", "its words"]
-    note = f"Of the {told.entropy:.3f} bits that name the class, each column tells by itself"
-    if told.blocks:
+    note = f"Of the {diagnosis.entropy:.3f} bits that name the class, each column tells by itself"
+    if diagnosis.blocks:
         note += ", and each block of columns together"
-    if any(t.words for t in told.telling):
-        by = ["a text, by its most telling word"] * any(not f.columns for f in schema.texts)
-        by += ["a block of occurrences, by its most telling column"] * any(f.columns for f in schema.texts)
+    blocks = {f.name for f in findings.model.schema.features if f.columns}
+    if worded := [t.feature in blocks for t in diagnosis.telling if t.words]:
+        by = ["a text, by its most telling word"] * (not all(worded))
+        by += ["a block of occurrences, by its most telling column"] * any(worded)
         note += f" ({'; '.join(by)})"
     else:
         head, rows = head[:2], [row.replace('<td class="long"></td>', "") for row in rows]
-    return _paragraph(f"{note}:") + _long_table(head, rows, (), 12, "column")
+    return _paragraph(f"{note}:") + _long_table(head, rows, "column")
 
 
-def _card(found: Findings, label: Any) -> str:
-    ratios = found.informative.ratios[label]
+def _card(findings: Findings, label: Any) -> str:
+    ratios = findings.informative.ratios[label]
     if not ratios:
         return f'<div class="card"><h3>{safe(_cut(label))}</h3>{_paragraph("Nothing tells it from the rest.", "soft")}</div>'
     rows = []
     for ratio in ratios:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
-        value = _breakable(safe(found.informative.shown(ratio)))
+        value = _breakable(safe(findings.informative.shown(ratio)))
         rows.append(f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>')
     return f'<div class="card"><h3>{safe(_cut(label))}</h3><ol>{"".join(rows)}</ol></div>'
 
@@ -466,32 +439,32 @@ def _card(found: Findings, label: Any) -> str:
 # Mistakes -------------------------------------------------------------------------------------------------------------
 
 
-def _mistakes(found: Findings) -> str:
-    if not found.n_mistakes:
+def _mistakes(findings: Findings) -> str:
+    if not findings.n_mistakes:
         return _paragraph("None: every row was given its own class.")
-    if not found.mistakes:
-        return _paragraph(f"{many(found.n_mistakes, 'row')} were given another class than their own; none is shown.")
+    if not findings.mistakes:
+        return _paragraph(f"{many(findings.n_mistakes, 'row')} were given another class than their own; none is shown.")
+    which, each = "The only one.", "It is"
+    if findings.n_mistakes > 1:
+        which, each = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability.", "Each is"
     note = (
-        f"Of {found.n_mistakes:,}, those that gave the true class the least probability. Each is explained by the model of its "
-        "fold, which has not seen the row: blue speaks for the answer, orange for the true class."
-        if found.n_mistakes > 1
-        else "The only one. It is explained by the model of its fold, which has not seen the row: blue speaks for the answer, "
-        "orange for the true class."
+        f"{which} {each} explained by the model of its fold, which has not seen the row: blue speaks for the answer, "
     )
-    return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(found.mistakes))
+    note += "orange for the true class."
+    return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(findings.mistakes))
 
 
 def _mistake(mistake: Mistake, unfolded: bool) -> str:
-    told = mistake.explanation
+    explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
     head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
     about = (
         f"row {mistake.row + 1:,}{name} · the answer was given {_probability(mistake.probability)}, "
-        f"the true class {_given_to_truth(mistake)}{_reasons(mistake.explanation)}"
+        f"the true class {_given_to_truth(mistake)}{_reasons(explanation)}"
     )
-    body = "" if told is None else evidence.explained(told, BARS, TEXT)
-    if told is None or mistake.truth not in (told.winner, told.against):
-        against = "there is nothing to weigh" if told is None else "the answer is weighed against the runner-up"
+    body = "" if explanation is None else evidence.explained(explanation, BARS, TEXT)
+    if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
+        against = "there is nothing to weigh" if explanation is None else "the answer is weighed against the runner-up"
         body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
     summary = f'<summary>{head}<span class="soft">{about}</span></summary>'
     return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'
@@ -499,30 +472,33 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
 
 def _given_to_truth(mistake: Mistake) -> str:
     """The probability of the true class; by the weight of evidence where it is too small for a number."""
-    told = mistake.explanation
-    if mistake.probability_truth or told is None or told.against != mistake.truth or not isfinite(told.decibans):
-        return _probability(mistake.probability_truth)
-    return f"10<sup>−{told.decibans / 10:,.0f}</sup>"
+    share, why = mistake.probability_truth, mistake.explanation
+    if share or why is None or why.against != mistake.truth or not isfinite(why.decibans):
+        return _probability(share)
+    return f"10<sup>−{why.decibans / 10:,.0f}</sup>"
 
 
-def _reasons(told: Explanation | None) -> str:
+def _reasons(explanation: Explanation | None) -> str:
     """The values that speak most for the answer."""
-    if told is None:
+    if explanation is None:
         return ""
-    speaking = [e for e in told.evidence if e.decibans > 0][:REASONS]
-    words = [printable(e.value) if e.feature in told.texts else f"{e.feature} = {printable(e.value)}" for e in speaking]
+    speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
+    words = [
+        printable(e.value) if e.feature in explanation.texts else f"{e.feature} = {printable(e.value)}"
+        for e in speaking
+    ]
     return f" · by {safe(', '.join(words))}" if words else ""
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
 
 
-def _pairs(found: Findings) -> str:
-    told = found.diagnosis
+def _pairs(findings: Findings) -> str:
+    diagnosis = findings.diagnosis
     note = (
         "Naive Bayes takes columns for independent once the class is known. "
-        f"{many(told.n_pairs, 'pair')} {'was' if told.n_pairs == 1 else 'were'} compared; "
-        f"{'those listed share' if told.pairs else 'none shares'} more information, given the class, than chance allows."
+        f"{many(diagnosis.n_pairs, 'pair')} {'was' if diagnosis.n_pairs == 1 else 'were'} compared; "
+        f"{'those listed share' if diagnosis.pairs else 'none shares'} more information, given the class, than chance allows."
     )
     rows = [
         _row(
@@ -531,18 +507,18 @@ def _pairs(found: Findings) -> str:
             _bar_cell(pair.share, f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated),
             _number(_weight(pair.rows)),
         )
-        for pair in told.pairs
+        for pair in diagnosis.pairs
     ]
     head = ["pair", "bits shared", "of the most there could be", "rows"]
     table = _table(head, rows, (1, 3)) if rows else ""
-    notes = "".join(_paragraph(safe(note), "soft") for note in told.notes)
-    return f"{_paragraph(note + _sample(found))}{_paragraph(safe(told.advice), 'advice')}{table}{notes}{_idle(found)}"
+    notes = "".join(_paragraph(safe(note), "soft") for note in diagnosis.notes)
+    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(diagnosis.advice), 'advice')}{table}{notes}{_idle(findings)}"
 
 
-def _idle(found: Findings) -> str:
-    idle = found.diagnosis.uninformative
+def _idle(findings: Findings) -> str:
+    idle = findings.diagnosis.uninformative
     if not idle:
         return ""
     rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
     head = "<h3>Columns that tell nothing about the class</h3>"
-    return head + _long_table(["column", "why"], rows, (), 12, "column") + _more(len(idle) - ALL_COLUMNS, "column")
+    return head + _long_table(["column", "why"], rows, "column", n=len(idle))

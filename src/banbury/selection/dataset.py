@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions.bag import missing_texts
+from banbury.distributions.keys import dense_numbers
 from banbury.progress import watched
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.sums import in_order, some
-from banbury.table import Labels, Table, dense_numbers, numbered, refuse_continuous
+from banbury.table import Labels, Table, numbered, refuse_continuous
 from banbury.tally import Growing, Label, Tally, parts
 
 PIECE = 1 << 13  # rows that are copied at a time: a processor's cache holds them until they are scored

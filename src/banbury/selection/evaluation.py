@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
+from banbury.distributions.keys import dense_numbers
 from banbury.naive_bayes import Answering
 from banbury.selection.dataset import renumbered, used_names
 from banbury.selection.results import Evaluation
 from banbury.sums import in_order
-from banbury.table import dense_numbers
 from banbury.tally import Label
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any, cast
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.distributions.vocabulary import AllBut, Learned
 from banbury.selection.dataset import Dataset
-from banbury.sums import Words
+from banbury.sums import UNCOUNTED, Words
 from banbury.tally import Label, Tally
 
 Ids = NDArray[np.uint32]
@@ -57,7 +57,7 @@ class Groups:
     @cached_property
     def _rest(self) -> Tally:
         """All but the words."""
-        return replace(self.counted, words=())
+        return self.counted.with_sums(dict.fromkeys(self._columns, UNCOUNTED))
 
     @cached_property
     def _total(self) -> Tally:
@@ -65,8 +65,8 @@ class Groups:
 
     def encoded(self, rows: Dataset) -> Dataset:
         """The rows with the words of their texts looked up, to be scored again and again."""
-        pairs = zip(rows.schema.texts, self.counted.words, strict=True)
-        return rows.encoded({feature.name: words.table for feature, words in pairs if not feature.columns})
+        columns = ((rows.schema.groups[g].features[0], column) for g, column in self._columns.items())
+        return rows.encoded({feature.name: column.table for feature, column in columns if not feature.columns})
 
     def learned(
         self, chosen: NDArray[np.bool_], tested: int | None = None, keep: bool = False, every: bool = False
@@ -77,15 +77,15 @@ class Groups:
         for several models.
         """
         rest = self._left(chosen)
-        if not self.counted.words:
+        if not self._columns:
             return rest
         place = {name: c for c, name in enumerate(rest.classes)}
         classes, groups = self.numbers.T
         position = np.array([place.get(name, -1) for name in self.classes], dtype=np.int64)
         index = np.where(chosen[groups], position[classes], -1)
         alone = tested is not None and int(chosen.sum()) == self.n_groups - 1 and not chosen[tested]
-        found = []
-        for column in self._columns:
+        learned = {}
+        for g, column in self._columns.items():
             common = column.table, index, len(rest.classes), column.by_name
             if alone and rest.classes == self._total.classes:
                 assert tested is not None
@@ -96,8 +96,8 @@ class Groups:
                 left = Learned(*common)
                 its_own = None if tested is None else column.table.having(np.where(groups == tested, 0, -1))
                 needed = None if its_own is None else np.intersect1d(its_own, left.live, assume_unique=True)
-            found.append(Words(cast(Any, left), None if every else needed))
-        return replace(rest, words=tuple(found))
+            learned[g] = Words(cast(Any, left), None if every else needed)
+        return rest.with_sums(learned)
 
     def _left(self, chosen: NDArray[np.bool_]) -> Tally:
         """All sums but those of words: all groups minus the others, where those are fewer."""
@@ -110,14 +110,14 @@ class Groups:
         return left
 
     @cached_property
-    def _columns(self) -> list[_TextColumn]:
+    def _columns(self) -> dict[int, _TextColumn]:
+        """What is counted in tables of words, by the number of its group of features."""
         classes, groups = self.numbers.T
-        known = {name: c for c, name in enumerate(self._total.classes)}
-        position = np.array([known.get(name, -1) for name in self.classes], dtype=np.int64)[classes]
-        tables = [words.table for words in self.counted.words]
-        return [
-            _TextColumn(table, position, np.ascontiguousarray(groups), len(known), self.n_groups) for table in tables
-        ]
+        known = {int(c): at for at, c in enumerate(np.unique(classes))}
+        position = np.array([known.get(c, -1) for c in range(len(self.classes))], dtype=np.int64)[classes]
+        tables = {g: sums.table for g, sums in enumerate(self.counted.sums) if isinstance(sums, Words)}
+        common = position, np.ascontiguousarray(groups), len(known), self.n_groups
+        return {g: _TextColumn(table, *common) for g, table in tables.items()}
 
 
 class _TextColumn:

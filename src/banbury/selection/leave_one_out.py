@@ -82,7 +82,7 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
     result = prior.copy()
     for family, features, sums in model.tally.groups:
         if isinstance(family, Text):
-            result += leave_one_text_out.left_one_out(family, features[0], sums, model.choice, own)  # type: ignore[arg-type]
+            result += leave_one_text_out.left_one_out(family, features[0], sums, model.choice, own)
         else:
             result += leave_one_out.left_one_out(family, features, sums, model.choice, own)
     if not np.isneginf(result.min(initial=0.0)):

@@ -20,7 +20,7 @@ from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.selection.dataset import Encoded
 from banbury.semi_supervised.cells import RowCells
-from banbury.sums import Counts, Moments, Words, in_parts, weighed
+from banbury.sums import Counts, Words, in_parts, weighed
 from banbury.tally import Growing, Label, Tally, count_rows
 
 Parts = NDArray[np.uint64]
@@ -155,7 +155,7 @@ class Observed:
         """The rows counted with soft labels, rows × classes; words of texts have numbers for names."""
         if self.cells is not None:
             shares = _shares(soft)
-            return replace(self._count_numbers(classes, shares), schema=self.schema, counts=self.cells.count(shares))
+            return _joined(self.schema, self._count_numbers(classes, shares), self.cells.count(shares))
         names = {bags.feature.name for bags in self.bags}
         rest = tuple(feature for feature in self.schema.features if feature.name not in names)
         rows, numbers, weights = _repeated(soft)
@@ -163,18 +163,18 @@ class Observed:
             found = self._count(replace(self.schema, features=rest), classes, rows, numbers, weights)
         else:
             per_class = _core.count_classes(numbers, len(classes), weights, self.threads)
-            found = Tally(
-                self.schema, classes, per_class, Counts.join([], len(classes)), Moments.zeros(0, len(classes))
-            )
-        others = iter(found.words)
+            found = Tally(replace(self.schema, features=()), classes, per_class, ())
         bags = {
             each.feature.name: (each.feature, each.count(rows, numbers, weights, len(classes), self.threads))
             for each in self.bags
         }
         counted = {feature.name: feature for feature in found.schema.features}  # bins may have become wider
         features = tuple(bags[f.name][0] if f.name in bags else counted[f.name] for f in self.schema.features)
-        words = tuple(bags[f.name][1] if f.name in bags else next(others) for f in self.schema.texts)
-        return replace(found, schema=replace(self.schema, features=features), words=words)
+        schema = replace(self.schema, features=features)
+        others = iter(found.sums)
+        firsts = (group.features[0].name for group in schema.groups)
+        sums = tuple(bags[name][1] if name in bags else next(others) for name in firsts)
+        return replace(found, schema=schema, sums=sums)
 
     def named(self, classes: tuple[Label, ...], soft: Real) -> Tally:
         """The same as ``bb.count`` counts it, words by name."""
@@ -187,7 +187,7 @@ class Observed:
             every = np.tile(np.arange(len(classes), dtype=np.int32), self.n_rows)
             numbers, parts = weighed(every, in_parts(shares).reshape(-1, 2))
             rows = _core.count_classes(numbers, len(classes), parts, self.threads)
-            return Tally(schema, classes, rows, Counts.join([], len(classes)), Moments.zeros(0, len(classes)))
+            return Tally(schema, classes, rows, ())
         together = max(PIECE // max(self.n_rows, 1), 1)
         growing, parts = Growing(schema, classes), in_parts(shares)
         for first in range(0, len(classes), together):
@@ -224,6 +224,17 @@ class Observed:
             labels = Codes(numbers[some], 0, list(classes))
             growing.add(count_rows(part, schema, labels, weights[some], self.threads))
         return growing.frozen()
+
+
+def _joined(schema: Schema, numbers: Tally, keyed: Counts) -> Tally:
+    """The sums of all groups, from those of columns of numbers and of keys."""
+    place = {feature.name: f for f, feature in enumerate(schema.keyed)}
+    others = iter(numbers.sums)
+    sums = (
+        keyed.select([place[f.name] for f in features]) if features[0].name in place else next(others)
+        for _, features, _ in schema.groups
+    )
+    return replace(numbers, schema=schema, sums=tuple(sums))
 
 
 def _only_keyed(schema: Schema) -> Schema:

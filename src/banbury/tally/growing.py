@@ -9,38 +9,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
-from banbury.distributions import Occurrences, Text
-from banbury.distributions.family import Feature
-from banbury.readers import Batch
+from banbury import errors
+from banbury.distributions.family import GrowingSums, RowsToCount
 from banbury.schema import Schema
-from banbury.sums import Words
-from banbury.tally.tally import Label, Tally, bad_occurrence, not_there
+from banbury.sums import UNCOUNTED
+from banbury.tally.tally import Label, Tally
 
-Touched = list[NDArray[np.uint32]]  # for each column of text the ids of its words
+Touched = dict[
+    str, NDArray[np.uint32]
+]  # of features whose sums grow in place, what rows changed: the ids of their words
 
 
-@dataclass(frozen=True)
-class Assigned:
-    """Rows with their classes and weights, as the kernels take them."""
-
-    batch: Batch
-    labels: Sequence[Label]  # what the class numbers stand for
-    classes: NDArray[np.int32]  # -1: not counted
-    weights: NDArray[Any] | None  # whole numbers, or limbs of parts of a row
-    threads: int
-
-    @property
-    def whole(self) -> bool:
-        return self.weights is None or self.weights.ndim == 1
+def together(changes: Sequence[Touched]) -> Touched:
+    """The words that any of these changes touched."""
+    if len(changes) == 1:
+        return changes[0]
+    return {name: np.unique(np.concatenate([each[name] for each in changes])) for name in changes[0]}
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows: the tally of all but their texts, and the rows, whose texts are still to be counted."""
+    """Some rows: the tally of all but what grows in place, and the rows, of which that is still to be counted."""
 
     tally: Tally
-    rows: Assigned
+    rows: RowsToCount
 
 
 class Growing:
@@ -49,16 +41,25 @@ class Growing:
     def __init__(self, schema: Schema, declared: tuple[Label, ...] = ()) -> None:
         self._schema = schema
         self._declared = declared  # classes that stay, with rows or without
-        self._rest: Tally | None = None  # all but the words
-        self._words: list[_core.Words] = []
+        self._rest: Tally | None = None  # all but what grows
+        self._growing: dict[int, GrowingSums] = {}  # by the number of the group
 
     @classmethod
     def of(cls, tally: Tally, declared: tuple[Label, ...] = ()) -> Growing:
         """One that begins with these sums."""
         growing = cls(tally.schema, declared)
-        growing._rest = replace(tally, words=())
-        growing._words = [words.table.copy() for words in tally.words]
+        growing._growing = growing._begun(len(tally.classes), tally.sums)
+        growing._rest = tally.with_sums(dict.fromkeys(growing._growing, UNCOUNTED))
         return growing
+
+    def _begun(self, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingSums]:
+        """Those sums that grow in place: empty, or beginning with these."""
+        begun = {}
+        for g, (counter, features, _) in enumerate(self.schema.groups):
+            growing = counter.growing(features[0], n_classes, None if sums is None else sums[g])
+            if growing is not None:
+                begun[g] = growing
+        return begun
 
     def declare(self, classes: tuple[Label, ...]) -> None:
         """From now on these classes stay."""
@@ -73,35 +74,38 @@ class Growing:
         return () if self._rest is None else self._rest.classes
 
     @property
+    def grows_in_place(self) -> bool:
+        """Whether what was seen goes on growing, so that it is to be frozen before it is kept."""
+        return bool(self._growing)
+
+    @property
     def seen(self) -> Tally:
         """The tally as it stands, for looking only: its words go on growing."""
-        assert self._rest is not None
-        return replace(self._rest, words=tuple(map(Words, self._words)))
+        return self._with({g: growing.seen() for g, growing in self._growing.items()})
 
     def frozen(self) -> Tally:
         """The tally as it stands, for keeping."""
-        seen = self.seen
-        whole = [isinstance(feature.family, Occurrences) for feature in self.schema.texts]
-        return replace(seen, words=tuple(words.frozen(keep) for words, keep in zip(seen.words, whole, strict=True)))
+        return self._with({g: growing.frozen() for g, growing in self._growing.items()})
+
+    def _with(self, grown: dict[int, Any]) -> Tally:
+        assert self._rest is not None
+        return self._rest.with_sums(grown)
 
     def add(self, part: Part) -> Touched:
-        """Adds rows; the ids of the words that they have. If it raises, nothing was changed."""
+        """Adds rows; what they changed in place. If it raises, nothing was changed."""
         rest = self._plus(part.tally)
-        if not self.schema.texts:
-            self._rest = rest
-            return []
-        touched = self._each_text(rest, part.rows, _core.Words.count, _core.Words.forget)
+        touched = self._each(part.rows, rest.classes, forgetting=False)
         self._rest = rest
         return touched
 
     def _plus(self, more: Tally) -> Tally:
-        """All but the words, together; where there is nothing but texts, only rows are to be added, and at once."""
+        """All but what grows, together; where there is nothing else, only rows are to be added, and at once."""
         if self._declared and not set(more.classes).issuperset(self._declared):
             more = more.with_classes(self._declared)
         rest = self._rest
         if rest is None:
             return more
-        if len(self.schema.texts) < len(self.schema.features) or not set(rest.classes).issuperset(more.classes):
+        if len(self._growing) < len(rest.sums) or not set(rest.classes).issuperset(more.classes):
             return rest + more
         place = np.array([rest.classes.index(label) for label in more.classes], dtype=np.int64)
         rows = rest.rows + more.rows.merge(place, len(rest.classes), 0)
@@ -115,64 +119,52 @@ class Growing:
             rest = rest.with_classes(self._declared)
         if not rest.classes:
             raise errors.empty_data(None, "forgetting these rows would leave no row at all")
-        if not self.schema.texts:
-            self._rest = rest
-            return []
-        touched = self._each_text(self._rest, part.rows, _core.Words.forget, _core.Words.count)
-        self._check_texts(part.rows, rest)
+        touched = self._each(part.rows, self._rest.classes, forgetting=True)
+        self._check_left(part.rows, rest)
         if rest.classes != self._rest.classes:
             kept = np.array([self._rest.classes.index(name) for name in rest.classes], dtype=np.int64)
-            self._words = [words.take(kept) for words in self._words]
+            self._growing = {g: growing.taken(kept) for g, growing in self._growing.items()}
         self._rest = rest
         return touched
 
-    def _each_text(self, tally: Tally, rows: Assigned, change: Any, undo: Any) -> Touched:
-        """Counts or forgets the texts of every column, or of none."""
-        texts = [_given(feature, rows.batch) for feature in self.schema.texts]
-        words = self._with_classes(tally.classes)
-        numbers = _numbers(rows, tally.classes)
-        settings = numbers, rows.weights, rows.threads
-        touched: Touched = []
-        for feature, table, column in zip(self.schema.texts, words, texts, strict=True):
-            try:
-                touched.append(change(table, feature.family.tokeniser, column, *settings))  # type: ignore[attr-defined]
-            except BaseException as problem:
-                done = zip(self.schema.texts[: len(touched)], words, texts, strict=False)
-                for other, counted, its_texts in done:
-                    undo(counted, other.family.tokeniser, its_texts, *settings)  # type: ignore[attr-defined]
-                if isinstance(problem, _core.NotThere):
-                    raise not_there(problem, feature, tally.classes) from None
-                if isinstance(problem, _core.BadValue):
-                    raise bad_occurrence(problem, feature, rows.batch) from None
-                if isinstance(problem, ValueError) and "2**62" in str(problem):
-                    feature.family.check(rows.batch, feature, counting=True)  # type: ignore[attr-defined]
-                if isinstance(problem, ValueError) and "2**63" in str(problem):
-                    raise errors.too_many_rows() from None
-                raise
-        self._words = words
+    def _each(self, rows: RowsToCount, classes: tuple[Label, ...], forgetting: bool) -> Touched:
+        """Adds rows to all that grows, or takes them from it; if it raises, to none of it."""
+        every = self._with_classes(classes)
+        if not every:
+            return {}
+        numbers, touched, done = _numbers(rows, classes), {}, list[GrowingSums]()
+        try:
+            for g, growing in every.items():
+                ids = growing.forget(rows, numbers, classes) if forgetting else growing.count(rows, numbers)
+                touched[self.schema.groups[g].features[0].name] = ids
+                done.append(growing)
+        except BaseException:
+            for growing in done:
+                growing.count(rows, numbers) if forgetting else growing.forget(rows, numbers, classes)
+            raise
+        self._growing = every
         return touched
 
-    def _check_texts(self, rows: Assigned, left: Tally) -> None:
+    def _check_left(self, rows: RowsToCount, left: Tally) -> None:
         """Raises, after putting all back, if more texts are left than rows: some that were forgotten had none."""
         assert self._rest is not None
-        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
         if left.rounded:
             return
-        for feature, table in zip(self.schema.texts, self._words, strict=True):
-            for name, texts in zip(self._rest.classes, Words(table).texts.value.tolist(), strict=True):
+        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
+        for g, growing in self._growing.items():
+            for name, texts in zip(self._rest.classes, growing.seen().present.value[0].tolist(), strict=True):
                 if texts > rows_left.get(name, 0.0):
-                    self._each_text(self._rest, rows, _core.Words.count, _core.Words.forget)
-                    raise errors.impossible_sums(name, feature.name)
+                    self._each(rows, self._rest.classes, forgetting=False)
+                    raise errors.impossible_sums(name, self.schema.groups[g].features[0].name)
 
-    def _with_classes(self, classes: tuple[Any, ...]) -> list[_core.Words]:
-        """The words with room for these classes."""
-        old = () if self._rest is None else self._rest.classes
-        if not self._words:
-            return [_table(feature, len(classes)) for feature in self.schema.texts]
-        if classes == old:
-            return self._words
-        index = np.array([classes.index(name) for name in old], dtype=np.int64)
-        return [words.place(index, len(classes)) for words in self._words]
+    def _with_classes(self, classes: tuple[Any, ...]) -> dict[int, GrowingSums]:
+        """What grows, with room for these classes."""
+        if self._rest is None:
+            return self._begun(len(classes))
+        if classes == self._rest.classes or not self._growing:
+            return self._growing
+        index = np.array([classes.index(name) for name in self._rest.classes], dtype=np.int64)
+        return {g: growing.placed(index, len(classes)) for g, growing in self._growing.items()}
 
     def __getstate__(self) -> tuple[Tally, tuple[Label, ...]]:
         return self.frozen(), self._declared
@@ -181,24 +173,7 @@ class Growing:
         self.__dict__ = Growing.of(*state).__dict__
 
 
-def _table(feature: Feature, n_classes: int) -> _core.Words:
-    """An empty one."""
-    family = feature.family
-    if isinstance(family, Occurrences):
-        return family.table(feature, n_classes)
-    assert isinstance(family, Text)
-    return _core.Words(n_classes, family.buckets or 0)
-
-
-def _given(feature: Feature, batch: Batch) -> Any:
-    """A column's texts, or a block's numbers, as the kernel takes them."""
-    if isinstance(feature.family, Occurrences):
-        return feature.family.given(batch, feature)
-    assert isinstance(feature.family, Text)
-    return feature.family.texts(batch, feature.name)
-
-
-def _numbers(rows: Assigned, classes: tuple[Any, ...]) -> NDArray[np.int32]:
+def _numbers(rows: RowsToCount, classes: tuple[Any, ...]) -> NDArray[np.int32]:
     """The rows' classes by their place in ``classes``."""
     if tuple(rows.labels) == classes:
         return rows.classes

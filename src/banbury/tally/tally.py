@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import errors
 from banbury._core import Integers
-from banbury.distributions import grid
-from banbury.distributions.family import MOST_BINS, Family, Feature
-from banbury.distributions.poisson import Poisson
-from banbury.schema import Schema
-from banbury.sums import GRID, MOST_ROWS, Counts, Moments, Products, Words, in_order, is_decimal, rows_of, some, total
+from banbury.distributions.family import Family, Feature
+from banbury.errors import many
+from banbury.schema import Group, Schema
+from banbury.sums import MOST_ROWS, Counts, Moments, in_order, is_decimal, rows_of, some, total
 
 Label = bool | int | float | str
 ROUNDED = 1e-9  # of a class's rows: what subtracting sums that were rounded may leave below zero
-Sums = Counts | Moments | Words | Products
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,10 +39,7 @@ class Tally:
     schema: Schema
     classes: tuple[Label, ...]
     rows: Integers  # (classes,)
-    counts: Counts  # keyed features
-    moments: Moments  # measured features
-    words: tuple[Words, ...] = ()  # features of text
-    products: tuple[Products, ...] = ()  # blocks of numbers
+    sums: tuple[Any, ...]  # of each group of features: Counts, Moments, Products or Words
     skipped: int = 0  # rows without a target
     rounded: bool = False  # sums were rounded: scaled by a fraction, or read from a file of an older format
 
@@ -64,15 +59,11 @@ class Tally:
         """
         if not self.classes:
             return {feature.name: 0.0 for feature in self.schema.features}
-        every = total(self.rows, 0)
-        missing: dict[str, float] = {}
-        for features, sums in ((self.schema.measured, self.moments.n), (self.schema.keyed, self.counts.present)):
-            there = total(sums, 1).arranged([len(features)])
+        every, missing = total(self.rows, 0), dict[str, float]()
+        for (_, features, _), sums in self._groups():
+            there = total(sums.present, 1).arranged([len(features)])
             lacking = every.take(np.zeros(len(features), dtype=np.int64), 0) - there
             missing |= zip((f.name for f in features), lacking.value.tolist(), strict=True)
-        several = [*(words.texts for words in self.words), *(block.n for block in self.products)]
-        for feature, n in zip((*self.schema.texts, *self.schema.blocks), several, strict=True):
-            missing[feature.name] = float((every - total(n, 0)).value[0])
         return {f.name: max(missing[f.name], 0.0) for f in self.schema.features}
 
     @cached_property
@@ -85,13 +76,50 @@ class Tally:
         >>> bb.count(weather, target="play", features={names: bb.Joint()}).empty_cells
         {'outlook + temperature + humidity': 0.38888888888888884}
         """
-        found = {}
-        for f, feature in enumerate(self.schema.keyed):
-            keys, rows = self.counts.feature(f)
-            share = feature.family.empty_share(feature, keys, rows.value) if feature.columns else None
-            if share is not None:
-                found[feature.name] = share
-        return found
+        blocks = [feature for feature in self.schema.features if feature.columns]
+        shares = {feature.name: feature.family.empty_share(feature, self.of(feature.name)) for feature in blocks}
+        return {name: share for name, share in shares.items() if share is not None}
+
+    def of(self, name: str) -> Any:
+        """The sums of one feature."""
+        group, at = self._places[self.schema[name].name]
+        return self.sums[group].select([at])
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, int]]:
+        """The group of each feature, and its place there."""
+        groups = enumerate(self.schema.groups)
+        return {f.name: (g, at) for g, group in groups for at, f in enumerate(group.features)}
+
+    # TRANSITION
+    @cached_property
+    def counts(self) -> Any:
+        parts = [self.of(f.name).feature(0) for f in self.schema.keyed]
+        return Counts.join(parts, len(self.classes))
+
+    @cached_property
+    def moments(self) -> Any:
+        each = [self.of(f.name) for f in self.schema.measured]
+        if not each:
+            return Moments.zeros(0, len(self.classes))
+        return Moments(Integers.join([m.n for m in each]), Integers.join([m.sums for m in each]))
+
+    @cached_property
+    def words(self) -> tuple[Any, ...]:
+        return tuple(self.of(f.name) for f in self.schema.texts)
+
+    @cached_property
+    def products(self) -> tuple[Any, ...]:
+        return tuple(self.of(f.name) for f in self.schema.blocks)
+
+    # END OF TRANSITION
+    def with_sums(self, changed: Mapping[int, Any]) -> Tally:
+        """The same with other sums of some groups of features, by their numbers."""
+        return replace(self, sums=tuple(changed.get(g, sums) for g, sums in enumerate(self.sums)))
+
+    def _groups(self) -> Iterator[tuple[Group, Any]]:
+        """The features that were counted together, with their sums."""
+        return zip(self.schema.groups, self.sums, strict=True)
 
     # Counting more
 
@@ -126,10 +154,7 @@ class Tally:
         summed = replace(
             a,
             rows=a.rows + b.rows,
-            counts=a.counts + b.counts,
-            moments=a.moments + b.moments,
-            words=tuple(x + y for x, y in zip(a.words, b.words, strict=True)),
-            products=tuple(x + y for x, y in zip(a.products, b.products, strict=True)),
+            sums=tuple(x + y for x, y in zip(a.sums, b.sums, strict=True)),
             skipped=a.skipped + b.skipped,
             rounded=a.rounded or b.rounded,
         )
@@ -149,34 +174,21 @@ class Tally:
             raise errors.not_a_tally(other, "subtract")
         a, b = _together(self, other)
         rounded = a.rounded or b.rounded
-        left = replace(
-            a,
-            rows=a.rows - b.rows,
-            counts=a.counts - b.counts,
-            moments=a.moments - b.moments,
-            words=_without_words(a, b, rounded),
-            products=tuple(x - y for x, y in zip(a.products, b.products, strict=True)),
-            skipped=max(0, a.skipped - b.skipped),
-            rounded=rounded,
+        differences = (
+            counter.minus(features, x, y, rounded, a.classes)
+            for (counter, features, _), x, y in zip(a.schema.groups, a.sums, b.sums, strict=True)
         )
+        skipped = max(0, a.skipped - b.skipped)
+        left = replace(a, rows=a.rows - b.rows, sums=tuple(differences), skipped=skipped, rounded=rounded)
         return (left._possible(a) if rounded else left.checked())._trimmed()
 
     def _possible(self, before: Tally) -> Tally:
         """The nearest sums that rows can have, where sums were rounded before they were subtracted and that is all."""
-        for (label,) in np.argwhere(self.rows.value < -ROUNDED * before.rows.value):
+        least = -ROUNDED * before.rows.value
+        for (label,) in np.argwhere(self.rows.value < least):
             raise errors.negative_count(rows_of(self.rows)[label], self.classes[label])
-        for row, label in np.argwhere(self.counts.cells.value < -ROUNDED * before.rows.value):
-            f = int(np.searchsorted(self.counts.offsets, row, side="right")) - 1
-            left = rows_of(self.counts.cells)[row, label]
-            raise errors.negative_count(left, self.classes[label], self.schema.keyed[f].name)
-        for f, label in np.argwhere(self.moments.n.value < -ROUNDED * before.rows.value):
-            left = rows_of(self.moments.n)[f, label]
-            raise errors.negative_count(left, self.classes[label], self.schema.measured[f].name)
-        counts = Counts(self.counts.keys, self.counts.cells.at_least_zero())
-        products = tuple(block.possible() for block in self.products)
-        return replace(
-            self, rows=self.rows.at_least_zero(), counts=counts, moments=self.moments.possible(), products=products
-        )
+        clamped = (g.counter.clamped(g.features, sums, least, self.classes) for g, sums in self._groups())
+        return replace(self, rows=self.rows.at_least_zero(), sums=tuple(clamped))
 
     def __mul__(self, factor: float) -> Tally:
         """Every row so many times; a factor below one lets the past fade.
@@ -193,20 +205,11 @@ class Tally:
         if float(factor) != factor:
             raise errors.bad_setting("the factor of a tally", factor, "a number that a double holds")
         factor = float(factor)
-        rows, *exact = self.rows.times(factor)
-        counts, one = self.counts.times(factor)
-        moments, two = self.moments.times(factor)
-        words, products = [x.times(factor) for x in self.words], [x.times(factor) for x in self.products]
-        exact += [is_decimal(factor), one, two, *(each for _, each in words), *(each for _, each in products)]
-        return replace(
-            self,
-            rows=rows,
-            counts=counts,
-            moments=moments,
-            words=tuple(each for each, _ in words),
-            products=tuple(each for each, _ in products),
-            rounded=self.rounded or not all(exact),
-        )._trimmed()
+        rows, exact = self.rows.times(factor)
+        scaled = [sums.times(factor) for sums in self.sums]
+        rounded = not (exact and is_decimal(factor) and all(exact for _, exact in scaled))
+        sums = tuple(each for each, _ in scaled)
+        return replace(self, rows=rows, sums=sums, rounded=self.rounded or rounded)._trimmed()
 
     __rmul__ = __mul__
 
@@ -218,16 +221,17 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         a, b = _together(self, other)
-        pairs: list[tuple[Any, Any]] = [(a.rows, b.rows), (a.counts, b.counts), (a.moments, b.moments)]
-        pairs += [*zip(a.words, b.words, strict=True), *zip(a.products, b.products, strict=True)]
-        alike = self.classes == other.classes and self.schema == other.schema
-        return alike and all(mine.same(theirs) for mine, theirs in pairs)
+        alike = self.classes == other.classes and self.schema == other.schema and a.rows.same(b.rows)
+        return alike and all(x.same(y) for x, y in zip(a.sums, b.sums, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
 
     def checked(self) -> Tally:
         """This tally; raises where its sums cannot be those of any rows."""
-        _refuse_negative(self)
+        for (label,) in np.argwhere(self.rows.is_negative()):
+            raise errors.negative_count(rows_of(self.rows)[label], self.classes[label])
+        for group, sums in self._groups():
+            group.counter.check(group.features, sums, self.rows, self.classes)
         return self
 
     def to(self, schema: Schema) -> Tally:
@@ -235,48 +239,32 @@ class Tally:
 
         Raises SchemaMismatch where that would need the rows again: other families, other categories, narrower bins.
         """
-        re_centred = tuple(_same_scale(a, b) for a, b in zip(schema.features, self.schema.features, strict=False))
+        re_centred = tuple(
+            a.counter.rescaled(a, b) if a.counter is b.counter else a
+            for a, b in zip(schema.features, self.schema.features, strict=False)
+        )
         why = replace(schema, features=re_centred + schema.features[len(re_centred) :]).differs(self.schema)
         if why is not None:
             raise errors.schema_mismatch(why)
+        both = zip(self.schema.groups, schema.groups, self.sums, strict=True)
         try:
-            products = tuple(
-                _moved_block(*each) for each in zip(self.products, self.schema.blocks, schema.blocks, strict=True)
-            )
-            moments = self._moved(schema)
+            moved = tuple(old.counter.moved(old.features, new.features, sums) for old, new, sums in both)
         except (OverflowError, ValueError):
             raise errors.schema_mismatch("origins or units are too far apart for sums to be moved") from None
-        moved = moments is not self.moments or any(a is not b for a, b in zip(products, self.products, strict=True))
-        tally = replace(_coarsened(self, schema), moments=moments, products=products, schema=schema)
-        return replace(tally, rounded=self.rounded or moved)
-
-    def _moved(self, schema: Schema) -> Moments:
-        old, new = self.schema.measured, schema.measured
-        if all(a.origin == b.origin and a.unit == b.unit for a, b in zip(old, new, strict=True)):
-            return self.moments
-        with np.errstate(over="ignore"):
-            shift = np.array([(a.origin - b.origin) / a.unit for a, b in zip(old, new, strict=True)])
-        return self.moments.shift(shift, np.array([a.unit / b.unit for a, b in zip(old, new, strict=True)]))
+        rounded = any(new is not old for new, old in zip(moved, self.sums, strict=True))
+        return _coarsened(replace(self, sums=moved, rounded=self.rounded or rounded), schema)
 
     def _trimmed(self) -> Tally:
         """Without the classes and the keys that no row has any more."""
         tally, kept = self, np.flatnonzero(some(self.rows))
         if len(kept) < len(self.classes):
             tally = self._of(kept, tuple(self.classes[c] for c in kept))
-        counts = tally.counts.without_empty(self.schema.declared)
-        return tally if counts is tally.counts else replace(tally, counts=counts)
+        return replace(tally, sums=tuple(g.counter.trimmed(g.features, sums) for g, sums in tally._groups()))
 
     def _of(self, kept: Any, names: tuple[Label, ...]) -> Tally:
         kept = np.asarray(kept, dtype=np.int64)
-        return replace(
-            self,
-            classes=names,
-            rows=self.rows.take(kept, 0),
-            counts=self.counts.take(kept),
-            moments=self.moments.take(kept),
-            words=tuple(words.take(kept) for words in self.words),
-            products=tuple(products.take(kept) for products in self.products),
-        )
+        sums = tuple(sums.take(kept) for sums in self.sums)
+        return replace(self, classes=names, rows=self.rows.take(kept, 0), sums=sums)
 
     def with_classes(self, classes: tuple[Label, ...]) -> Tally:
         """The same sums with these classes too, which have no rows yet."""
@@ -292,29 +280,20 @@ class Tally:
     def merged(self, index: NDArray[np.int64], names: tuple[Label, ...]) -> Tally:
         """Class c is class ``index[c]`` of these; those that become one are added up."""
         size = len(names)
-        return replace(
-            self,
-            classes=names,
-            rows=self.rows.merge(index, size, 0),
-            counts=self.counts.merge(index, size),
-            moments=self.moments.merge(index, size),
-            words=tuple(words.merge(index, size) for words in self.words),
-            products=tuple(products.merge(index, size) for products in self.products),
-        )
+        sums = tuple(sums.merge(index, size) for sums in self.sums)
+        return replace(self, classes=names, rows=self.rows.merge(index, size, 0), sums=sums)
 
     # Looking
 
-    def sums(self) -> dict[str, Integers]:
+    def numbers(self) -> dict[str, Integers]:
         """All sums but those of words, by the names that they have in a file."""
-        found = {
-            "classes": self.rows,
-            "counts": self.counts.cells,
-            "moments.n": self.moments.n,
-            "moments.sums": self.moments.sums,
-        }
-        for i, block in enumerate(self.products):
-            found |= {f"products.{i}.n": block.n, f"products.{i}.sums": block.sums}
-        return found
+        each = ((f"{g}.{name}", part) for g, sums in enumerate(self.sums) for name, part in sums.arrays().items())
+        return {"classes": self.rows, **dict(each)}
+
+    def states(self) -> dict[str, NDArray[Any]]:
+        """The sums of words, likewise."""
+        each = ((g, sums.state()) for g, sums in enumerate(self.sums))
+        return {f"{g}.{name}": array for g, state in each for name, array in state.items()}
 
     def digest(self) -> str:
         """A SHA-256 of all that was counted, 64 hexadecimal digits: equal exactly when tallies are equal.
@@ -328,21 +307,20 @@ class Tally:
         >>> (tally + more - more).digest() == tally.digest()
         True
         """
-        keys = [[_canonical(key) for key in keys] for keys in (self.classes, *self.counts.keys)]
-        found = hashlib.sha256(json.dumps([self.schema.counted(), keys]).encode())
-        arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.sums().items()}
-        for i, words in enumerate(self.words):
-            state = sorted(words.table.state().items())
-            arrays |= {f"words.{i}.{name}": (0, array) for name, array in state if name != "slots"}
+        every = (self.classes, *(keys for sums in self.sums for keys in sums.keys))
+        keys = [[_canonical(key) for key in keys] for keys in every]
+        digest = hashlib.sha256(json.dumps([self.schema.counted(), keys]).encode())
+        arrays = {name: (numbers.digits, numbers.limbs()) for name, numbers in self.numbers().items()}
+        arrays |= {name: (0, array) for name, array in sorted(self.states().items()) if not name.endswith(".slots")}
         for name, (digits, array) in arrays.items():
-            found.update(f"{name} {digits} {array.dtype.str} {array.shape}".encode())
-            found.update(np.ascontiguousarray(array).tobytes())
-        return found.hexdigest()
+            digest.update(f"{name} {digits} {array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     @cached_property
-    def groups(self) -> list[tuple[Family, tuple[Feature, ...], Sums]]:
+    def groups(self) -> list[tuple[Family, tuple[Feature, ...], Any]]:
         """Features of one family and settings with their sums, so that parameters are estimated together."""
-        return grouped(self.schema, self.counts, self.moments, self.words, self.products)
+        return [each for group, sums in self._groups() for each in _by_family(group, sums)]
 
     def n_parameters(self, naive: bool = True) -> int:
         """Free parameters of the model of this tally; ``naive=False``: of the joint distribution without independence.
@@ -355,18 +333,13 @@ class Tally:
         >>> two.n_parameters(), two.n_parameters(naive=False)
         (5, 7)
         """
-        if not naive and self.words:
-            raise errors.bad_setting("naive", naive, "True for a tally with text, whose words have no joint table")
         n_classes, prior = len(self.classes), max(len(self.classes) - 1, 0)
-        per_class, shared, cells = 0, 0, []
-        for given, features, sums in self.groups:
-            each = given.n_parameters(features, sums)
-            per_class += sum(own for own, _ in each)
-            shared += sum(tied for _, tied in each)
-            cells += [own + 1 for own, _ in each] if given.shape in ("keys", "bins") else []
         if naive:
-            return n_classes * per_class + shared + prior
-        d, table = len(self.schema.measured), prod(cells)
+            each = [each for given, features, sums in self.groups for each in given.n_parameters(features, sums)]
+            return n_classes * sum(own for own, _ in each) + sum(tied for _, tied in each) + prior
+        groups = ((features[0].counter, given, features, sums) for given, features, sums in self.groups)
+        cells = [each for counter, *group in groups for each in counter.table_cells(*group)]
+        d, table = sum(size is None for size in cells), prod(size for size in cells if size is not None)
         return n_classes * (table - 1 + table * (d + d * (d + 1) // 2)) + prior
 
     def __str__(self) -> str:
@@ -399,22 +372,10 @@ class Tally:
 
     def summaries(self, most: int | None = None) -> list[tuple[Feature, str]]:
         """The features, or the first of them, each with what was counted of it in a few words."""
-        found, keyed, measured, texts = [], 0, 0, 0
-        for feature in self.schema.features[:most]:
-            if feature.family.shape == "moments":
-                text = self._measured_text(feature, measured)
-                measured += 1
-            elif feature.family.shape == "products":
-                n = sum(p.n.value.sum() for f, p in zip(self.schema.blocks, self.products, strict=True) if f is feature)
-                text = f"{many(len(feature.inputs), 'column')} together, {n:,.6g} rows that have all of them"
-            elif feature.family.shape == "words":
-                text = self._words_text(feature, self.words[texts])
-                texts += 1
-            else:
-                text = self._keyed_text(feature, keyed)
-                keyed += 1
-            found.append((feature, text))
-        return found
+        return [
+            (feature, feature.counter.summary(feature, self.of(feature.name), self._missing_text(feature.name)))
+            for feature in self.schema.features[:most]
+        ]
 
     def _feature_lines(self) -> list[str]:
         n_features = len(self.schema.features)
@@ -423,34 +384,6 @@ class Tally:
         lines = [f"{f.name:{width}}  {f.family.name:{len('kernel_density')}}  {text}" for f, text in shown]
         cut = [line if len(line) <= 108 else line[:107] + "…" for line in lines]
         return cut + [line[2:] for line in _hidden(n_features - len(shown), "feature")]
-
-    def _measured_text(self, feature: Feature, at: int) -> str:
-        n, centre, spread = (float(x[0, 0]) for x in self.moments.take([at], 0).pooled())
-        if n == 0:
-            return "no values"
-        mean, deviation = feature.origin + feature.unit * centre, feature.unit * (spread / n) ** 0.5
-        return f"mean {mean:g}, deviation {deviation:g}" + self._missing_text(feature.name)
-
-    def _keyed_text(self, feature: Feature, at: int) -> str:
-        keys, rows = self.counts.feature(at)
-        each = rows.value.sum(axis=1)
-        if feature.family.shape == "bins":
-            return f"{many(len(keys), 'cell' if feature.columns else 'bin')} occupied" + self._missing_text(
-                feature.name
-            )
-        often = [repr(keys[k]) for k in np.argsort(-each, kind="stable")]
-        what = many(len(keys), "combination" if feature.columns else "value")
-        return f"{what}{self._missing_text(feature.name)}: {errors.listed(often, 6)}"
-
-    def _words_text(self, feature: Feature, words: Words) -> str:
-        missing = self._missing_text(feature.name)
-        names = words.most_frequent(5)
-        if feature.columns:
-            names = [feature.columns[int(name.removeprefix("#"))] for name in names]
-        often = ", ".join(map(repr, names)) + (", …" if words.table.n_words > 5 else "")
-        total, real = float(words.occurrences.value.sum()), words.occurrences.digits > 0
-        what = "column" if feature.columns else "bucket" if words.table.buckets else "word"
-        return f"{many(words.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
 
     def _missing_text(self, name: str) -> str:
         return f", {self.missing[name]:,.6g} missing" if self.missing[name] else ""
@@ -463,63 +396,30 @@ def _canonical(key: Any) -> Any:
     return int(key) if isinstance(key, (bool, float)) and key == key // 1 else key
 
 
-def many(n: float, what: str) -> str:
-    """So many of something, in words."""
-    return f"{n:,} {what}" + ("" if n == 1 else "es" if what.endswith("s") else "s")
-
-
 def _hidden(n: int, what: str) -> list[str]:
     return [f"  … and {many(n, 'more ' + what)}"] if n > 0 else []
 
 
-def grouped(
-    schema: Schema,
-    counts: Counts,
-    moments: Moments,
-    words: tuple[Words, ...] = (),
-    products: tuple[Products, ...] = (),
-) -> list[tuple[Family, tuple[Feature, ...], Sums]]:
-    """Features of equal families, each group with its part of the sums; a column of text is a group by itself."""
-    texts: list[tuple[Family, tuple[Feature, ...], Sums]]
-    texts = [(feature.family, (feature,), sums) for feature, sums in zip(schema.texts, words, strict=True)]
-    blocks = zip(schema.blocks, products, strict=True) if products else ()
-    texts = [*((feature.family, (feature,), sums) for feature, sums in blocks), *texts]
-    if len(texts) == len(schema.features):
-        return texts
-    first = schema.features[0]
-    only, single = first.family, not first.columns
-    if all(feature.family is only and bool(feature.columns) != single for feature in schema.features):
-        return [(only, schema.features, moments if only.shape == "moments" else counts)]
-    found: list[tuple[Family, list[Feature], list[int]]] = []
-    known: dict[tuple[int, bool], tuple[Family, list[Feature], list[int]]] = {}  # most columns share their very family
-    n_keyed = n_measured = 0
-    for feature in schema.features:
-        given = feature.family
-        if given.shape in ("words", "products"):
-            continue
-        alike = id(given), bool(feature.columns)
-        group = known.get(alike) or next((g for g in found if _alike(g[1][0], feature)), None)
-        if group is None:
-            group = given, [], []
-            found.append(group)
-        known[alike] = group
-        group[1].append(feature)
-        if given.shape == "moments":
-            group[2].append(n_measured)
-            n_measured += 1
-        else:
-            group[2].append(n_keyed)
-            n_keyed += 1
-    rest: list[tuple[Family, tuple[Feature, ...], Sums]] = [
-        (given, tuple(features), moments.select(index) if given.shape == "moments" else counts.select(index))
-        for given, features, index in found
-    ]
-    return rest + texts
+def _by_family(group: Group, sums: Any) -> list[tuple[Family, tuple[Feature, ...], Any]]:
+    """The features of a group by family, each with its part of the sums."""
+    first = group.features[0].family
+    if all(feature.family is first for feature in group.features):
+        return [(first, group.features, sums)]
+    places: list[tuple[Family, list[int]]] = []
+    known: dict[int, list[int]] = {}  # most columns share their very family
+    for at, feature in enumerate(group.features):
+        family = feature.family
+        index = known.get(id(family)) or next((i for given, i in places if _are_equal(given, family)), None)
+        if index is None:
+            index = []
+            places.append((family, index))
+        known[id(family)] = index
+        index.append(at)
+    return [(family, tuple(group.features[f] for f in index), sums.select(index)) for family, index in places]
 
 
-def _alike(a: Feature, b: Feature) -> bool:
-    """Whether two features are estimated together: of equal families, both columns or both blocks."""
-    return type(a.family) is type(b.family) and a.family == b.family and bool(a.columns) == bool(b.columns)
+def _are_equal(a: Family, b: Family) -> bool:
+    return a.name == b.name and a == b
 
 
 def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
@@ -536,125 +436,18 @@ def _together(a: Tally, b: Tally) -> tuple[Tally, Tally]:
     return a, b
 
 
-def _same_scale(a: Feature, b: Feature) -> Feature:
-    """``a`` with ``b``'s origin and unit, where sums can be moved from one to the other."""
-    if a.family.shape == b.family.shape == "products":
-        return a._replace(scales=b.scales)
-    if (
-        a.family.shape == b.family.shape == "bins"
-        and a.columns
-        and [s for s, _ in a.scales] == [s for s, _ in b.scales]
-    ):
-        return a._replace(scales=b.scales, unit=b.unit)
-    return a._replace(origin=b.origin, unit=b.unit) if a.family.shape == b.family.shape == "moments" else a
-
-
-def _moved_block(products: Products, old: Feature, new: Feature) -> Products:
-    if old.scales == new.scales:
-        return products
-    (origin, unit), (to, width) = np.array(old.scales).T, np.array(new.scales).T
-    return products.shift((origin - to) / unit, unit / width)
-
-
 def _coarsened(tally: Tally, schema: Schema) -> Tally:
     """The tally with bins as wide as the schema's."""
-    counts = tally.counts
-    for f, (old, new) in enumerate(zip(tally.schema.keyed, schema.keyed, strict=True)):
-        if old.family.shape == "bins" and (new.unit, new.scales) != (old.unit, old.scales):
-            here, there = (grid.widths(each) if each.columns else np.array([each.unit]) for each in (old, new))
-            doublings = np.log2(there / here)
-            if (doublings < 0).any() or (doublings != np.rint(doublings)).any():
-                j = int(np.argmax((doublings < 0) | (doublings != np.rint(doublings))))
-                raise errors.schema_mismatch(
-                    f"bins of {old.inputs[j]!r} of width {here[j]:g} cannot be cut to width {there[j]:g}"
-                )
-            times = doublings.astype(np.int64)
-            counts = counts.coarsen(f, times if old.columns else int(times[0]))
-    return tally if schema is tally.schema else replace(tally, counts=counts, schema=schema)
+    if schema is tally.schema:
+        return tally
+    both = zip(tally.schema.groups, schema.groups, tally.sums, strict=True)
+    sums = tuple(old.counter.coarsened(old.features, new.features, sums) for old, new, sums in both)
+    return replace(tally, schema=schema, sums=sums)
 
 
 def within_bins(tally: Tally) -> Tally:
-    """The tally with bins doubled until no feature occupies more than 4,096: a function of the totals alone."""
-    units = {}
-    for f, feature in enumerate(tally.schema.keyed):
-        if feature.family.shape == "bins" and feature.columns:
-            if len(tally.counts.keys[f]) > grid.most_cells(feature):
-                units[feature.name] = grid.fitting(feature, np.array(tally.counts.keys[f], dtype=np.int64)).unit
-        elif feature.family.shape == "bins" and len(tally.counts.keys[f]) > MOST_BINS:
-            codes = np.array(tally.counts.keys[f], dtype=np.int64)
-            doublings = 1
-            while len(np.unique(codes >> doublings)) > MOST_BINS:
-                doublings += 1
-            units[feature.name] = feature.unit * 2.0**doublings
-    if not units:
+    """The tally with bins doubled until no feature occupies more than may be: a function of the totals alone."""
+    wider = [(group, group.counter.widened(group.features, sums)) for group, sums in tally._groups()]
+    if all(features is group.features for group, features in wider):
         return tally
-    wider = tuple(f._replace(unit=units[f.name]) if f.name in units else f for f in tally.schema.features)
-    return _coarsened(tally, replace(tally.schema, features=wider))
-
-
-def _refuse_negative(tally: Tally) -> None:
-    """Raises if these sums cannot be those of any rows: a cell below zero, or a feature with more rows than its class."""
-    rows, names, counts, schema = tally.rows, tally.classes, tally.counts, tally.schema
-    for (label,) in np.argwhere(rows.is_negative()):
-        raise errors.negative_count(rows_of(rows)[label], names[label])
-    for row, label in np.argwhere(counts.cells.is_negative()):
-        f = int(np.searchsorted(counts.offsets, row, side="right")) - 1
-        feature, key = schema.keyed[f], counts.keys[f][row - counts.offsets[f]]
-        shown = _bin(feature, key) if feature.family.shape == "bins" else f"value {key!r}"
-        raise errors.negative_count(rows_of(counts.cells)[row, label], names[label], feature.name, shown)
-    moments = tally.moments
-    for f, label in np.argwhere(moments.n.is_negative()):
-        raise errors.negative_count(rows_of(moments.n)[f, label], names[label], schema.measured[f].name)
-    rates = np.array([isinstance(feature.family, Poisson) for feature in schema.measured], dtype=bool)[:, None]
-    uneven = rates & (moments.sums.values(-GRID)[..., 0] > moments.sums.values(-2 * GRID)[..., 1])  # Σx ≤ Σx²
-    for f, label in np.argwhere(moments.below_zero() | uneven | _overfull(moments.n, rows)):
-        raise errors.impossible_sums(names[label], schema.measured[f].name)
-    for f, label in np.argwhere(_overfull(counts.present, rows)):
-        raise errors.impossible_sums(names[label], schema.keyed[f].name)
-    for block, feature in zip(tally.products, schema.blocks, strict=True):
-        for (label,) in np.argwhere(block.below_zero() | _overfull(block.n, rows)):
-            raise errors.impossible_sums(names[label], feature.name)
-    for words, feature in zip(tally.words, schema.texts, strict=False):
-        for (label,) in np.argwhere(_overfull(words.texts, rows)):
-            raise errors.impossible_sums(names[label], feature.name)
-
-
-def _bin(feature: Feature, key: Any) -> str:
-    """Where a bin lies, or a cell of a block: from where to where in each column."""
-    if not feature.columns:
-        starts, widths, numbers = [feature.origin], [feature.unit], [key]
-    else:
-        starts, widths, numbers = grid.starts(feature).tolist(), grid.widths(feature).tolist(), list(key)
-    each = zip(feature.inputs, starts, widths, numbers, strict=True)
-    return errors.listed((f"{name} {start + w * k:.9g} to {start + w * (k + 1):.9g}" for name, start, w, k in each), 6)
-
-
-def _without_words(a: Tally, b: Tally, rounded: bool) -> tuple[Words, ...]:
-    """The words of ``a`` without those of ``b``; raises if they are not there."""
-    left = []
-    for x, y, feature in zip(a.words, b.words, a.schema.texts, strict=False):
-        try:
-            left.append(x.minus(y, rounded))
-        except _core.NotThere as absent:
-            raise not_there(absent, feature, a.classes) from None
-    return tuple(left)
-
-
-def not_there(absent: _core.NotThere, feature: Feature, classes: tuple[Label, ...]) -> Exception:
-    """The core's finding in a user's words."""
-    word, label, left = absent.args
-    if feature.columns and word is not None:
-        column = feature.columns[int(word.removeprefix("#"))]
-        return errors.negative_count(left, classes[label], column, what="occurrences")
-    return errors.negative_count(left, classes[label], feature.name, None if word is None else f"value {word!r}")
-
-
-def bad_occurrence(bad: _core.BadValue, feature: Feature, batch: Any) -> errors.BadValue:
-    """The same of a number in a block that cannot be counted."""
-    what, column, row, number = bad.args
-    return errors.bad_value(what, number, feature.inputs[column], batch.first_row + row, batch.source)
-
-
-def _overfull(n: Integers, rows: Integers) -> NDArray[np.bool_]:
-    """Where a feature has values in more rows than its class has."""
-    return np.asarray(n.value > rows.value)  # both are rounded alike: no larger number becomes the smaller one
+    return _coarsened(tally, tally.schema.with_features(wider))

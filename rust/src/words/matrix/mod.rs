@@ -129,40 +129,19 @@ impl<'a> Matrix<'a> {
     /// Calls `f` with the column and the count of each cell of a row that is not zero; an error for one that is refused.
     #[inline(always)]
     pub fn each_of(&self, row: usize, mut f: impl FnMut(u32, f64)) -> Result<(), Error> {
-        let mut fine = true;
-        match &self.layout {
-            Layout::Dense(block) => each!(block, view => {
-                for (column, &x) in view.row(row).iter().enumerate() {
-                    let x = self.counts(x);
-                    fine &= !x.is_nan();
-                    if x != 0.0 {
-                        f(column as u32, x);
-                    }
-                }
-            }),
-            Layout::Sparse { offsets, columns, values } => {
-                let range = offsets[row] as usize..offsets[row + 1] as usize;
-                let columns = &columns[range.clone()];
-                each!(values, view => {
-                    let mut see = |column: i32, x: f64| {
-                        fine &= !x.is_nan();
-                        if x != 0.0 {
-                            f(column as u32, x);
-                        }
-                    };
-                    match view.as_slice() {
-                        Some(values) => {
-                            let cells = columns.iter().zip(&values[range]);
-                            cells.for_each(|(&column, &x)| see(column, self.counts(x)));
-                        }
-                        None => {
-                            let cells = columns.iter().zip(range);
-                            cells.for_each(|(&column, at)| see(column, self.counts(view[[at, 0]])));
-                        }
-                    }
-                });
+        struct NotZero<F>(F);
+        impl<F: FnMut(u32, f64)> Each for NotZero<F> {
+            #[inline(always)]
+            fn see(mut self, cells: impl Iterator<Item = (u32, f64)>) {
+                cells.filter(|(_, x)| *x != 0.0).for_each(|(column, x)| self.0(column, x));
             }
         }
+        let mut fine = true;
+        let see = |column, x: f64| {
+            fine &= !x.is_nan();
+            f(column, x);
+        };
+        self.with_row(row, NotZero(see));
         if fine { Ok(()) } else { Err(self.refused(row)) }
     }
 

@@ -3,7 +3,7 @@
 use super::task::{JOB, Task};
 use super::{Layout, Matrix};
 use crate::columns::{Value, each};
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 
 /// Cells of a row that are added together; rows are filled up with zeros.
@@ -80,7 +80,7 @@ impl Task<'_, '_> {
                 Layout::Sparse { offsets, values, .. } => {
                     let cells = offsets[rows.start] as usize..offsets[rows.end] as usize;
                     each!(values, view => match view.column(0).to_slice() {
-                        Some(values) => wide(Look(matrix, &values[cells])),
+                        Some(values) => look(matrix, &values[cells]),
                         None => {
                             let mut seen = Seen::NOTHING;
                             cells.for_each(|at| seen.note(matrix.counts(view[[at, 0]])));
@@ -92,7 +92,7 @@ impl Task<'_, '_> {
                     let mut seen = Seen::NOTHING;
                     for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
                         match view.row(row).to_slice() {
-                            Some(cells) => seen = seen.and(wide(Look(matrix, cells))),
+                            Some(cells) => seen = seen.and(look(matrix, cells)),
                             None => view.row(row).iter().for_each(|&x| seen.note(matrix.counts(x))),
                         }
                     }
@@ -104,17 +104,13 @@ impl Task<'_, '_> {
     }
 }
 
-struct Look<'a, 'm, T>(&'a Matrix<'m>, &'a [T]);
-
-impl<T: Value> Loop for Look<'_, '_, T> {
-    type Output = Seen;
-
-    #[inline(always)]
-    fn run(self) -> Seen {
+#[inline(always)]
+fn look<T: Value>(matrix: &Matrix, cells: &[T]) -> Seen {
+    wide!({
         let mut seen = Seen::NOTHING;
-        for &x in self.1 {
-            seen.note(self.0.counts(x));
+        for &x in cells {
+            seen.note(matrix.counts(x));
         }
         seen
-    }
+    })
 }

@@ -7,7 +7,7 @@ use crate::classes::{self, Weights};
 use crate::columns::Value;
 use crate::error::Error;
 use crate::integers::Int;
-use crate::simd::{Loop, wide};
+use crate::simd::wide;
 use crate::threads;
 use crate::words::add_up::Found;
 use crate::words::store::{Lane, Unit};
@@ -35,7 +35,7 @@ impl Task<'_, '_> {
                 let [occurrences, documents] = &mut sums;
                 let at = class * width..(class + 1) * width;
                 let sums = [&mut occurrences[at.clone()], &mut documents[at]];
-                wide(AddWhole(cells, self.about(row), sums, &mut lanes));
+                add_whole(cells, self.about(row), sums, &mut lanes);
             });
             (sums, lanes.seen())
         });
@@ -72,7 +72,7 @@ impl Task<'_, '_> {
         if side_by_side {
             for row in rows.filter(|&row| self.rows.classes[row] >= 0) {
                 if let Some(cells) = view.row(row).to_slice() {
-                    wide(Copied(self.matrix, cells, &mut room[..k]));
+                    copy(self.matrix, cells, &mut room[..k]);
                     f(row, &room);
                 }
             }
@@ -112,37 +112,26 @@ impl Task<'_, '_> {
 }
 
 /// Copies what the cells of a row count.
-struct Copied<'a, 'm, T>(&'a Matrix<'m>, &'a [T], &'a mut [f64]);
-
-impl<T: Value> Loop for Copied<'_, '_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        match self.0.threshold {
-            None if !self.0.skip => {
-                for (out, &x) in self.2.iter_mut().zip(self.1) {
-                    *out = plain(x);
-                }
-            }
-            _ => {
-                for (out, &x) in self.2.iter_mut().zip(self.1) {
-                    *out = self.0.counts(x);
-                }
-            }
+#[inline(always)]
+fn copy<T: Value>(matrix: &Matrix, cells: &[T], out: &mut [f64]) {
+    wide!({
+        let cells = out.iter_mut().zip(cells);
+        match matrix.is_plain() {
+            true => cells.for_each(|(out, &x)| *out = plain(x)),
+            false => cells.for_each(|(out, &x)| *out = matrix.counts(x)),
         }
-    }
+    });
 }
 
 /// Adds a row of whole counts to occurrences and documents.
-struct AddWhole<'a>(&'a [f64], f64, [&'a mut [f64]; 2], &'a mut Lanes);
-
-impl Loop for AddWhole<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let AddWhole(row, weight, [occurrences, documents], lanes) = self;
+#[inline(always)]
+fn add_whole(
+    row: &[f64],
+    weight: f64,
+    [occurrences, documents]: [&mut [f64]; 2],
+    lanes: &mut Lanes,
+) {
+    wide!({
         let (row, _) = row.as_chunks::<LANES>();
         let (occurrences, _) = occurrences.as_chunks_mut::<LANES>();
         let (documents, _) = documents.as_chunks_mut::<LANES>();
@@ -156,5 +145,5 @@ impl Loop for AddWhole<'_> {
             }
         }
         *lanes = seen;
-    }
+    });
 }

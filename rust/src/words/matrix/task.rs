@@ -4,7 +4,7 @@ use super::seen::Seen;
 use super::{Layout, Matrix};
 use crate::classes::{Rows, Weights};
 use crate::columns::each;
-use crate::error::{Error, demand};
+use crate::error::{Error, fit};
 use crate::integers::PARTS;
 use crate::words::add_up::Found;
 use crate::words::store::{Count, Unit, times};
@@ -65,7 +65,7 @@ impl Task<'_, '_> {
             return Err(self.matrix.first_refused());
         }
         let largest = TOO_LARGE as f64 / 2.0;
-        demand(seen.largest < largest, "a cell must be below 2**62")?;
+        fit(seen.largest < largest, "a cell must be below 2**62")?;
         let longest = self.counted().map(|row| self.matrix.size(row)).max();
         if self.most(seen) * longest.unwrap_or(0) as f64 >= largest {
             let mut all = 0.0;
@@ -74,7 +74,7 @@ impl Task<'_, '_> {
                 self.matrix.each_of(row, |_, x| sum += x)?;
                 all += sum * self.about(row);
             }
-            demand(all <= TOO_LARGE as f64, TOO_MANY)?;
+            fit(all <= TOO_LARGE as f64, TOO_MANY)?;
         }
         Ok(match self.rows.weights {
             Weights::Parts(_) => Unit::Part,

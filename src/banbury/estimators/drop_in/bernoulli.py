@@ -13,13 +13,14 @@ from banbury.distributions.bernoulli import BernoulliParameters
 from banbury.distributions.event_models import log_shares, pseudo_count
 from banbury.distributions.family import Family
 from banbury.distributions.occurrences import OccurrencesParameters
-from banbury.estimators.drop_in.counting import Counting
-from banbury.estimators.drop_in.learning import MISSING, DropIn
+from banbury.estimators.drop_in.base import MISSING, DropIn
+from banbury.estimators.drop_in.discrete import Counting
 from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix
 from banbury.schema import Schema, of_one_family
+from banbury.sums import Counts
 
 
 class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
@@ -105,8 +106,9 @@ class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
         """How many rows of each class have each column, (classes, columns)."""
 
         def counted(model: Model) -> Real:
-            yes = model.tally.counts.cells.value[1::2]  # no and yes of every column
-            return np.ascontiguousarray(yes.T)
+            ((_, _, counts),) = model.tally.groups
+            assert isinstance(counts, Counts)
+            return np.ascontiguousarray(counts.cells.value[1::2].T)  # no and yes of every column
 
         if self.__sklearn_is_fitted__() and isinstance(self._state.settings.family, Bernoulli):
             return self._off("feature_count_", counted)

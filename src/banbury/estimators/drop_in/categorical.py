@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,15 +18,15 @@ from banbury.arrays import Real
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import CategoricalParameters
 from banbury.distributions.family import Family
-from banbury.estimators.drop_in.counting import Discrete
-from banbury.estimators.drop_in.learning import MISSING, SPARSE
+from banbury.estimators.drop_in.base import MISSING, SPARSE
+from banbury.estimators.drop_in.discrete import Discrete
 from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes, Sparse, read
 from banbury.readers.batches import Matrix
 from banbury.readers.columns import Coded
 from banbury.schema import Schema, of_one_family
-from banbury.sums import Counts
+from banbury.sums import Counts, Keys
 
 LARGEST_CODE = 2**31
 
@@ -162,54 +163,51 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             )
         return batch
 
-    def _counts(self, model: Model) -> Counts:
-        """The sums with all categories."""
-        counts: Counts = model.tally.counts
-        families = [feature.family for feature in model.tally.schema.keyed]
-        return counts.with_keys(
-            tuple(
-                family._all_codes(keys) if isinstance(family, Categorical) and family.codes is not None else keys
-                for family, keys in zip(families, counts.keys, strict=True)
-            )
-        )
-
     @property
     def category_count_(self) -> list[Real]:
         """Per column the rows of each class that have each category, (classes, categories)."""
-
-        def counted(model: Model) -> list[Real]:
-            counts = self._counts(model)
-            cells, offsets = counts.cells.value, counts.offsets[1:-1]
-            return [np.ascontiguousarray(part.T) for part in np.split(cells, offsets)]
-
-        return self._off("category_count_", counted)
+        return self._off(
+            "category_count_", lambda model: [np.ascontiguousarray(cells.T) for _, cells in _tables(model)]
+        )
 
     @property
     def feature_log_prob_(self) -> list[Real]:
         """Per column log P(category | class), (classes, categories)."""
-
-        def shares(model: Model) -> list[Real]:
-            found: dict[str, Real] = {}
-            for group in model.parameters:
-                assert isinstance(group, CategoricalParameters)
-                ends = group.offsets.tolist()
-                for f, feature in enumerate(group.features):
-                    found[feature.name] = np.ascontiguousarray(group.table[ends[f] : ends[f + 1]].T)
-            return [found[feature.name] for feature in model.tally.schema.features]
-
-        return self._off("feature_log_prob_", shares)
+        return self._off("feature_log_prob_", log_shares_by_column)
 
     @property
     def n_categories_(self) -> NDArray[np.int64]:
         """How many categories each column has."""
         return self._off(
-            "n_categories_", lambda model: np.array([len(keys) for keys in self._counts(model).keys], dtype=np.int64)
+            "n_categories_", lambda model: np.array([len(keys) for keys, _ in _tables(model)], dtype=np.int64)
         )
 
     @property
     def categories_(self) -> list[NDArray[Any]]:
         """Per column its categories, in the order of ``category_count_``."""
-        return self._off("categories_", lambda model: [np.array(keys) for keys in self._counts(model).keys])
+        return self._off("categories_", lambda model: [np.array(keys) for keys, _ in _tables(model)])
+
+
+def log_shares_by_column(model: Model) -> list[Real]:
+    """Per column log P(category | class), (classes, categories)."""
+    tables: dict[str, Real] = {}
+    for group in model.parameters:
+        assert isinstance(group, CategoricalParameters)
+        for feature, (start, end) in zip(group.features, pairwise(group.offsets.tolist()), strict=True):
+            tables[feature.name] = np.ascontiguousarray(group.table[start:end].T)
+    return [tables[feature.name] for feature in model.tally.schema.features]
+
+
+def _tables(model: Model) -> list[tuple[Keys, Real]]:
+    """Per column all its categories, and the rows that have each, (categories, classes)."""
+    tables: dict[str, tuple[Keys, Real]] = {}
+    for family, features, counts in model.tally.groups:
+        assert isinstance(family, Categorical) and isinstance(counts, Counts)
+        if family.codes is not None:
+            counts = counts.with_keys(tuple(family._all_codes(keys) for keys in counts.keys))
+        cells = np.split(counts.cells.value, counts.offsets[1:-1])
+        tables |= {f.name: (keys, part) for f, keys, part in zip(features, counts.keys, cells, strict=True)}
+    return [tables[feature.name] for feature in model.tally.schema.features]
 
 
 def _is_infinite(value: Any) -> bool:
@@ -228,16 +226,10 @@ def _whole(batch: Matrix) -> Batch:
     array = batch.numbers(batch.names)[0]
     if array.dtype.kind != "f":
         return batch
-    columns = {
-        name: Coded(
-            Codes(
-                np.where(np.isnan(column), -1, column).astype(np.int64),
-                0,
-                range(int(np.nanmax(column, initial=-1)) + 1),
-            )
-        )
-        for name, column in zip(batch.names, array.T, strict=True)
-    }
-    found = Batch(batch.names, batch.n_rows, columns, batch.named)
-    found.first_row = batch.first_row
-    return found
+    columns = {}
+    for name, column in zip(batch.names, array.T, strict=True):
+        codes = np.where(np.isnan(column), -1, column).astype(np.int64)
+        columns[name] = Coded(Codes(codes, 0, range(int(codes.max(initial=-1)) + 1)))
+    whole = Batch(batch.names, batch.n_rows, columns, batch.named)
+    whole.first_row = batch.first_row
+    return whole

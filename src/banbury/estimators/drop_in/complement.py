@@ -12,8 +12,8 @@ from banbury.arrays import Real
 from banbury.distributions import Occurrences
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import Family
-from banbury.estimators.drop_in.counting import Counting
-from banbury.estimators.drop_in.learning import MISSING
+from banbury.estimators.drop_in.base import MISSING
+from banbury.estimators.drop_in.discrete import Counting
 from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +15,13 @@ from banbury.arrays import Real
 from banbury.distributions import Gaussian
 from banbury.distributions.dirichlet import log
 from banbury.distributions.gaussian import GaussianParameters
-from banbury.estimators.drop_in.learning import MISSING, DropIn, Labels
+from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray
 from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix
 from banbury.schema import Schema, of_one_family
+from banbury.sums import Moments
 from banbury.tally import Tally
 
 
@@ -76,36 +78,39 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
             self._state.home = home
         return self
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row."""
         home = _home(X)
         if home is None:
             return super().predict(X)
-        found = super().predict(_brought(X)[0])
-        return found if found.dtype.kind in "OUST" else home[0].asarray(found, device=home[1])
+        labels = super().predict(_brought(X)[0])
+        return labels if labels.dtype.kind in "OUST" else home[0].asarray(labels, device=home[1])
 
-    def _sent(self, array: Any) -> Any:
-        home = self._state.home
-        return array if home is None else home[0].asarray(array, device=home[1])
+    def _sent(self, name: str, make: Callable[[Model], Any]) -> Any:
+        """An attribute, in the type of the rows and where they live."""
+
+        def made(model: Model) -> Any:
+            array, home = make(model).astype(self._state.float_dtype, copy=False), self._state.home
+            return array if home is None else home[0].asarray(array, device=home[1])
+
+        return self._off(name, made)
 
     @property
     def class_count_(self) -> NDArray[Any]:
         """Rows of each class, weighted."""
-        return self._off(
-            "class_count_", lambda model: self._sent(model.tally.rows.value.astype(self._state.float_dtype))
-        )
+        return self._sent("class_count_", lambda model: model.tally.rows.value)  # type: ignore[no-any-return]
 
     def _settings(self, n_classes: int) -> Settings:
         prior: Real | None = None
         if self.priors is not None:
-            given = np.asarray(self.priors, dtype=np.float64)
-            if given.shape[0] != n_classes:
+            shares = np.asarray(self.priors, dtype=np.float64)
+            if shares.shape[0] != n_classes:
                 raise ValueError("Number of priors must match number of classes.")
-            if not np.isclose(given.sum(), 1.0):
+            if not np.isclose(shares.sum(), 1.0):
                 raise ValueError("The sum of the priors should be 1.")
-            if (given < 0).any():
+            if (shares < 0).any():
                 raise ValueError("Priors must be non-negative.")
-            prior = log(given)
+            prior = log(shares)
         return Settings(Gaussian(smoothing=float(self.var_smoothing)), "mean", prior)
 
     def _schema(self, batch: Batch, settings: Settings) -> Schema:
@@ -124,76 +129,76 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         return Matrix(batch._dense(batch.names), batch.names, batch.named)
 
     def _check_counted(self, tally: Tally, X: Any) -> None:
-        if self.missing == "error" and (tally.moments.n.value < tally.rows.value).any():
-            self._refuse(X)
+        if self.missing == "error":
+            ((_, _, moments),) = tally.groups
+            if isinstance(moments, Moments) and (moments.n.value < tally.rows.value).any():
+                self._refuse(X)
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
         home = _home(X)
         if home is not None:
-            found = self._scored(_brought(X)[0], want)
-            return home[0].asarray(found, device=home[1])  # type: ignore[no-any-return]
+            scores = self._scored(_brought(X)[0], want)
+            return home[0].asarray(scores, device=home[1])  # type: ignore[no-any-return]
         state, model, batch = self._ready(X)
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
                 fine = np.isfinite(batch.numbers(batch.names)[0].sum())
             if not fine:
                 self._refuse(X)
-        found = self._score(state, model, batch, X, want)
+        scores = self._score(state, model, batch, X, want)
         both = np.result_type(state.float_dtype, self._float_dtype(batch))
-        return found if want == "class" else found.astype(both, copy=False)
+        return scores if want == "class" else scores.astype(both, copy=False)
 
     @property
     def class_prior_(self) -> NDArray[Any]:
         """P(class)."""
-        return self._off(
-            "class_prior_", lambda model: self._sent(np.exp(model.log_prior).astype(self._state.float_dtype))
-        )
+        return self._sent("class_prior_", lambda model: np.exp(model.log_prior))  # type: ignore[no-any-return]
 
     @property
     def epsilon_(self) -> float:
         """What is added to every variance."""
 
         def added(model: Model) -> float:
-            (group,) = model.tally.groups
-            given, features, sums = group
-            assert isinstance(given, Gaussian)
-            return self._state.float_dtype(given.added(features, sums))  # type: ignore[no-any-return, arg-type]
+            ((family, features, sums),) = model.tally.groups
+            assert isinstance(family, Gaussian)
+            return self._state.float_dtype(family.added(features, sums))  # type: ignore[no-any-return]
 
         return self._off("epsilon_", added)
-
-    def _normals(self, model: Model) -> GaussianParameters:
-        (group,) = model.parameters
-        assert isinstance(group, GaussianParameters)
-        return group
 
     @property
     def theta_(self) -> NDArray[Any]:
         """The mean of each column in each class, (classes, columns)."""
 
         def means(model: Model) -> NDArray[Any]:
-            group = self._normals(model)
+            group = _normals(model)
             return np.ascontiguousarray((group.origin[:, None] + group.unit[:, None] * group.mean).T)
 
-        return self._off("theta_", lambda model: self._sent(means(model).astype(self._state.float_dtype, copy=False)))
+        return self._sent("theta_", means)  # type: ignore[no-any-return]
 
     @property
     def var_(self) -> NDArray[Any]:
         """The variance of each column in each class, what is added included, (classes, columns)."""
 
         def variances(model: Model) -> NDArray[Any]:
-            group = self._normals(model)
+            group = _normals(model)
             with np.errstate(over="ignore", under="ignore"):
                 return np.ascontiguousarray(np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision)).T)
 
-        return self._off("var_", lambda model: self._sent(variances(model).astype(self._state.float_dtype, copy=False)))
+        return self._sent("var_", variances)  # type: ignore[no-any-return]
+
+
+def _normals(model: Model) -> GaussianParameters:
+    (group,) = model.parameters
+    assert isinstance(group, GaussianParameters)
+    return group
 
 
 def _home(X: Any) -> tuple[Any, Any] | None:
     """Where an array of another library than NumPy lives; None for all else, and unless scikit-learn is told to dispatch."""
     if type(X) is np.ndarray or not get_config()["array_api_dispatch"]:
         return None
-    xp, found, device = get_namespace_and_device(X)
-    return (xp, device) if found and not xp.__name__.endswith("numpy") else None
+    xp, is_array, device = get_namespace_and_device(X)
+    return (xp, device) if is_array and not xp.__name__.endswith("numpy") else None
 
 
 def _brought(*arrays: Any) -> tuple[Any, ...]:

@@ -8,8 +8,8 @@ from sklearn import naive_bayes as theirs
 
 from banbury.distributions import Occurrences
 from banbury.distributions.family import Family
-from banbury.estimators.drop_in.counting import Counting
-from banbury.estimators.drop_in.learning import MISSING
+from banbury.estimators.drop_in.base import MISSING
+from banbury.estimators.drop_in.discrete import Counting
 
 
 class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from banbury.arrays import Real
 from banbury.distributions.family import Family, How
-from banbury.naive_bayes import Model, estimate
+from banbury.estimators.guard import noted
+from banbury.naive_bayes import LiveModel, Model, estimate
 from banbury.tally import Growing, Tally, Touched
-
-MOST_NOTED = 256  # batches whose columns are noted one by one, until the model is asked for
 
 
 @dataclass(frozen=True)
@@ -36,25 +33,23 @@ class State:
     counted_under: Settings  # the settings that the schema was made with
     float_dtype: Any
     home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
-    model: Model | None = None
+    live: LiveModel | None = None
     touched: list[Touched] = field(default_factory=list)
     read: dict[str, Any] = field(default_factory=dict)
 
     def changed(self, touched: Touched, classes: tuple[Any, ...], settings: Settings) -> None:
         """Notes the columns that changed; under other classes or settings the model is made anew."""
-        self.touched.append(touched)
-        if len(self.touched) > MOST_NOTED:  # a stream may never ask for the model
-            self.touched = [[np.unique(np.concatenate(ids)) for ids in zip(*self.touched, strict=True)]]
+        self.touched = noted(self.touched, touched)
         self.read = {}
         if self.growing.classes != classes or settings.family != self.settings.family:
-            self.model, self.touched = None, []
+            self.live, self.touched = None, []
         self.settings = settings
 
     def refuse_other_sums(self, settings: Settings) -> None:
         """Raises where parameters were changed to some that need other sums than those there are."""
         then, now = self.counted_under.family, settings.family
-        first, second = (given[0] if isinstance(given, tuple) else given for given in (then, now))
-        coded = [getattr(given, "codes", None) is not None for given in (first, second)]
+        first, second = (family[0] if isinstance(family, tuple) else family for family in (then, now))
+        coded = [getattr(family, "codes", None) is not None for family in (first, second)]
         if type(first) is not type(second) or coded[0] != coded[1]:
             raise ValueError(
                 "missing, or categories, was changed since the first rows were learned, and needs other sums. "
@@ -63,12 +58,14 @@ class State:
 
     def current(self) -> Model:
         """The model of what was counted, brought up to date."""
-        if self.model is None:
-            self.model = self._with_prior(estimate(self._seen(), how=self.settings.how))
+        if self.live is None:
+            self.live = LiveModel(estimate(self._seen(), how=self.settings.how))
         elif self.touched:
-            self.model = self._with_prior(self.model.after(self._seen(), self.touched))
-        self.touched = []
-        return self.model
+            self.live.follow(self._seen(), self.touched)
+        else:
+            return self.live.model
+        self.live.model, self.touched = self._with_prior(self.live.model), []
+        return self.live.model
 
     def _seen(self) -> Tally:
         return self.under_settings(self.growing.seen)
@@ -78,8 +75,8 @@ class State:
         schema = tally.schema
         if self.settings is self.counted_under or self.settings.family == self.counted_under.family:
             return tally
-        given = self.settings.families(len(schema.features))
-        features = tuple(f._replace(family=family) for f, family in zip(schema.features, given, strict=True))
+        pairs = zip(schema.features, self.settings.families(len(schema.features)), strict=True)
+        features = tuple(feature._replace(family=family) for feature, family in pairs)
         return replace(tally, schema=replace(schema, features=features))
 
     def _with_prior(self, model: Model) -> Model:

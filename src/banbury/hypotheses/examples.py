@@ -1,13 +1,12 @@
-"""What a user gives: hypotheses, their prior, labels, noise, and rows in any of the usual shapes."""
+"""Examples: rows in any of the usual shapes, with their targets; and what hypotheses say of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite, log
 from numbers import Number
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +15,10 @@ from banbury import errors
 from banbury.arrays import Real
 
 Array = NDArray[Any]
-Likelihood = Literal["noise_free", "label_noise", "gaussian", "bernoulli"]
 Chosen = NDArray[np.intp] | None  # numbers of hypotheses; None: all of them
 
-LIKELIHOODS = ("noise_free", "label_noise", "gaussian", "bernoulli")
-MOST = 10_000_000  # hypotheses that are held
-ROUNDING = 1e-6  # by which a prior may miss one: single precision does
 
-
-class GivenRows:
+class Examples:
     """Rows as they come: a frame, a mapping of columns or of one row's values, a matrix, or any rows one after another."""
 
     def __init__(self, data: Any, target: Any = None) -> None:
@@ -80,14 +74,14 @@ class GivenRows:
             raise errors.unknown_column(name, list(self.columns))
         return self.columns[name]
 
-    def target(self, given: Any) -> Array:
-        """The targets: a column by its name, or one for each row, as they are given."""
-        column = self.column(given) if is_scalar(given) else vector(given)
+    def target(self, target: Any) -> Array:
+        """The targets: a column by its name, or one for each row."""
+        column = self.column(target) if is_scalar(target) else vector(target)
         if len(column) != len(self):
             raise errors.length_mismatch("targets", len(column), len(self))
         return column
 
-    def features(self, named: Iterable[Any] | None, target: Any) -> list[Any]:
+    def chosen(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
         """The columns that hypotheses are about: all but the target, by its own name too where it was taken from the table."""
         if not self.columns:
             wanted = "a frame, a mapping of columns, a list of records or a 2-D array"
@@ -96,11 +90,14 @@ class GivenRows:
         if target is not None:
             self.target(target)
             own = target if is_scalar(target) else getattr(target, "name", None)
-        chosen = [name for name in self.columns if name != own] if named is None else vector(named, "features").tolist()
+        if columns is None:
+            chosen = [name for name in self.columns if name != own]
+        else:
+            chosen = vector(columns, "columns").tolist()
         for name in chosen:
             self.column(name)
         if not chosen or len(set(chosen)) < len(chosen):
-            raise errors.bad_setting("features", chosen, "columns of the table, one at least and each once")
+            raise errors.bad_setting("columns", chosen, "columns of the table, one at least and each once")
         return chosen
 
 
@@ -108,12 +105,12 @@ class GivenRows:
 class Askable(Protocol):
     """Hypotheses that can be asked about rows."""
 
-    def on(self, rows: GivenRows) -> Said:
+    def on(self, rows: Examples) -> Predictions:
         """What they say of these rows."""
 
 
 @dataclass(frozen=True)
-class Said:
+class Predictions:
     """What hypotheses say of rows.
 
     ``mistakes``, where hypotheses can count them themselves: how many rows each gets wrong, given the numbers of the right
@@ -133,123 +130,12 @@ class Functions:
     def __init__(self, functions: list[Any]) -> None:
         self.functions = functions
 
-    def on(self, rows: GivenRows) -> Said:
+    def on(self, rows: Examples) -> Predictions:
         def said(part: slice, chosen: Chosen) -> Array:
             asked = self.functions if chosen is None else [self.functions[h] for h in chosen.tolist()]
             return objects([function(row) for row in rows.each[part] for function in asked]).reshape(-1, len(asked))
 
-        return Said(len(rows), said)
-
-
-def named(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
-    """The names of the hypotheses, and what can be asked about rows, if anything can."""
-    if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
-        return hypotheses, hypotheses
-    if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
-        if not 1 <= hypotheses <= MOST:
-            raise errors.bad_setting("hypotheses", hypotheses, f"a number from 1 to {MOST:,}")
-        return range(int(hypotheses)), None
-    if isinstance(hypotheses, (str, bytes)) or not isinstance(hypotheses, Iterable):
-        raise errors.bad_setting("hypotheses", hypotheses, "a list of functions or of names, or how many there are")
-    given = dict(hypotheses) if isinstance(hypotheses, Mapping) else [plain(each) for each in hypotheses]
-    things = list(given.values()) if isinstance(given, dict) else given
-    if not things:
-        raise errors.bad_setting("hypotheses", given, "one at least")
-    callables = sum(map(callable, things))
-    if callables != len(things) and (callables or isinstance(given, dict)):
-        odd = next(thing for thing in things if not callable(thing))
-        raise errors.bad_setting("hypotheses", odd, "all functions of a row, or all names")
-    names = list(given) if isinstance(given, dict) else _function_names(things) if callables else things
-    _check_different(names)
-    return names, Functions(things) if callables else None
-
-
-def _function_names(functions: Sequence[Any]) -> list[str]:
-    """Their own names if these tell them apart, else h1, h2, …"""
-    names = [getattr(function, "__name__", "") for function in functions]
-    if len(set(names)) == len(names) and not {"", "<lambda>"} & set(names):
-        return names
-    return [f"h{i}" for i in range(1, len(names) + 1)]
-
-
-def _check_different(names: Sequence[Any]) -> None:
-    seen = set()
-    for name in names:
-        if not is_hashable(name):
-            raise errors.bad_setting("hypotheses", name, "functions of a row, or names such as texts and numbers")
-        if name in seen:
-            raise errors.bad_setting("hypotheses", name, "different from each other: this name is there twice")
-        seen.add(name)
-
-
-def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
-    """log P(h), which sums to one."""
-    by_length = isinstance(prior, str) and prior == "description_length"
-    if by_length != (lengths is not None):
-        wanted = "the bits of each hypothesis, together with prior='description_length'"
-        raise errors.bad_setting("lengths", lengths, wanted)
-    if by_length:
-        bits = _of_each("length", lengths, names)
-        shares = -(bits - bits.min()) * log(2)
-        return np.asarray(shares - np.log(np.exp(shares).sum()))
-    if isinstance(prior, str):
-        if prior != "uniform":
-            raise errors.unknown_choice("prior", prior, ("uniform", "description_length"))
-        return np.full(len(names), -log(len(names)))
-    shares = _of_each("prior", prior, names)
-    total = float(shares.sum())
-    if abs(total - 1.0) > ROUNDING:
-        raise errors.bad_prior(total)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares / total))
-
-
-def _of_each(what: str, given: Any, names: Sequence[Any]) -> Real:
-    """A number from 0 up for each hypothesis."""
-    array = matrix(by_name(f"the {what}", given, names) if isinstance(given, Mapping) else given)
-    if array.ndim == 0:
-        raise errors.bad_setting(f"the {what}", given, "a number for each hypothesis")
-    if array.shape != (len(names),):
-        raise errors.unlike_hypotheses(f"the {what}", array.shape, len(names))
-    values = floats(array)
-    wrong = ~(np.isfinite(values) & (values >= 0))
-    if wrong.any():
-        h = int(wrong.argmax())
-        raise errors.bad_number(what, plain(array[h]), names[h], "a finite number from 0 up")
-    return values
-
-
-def by_name(what: str, given: Mapping[Any, Any], names: Sequence[Any]) -> list[Any]:
-    """Numbers in the order of the hypotheses."""
-    known = set(names)
-    lacking, extra = [name for name in names if name not in given], [name for name in given if name not in known]
-    if lacking or extra:
-        raise errors.unknown_hypothesis(what, lacking, extra, names)
-    return [given[name] for name in names]
-
-
-def checked_noise(likelihood: Any, noise: Any) -> float:
-    if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
-        raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
-    if likelihood in ("noise_free", "bernoulli"):
-        if noise is not None:
-            raise errors.bad_setting("noise", noise, f"left out when likelihood={likelihood!r}")
-        return 0.0
-    number = isinstance(noise, (int, float, np.integer, np.floating)) and not isinstance(noise, bool)
-    if likelihood == "label_noise" and not (number and 0 <= noise < 1):
-        raise errors.bad_setting("noise", noise, "the probability of a wrong label: from 0 up, and below 1")
-    if likelihood == "gaussian" and not (number and isfinite(noise) and noise > 0):
-        raise errors.bad_setting("noise", noise, "the standard deviation of the numbers, above 0")
-    return float(noise)
-
-
-def checked_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
-    found = tuple(vector(labels, "labels").tolist())
-    usable = all(is_hashable(label) and not is_missing(label) for label in found)
-    if not usable or len(set(found)) < max(len(found), 2) or (likelihood == "bernoulli" and len(found) != 2):
-        how_many = "two" if likelihood == "bernoulli" else "two at least"
-        raise errors.bad_setting("labels", list(found), f"texts, numbers or booleans, {how_many}, each once")
-    return found
+        return Predictions(len(rows), said)
 
 
 def codes(values: Array, labels: Sequence[Any]) -> Array:
@@ -257,25 +143,25 @@ def codes(values: Array, labels: Sequence[Any]) -> Array:
     if values.dtype == np.bool_ and tuple(labels) == (False, True):
         return values.view(np.uint8)
     if values.dtype != object:
-        found = np.full(values.shape, -1, dtype=np.int32)
+        numbers = np.full(values.shape, -1, dtype=np.int32)
         for k, label in enumerate(labels):
-            found[values == label] = k
-        return found
-    numbers = {label: k for k, label in enumerate(labels)}
-    each = (numbers.get(value, -1) if is_hashable(value) else -1 for value in values.ravel().tolist())
+            numbers[values == label] = k
+        return numbers
+    places = {label: k for k, label in enumerate(labels)}
+    each = (places.get(value, -1) if is_hashable(value) else -1 for value in values.ravel().tolist())
     return np.fromiter(each, np.int32, values.size).reshape(values.shape)
 
 
-def matrix(given: Any) -> Array:
+def matrix(values: Any) -> Array:
     """An array of numbers, texts or objects; ragged ones are refused."""
-    if hasattr(given, "__array__") or is_scalar(given):
-        return np.asarray(given)
-    given = list(given)
+    if hasattr(values, "__array__") or is_scalar(values):
+        return np.asarray(values)
+    rows = list(values)
     try:
-        array = np.array(given)
-        return np.array(given, dtype=object) if array.dtype.kind in "US" else array  # numbers are not made texts
+        array = np.array(rows)
+        return np.array(rows, dtype=object) if array.dtype.kind in "US" else array  # numbers are not made texts
     except ValueError:
-        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in given]
+        lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
         row = next((r for r, length in enumerate(lengths) if length != lengths[0]), 0)
         raise errors.ragged_rows(row, lengths[row], lengths[0]) from None
 
@@ -342,3 +228,23 @@ def is_missing(value: Any) -> bool:
 def check_whole(name: str, value: Any, least: int = 0) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise errors.bad_setting(name, value, f"a whole number from {least} up")
+
+
+def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
+    turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
+    return errors.LengthMismatch(
+        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them.{turned}",
+        shape=shape,
+    )
+
+
+def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> errors.BadValue:
+    """A prior, length, likelihood or prediction that cannot be one."""
+    place = "" if row is None else f" for row {row:,}"
+    return errors.BadValue(
+        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. "
+        "Mend it, or take the hypothesis out.",
+        value=value,
+        hypothesis=hypothesis,
+        row=row,
+    )

@@ -1,4 +1,4 @@
-"""What the five classes share: learning and forgetting rows, checking what comes in, answering."""
+"""DropIn, the base of the five classes: learning and forgetting rows, checking what comes in, answering."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from banbury.schema import Schema, block
 from banbury.sums import some
 from banbury.tally import Growing, Tally, Touched, count_rows
 
-Labels = NDArray[Any]
+LabelArray = NDArray[Any]
 T = TypeVar("T")
 
 FEW = 4096  # labels that NumPy numbers sooner than the kernel
@@ -43,8 +43,9 @@ SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
 class DropIn(Guarded):
     """What the five have in common. A class says how its columns are counted, and reads its attributes off the model."""
 
-    classes_: Labels
+    classes_: LabelArray
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
     _state: State
     missing: str
 
@@ -71,15 +72,18 @@ class DropIn(Guarded):
         """Learns from rows, and forgets all that was learned before."""
         with self._lock, self._names_kept():
             batch = self._rows(X, y, reset=True)
-            labels, classes = self._labels(y, batch.n_rows)
-            weights = self._weights(sample_weight, batch)
-            settings = self._settings(len(classes))
-            growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
-            self._add(growing, growing.add, X, batch, Codes(labels, 0, classes.tolist()), weights)
-            state = State(growing, settings, settings, self._float_dtype(batch))
+            codes, classes = self._labels(y, batch.n_rows)
+            state = self._begun(X, batch, codes, classes, self._weights(sample_weight, batch))
             state.current()
             self.classes_, self._state = classes, state
         return self
+
+    def _begun(self, X: Any, batch: Batch, codes: Codes, classes: LabelArray, weights: Any) -> State:
+        """What is learned from the first rows."""
+        settings = self._settings(len(classes))
+        growing = Growing(self._schema(batch, settings), tuple(classes.tolist()))
+        self._add(growing, growing.add, X, batch, codes, weights)
+        return State(growing, settings, settings, self._float_dtype(batch))
 
     def __copy__(self) -> Self:
         """A copy learns apart."""
@@ -119,18 +123,16 @@ class DropIn(Guarded):
         if not grow:
             known = self._named_classes(classes, known)
         batch = self._rows(X, y, reset=first)
-        labels, own = self._labels(y, batch.n_rows)
+        codes, own = self._labels(y, batch.n_rows)
         merged = own if known is None else np.union1d(known, own) if grow else known
         if not grow:
             self._refuse_unknown(own, merged)
-        weights, settings = self._weights(sample_weight, batch), self._settings(len(merged))
-        codes = Codes(labels, 0, own.tolist())
+        weights = self._weights(sample_weight, batch)
         if first:
-            growing = Growing(self._schema(batch, settings), tuple(merged.tolist()))
-            self._add(growing, growing.add, X, batch, codes, weights)
-            self.classes_, self._state = merged, State(growing, settings, settings, self._float_dtype(batch))
+            self._state = self._begun(X, batch, codes, merged, weights)
+            self.classes_ = merged
             return
-        state, growing = self._state, self._state.growing
+        state, growing, settings = self._state, self._state.growing, self._settings(len(merged))
         state.refuse_other_sums(settings)
         before = growing.classes
         if len(merged) != len(before):
@@ -152,10 +154,9 @@ class DropIn(Guarded):
         with self._lock:
             state = self._fitted()
             batch = self._rows(X, y, reset=False)
-            labels, own = self._labels(y, batch.n_rows)
+            codes, own = self._labels(y, batch.n_rows)
             self._refuse_unknown(own, self.classes_)
-            weights, codes = self._weights(sample_weight, batch), Codes(labels, 0, own.tolist())
-            before = state.growing.classes
+            weights, before = self._weights(sample_weight, batch), state.growing.classes
             touched = self._add(state.growing, state.growing.forget, X, batch, codes, weights)
             state.changed(touched, before, state.settings)
         return self
@@ -169,15 +170,9 @@ class DropIn(Guarded):
             other._refuse(batch.matrix if isinstance(batch, Sparse) else X)
         _, classes = other._labels(y, batch.n_rows)
         settings = other._settings(len(classes))
-        prior: Any = None
-        if settings.log_prior is not None:
-            share = np.exp(settings.log_prior)
-            prior = (share / share.sum()).tolist()
-        features = (
-            settings.family
-            if isinstance(settings.family, Family)
-            else dict(zip(batch.names, settings.family, strict=True))
-        )
+        prior = None if settings.log_prior is None else shares_of(settings.log_prior)
+        one = isinstance(settings.family, Family)
+        features = settings.family if one else dict(zip(batch.names, settings.families(0), strict=True))
         return batch, {"features": features, "how": settings.how, "class_prior": prior}
 
     def _add(
@@ -215,20 +210,13 @@ class DropIn(Guarded):
         """The rows as a batch, checked as scikit-learn does but for what the kernels see for themselves."""
         if y is None:
             validate_data(self, X, y, reset=reset)  # it says that y is needed
-        if self._plain(X) and X.shape[0] and X.shape[1]:
+        if (self._plain(X) or (self._sparse and _is_plain_sparse(X))) and X.shape[0] and X.shape[1]:
             if reset:
                 self.__dict__.pop("feature_names_in_", None)
                 self.n_features_in_ = X.shape[1]
-                return Matrix(X, positions(X.shape[1]), False)
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
-                return Matrix(X, positions(X.shape[1]), False)
-        if self._sparse and _is_plain_sparse(X):
-            known = reset or (X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__)
-            if known and X.shape[0] and X.shape[1]:
-                if reset:
-                    self.__dict__.pop("feature_names_in_", None)
-                    self.n_features_in_ = X.shape[1]
-                return Sparse(X if not has_twins(X) else _summed(X), positions(X.shape[1]), False)
+                kind = Matrix if isinstance(X, np.ndarray) else Sparse
+                return kind(X if kind is Matrix or not has_twins(X) else _summed(X), positions(X.shape[1]), False)
         checked = validate_data(
             self,
             X,
@@ -240,47 +228,48 @@ class DropIn(Guarded):
         return self._batch(checked)
 
     def _batch(self, checked: Any) -> Batch:
-        names = self.__dict__.get("feature_names_in_")
-        given = positions(checked.shape[1]) if names is None else tuple(names.tolist())
+        named = "feature_names_in_" in self.__dict__
+        names = tuple(self.feature_names_in_.tolist()) if named else positions(checked.shape[1])
         if isinstance(checked, np.ndarray):
-            if checked.dtype == object or checked.dtype.kind not in "fiub":
-                checked = checked.astype(np.float64)
-            return Matrix(checked, given, names is not None)
-        [batch] = read(checked, columns=None if names is None else given)
+            return Matrix(checked if checked.dtype.kind in "fiub" else checked.astype(np.float64), names, named)
+        [batch] = read(checked, columns=names if named else None)
         return batch
 
     def _ready(self, X: Any) -> tuple[State, Model, Batch]:
-        state = self._fitted()
-        batch = self._rows(X, (), reset=False)
+        state, batch = self._fitted(), self._rows(X, (), reset=False)
         return state, state.current(), batch
 
-    def _labels(self, y: Any, n_rows: int) -> tuple[NDArray[np.int32], Labels]:
+    def _labels(self, y: Any, n_rows: int) -> tuple[Codes, LabelArray]:
         """The number of each row's label among those that occur, and these, in order."""
-        given = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
-        if len(given) != n_rows:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(given)]}")
-        if given.dtype.kind in "fcO":
-            assert_all_finite(given, input_name="y", estimator_name=type(self).__name__)
-            check_classification_targets(given)
-        if given.dtype.kind in "mM" and np.isnat(given).any():
+        numbers, classes = self._numbered(y, n_rows)
+        return Codes(numbers, 0, classes.tolist()), classes
+
+    def _numbered(self, y: Any, n_rows: int) -> tuple[NDArray[np.int32], LabelArray]:
+        labels = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
+        if len(labels) != n_rows:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(labels)]}")
+        if labels.dtype.kind in "fcO":
+            assert_all_finite(labels, input_name="y", estimator_name=type(self).__name__)
+            check_classification_targets(labels)
+        if labels.dtype.kind in "mM" and np.isnat(labels).any():
             raise ValueError("Input y contains NaT.")
-        if given.dtype.kind in "iu" and given.dtype != np.uint64 and len(given) > FEW:
+        if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and len(labels) > FEW:
             threads = n_threads(None)
-            low, high = (int(end[0]) for end in _core.span([np.ascontiguousarray(given)], threads))
-            if high - low < len(given) // 4:
-                codes = np.empty(len(given), dtype=np.int32)
-                np.subtract(given, low, out=codes, dtype=np.int64, casting="unsafe")
+            low, high = (int(end[0]) for end in _core.span([np.ascontiguousarray(labels)], threads))
+            if high - low < len(labels) // 4:
+                codes = np.empty(len(labels), dtype=np.int32)
+                np.subtract(labels, low, out=codes, dtype=np.int64, casting="unsafe")
                 there = some(_core.count_classes(codes, high - low + 1, None, threads))
                 used = np.flatnonzero(there)
                 if len(used) < len(there):
                     codes = (np.cumsum(there, dtype=np.int32) - np.int32(1))[codes]
-                return codes, (used + low).astype(given.dtype)
-        classes, numbers = np.unique(given, return_inverse=True)
+                return codes, (used + low).astype(labels.dtype)
+        classes, numbers = np.unique(labels, return_inverse=True)
         if classes.dtype.kind in "OU":
             classes = np.array(classes.tolist())  # texts as wide as the longest
         return numbers.reshape(-1).astype(np.int32), classes
 
-    def _named_classes(self, classes: Any, known: Labels | None) -> Labels:
+    def _named_classes(self, classes: Any, known: LabelArray | None) -> LabelArray:
         if known is None:
             if classes is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -290,7 +279,7 @@ class DropIn(Guarded):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
         return known
 
-    def _refuse_unknown(self, own: Labels, known: Labels) -> None:
+    def _refuse_unknown(self, own: LabelArray, known: LabelArray) -> None:
         inside = np.isin(own, known)
         if not inside.all():
             raise ValueError(f"The target label(s) {own[~inside]} in y do not exist in the initial classes {known}")
@@ -300,11 +289,8 @@ class DropIn(Guarded):
             return None
         weights = _check_sample_weight(sample_weight, np.broadcast_to(0.0, (batch.n_rows, 1)), dtype=np.float64)
         if weights.size and weights.min() < 0:
-            row = int(np.argmin(weights))
-            name = type(self).__name__
-            raise ValueError(
-                f"Negative values in data passed to {name} (sample_weight): row {row} weighs {weights[row]:g}."
-            )
+            row, where = int(np.argmin(weights)), f"data passed to {type(self).__name__} (sample_weight)"
+            raise ValueError(f"Negative values in {where}: row {row} weighs {weights[row]:g}.")
         return np.asarray(weights)
 
     def __sklearn_tags__(self) -> Any:
@@ -315,7 +301,7 @@ class DropIn(Guarded):
 
     # Answering
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> LabelArray:
         """The most probable class of each row."""
         with self._lock:
             best = self._scored(X, "class")
@@ -342,13 +328,13 @@ class DropIn(Guarded):
     def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         try:
             parts = [part for group in model.parameters for part in group.parts(batch)]
-            found, impossible = _core.score(batch.n_rows, model.log_prior, parts, want, n_threads(None))
+            scores, impossible = _core.score(batch.n_rows, model.log_prior, parts, want, n_threads(None))
         except (_core.BadValue, errors.BadValue):
             self._refuse(X)
             raise
         if impossible and want != "log_joint":
             errors.warn(errors.all_impossible(impossible, "alpha=0", "alpha above 0"))
-        return found
+        return scores
 
     # What was learned
 
@@ -368,8 +354,7 @@ class DropIn(Guarded):
             model = state.current()
             if name not in state.read:
                 state.read[name] = make(model)
-            found: T = state.read[name]
-            return found
+            return state.read[name]  # type: ignore[no-any-return]
 
     @property
     def tally_(self) -> Tally:
@@ -381,8 +366,7 @@ class DropIn(Guarded):
         """The same as a ``bb.Model``: to explain, save, merge, compare."""
 
         def made(model: Model) -> Model:
-            prior = np.exp(model.log_prior)
-            return estimate(self.tally_, how=self._state.settings.how, class_prior=(prior / prior.sum()).tolist())
+            return estimate(self.tally_, how=self._state.settings.how, class_prior=shares_of(model.log_prior))
 
         return self._off("model_", made)
 
@@ -400,16 +384,17 @@ class DropIn(Guarded):
         return self._off("class_count_", lambda model: model.tally.rows.value.astype(self._state.float_dtype))
 
 
+def shares_of(log_prior: Real) -> list[float]:
+    """The probabilities of the classes."""
+    shares = np.exp(log_prior)
+    return (shares / shares.sum()).tolist()  # type: ignore[no-any-return]
+
+
 def _is_plain_sparse(X: Any) -> bool:
     """Whether rows are a sparse matrix that the kernels read as it is."""
-    kind = type(X)
-    return (
-        (kind is csr_matrix or kind is csr_array)
-        and X.ndim == 2
-        and X.dtype.kind in "fiu"
-        and X.dtype.itemsize in (4, 8)
-        and X.dtype.isnative
-    )
+    if type(X) not in (csr_matrix, csr_array) or X.ndim != 2:
+        return False
+    return X.dtype.kind in "fiu" and X.dtype.itemsize in (4, 8) and bool(X.dtype.isnative)
 
 
 def _summed(X: Any) -> Any:

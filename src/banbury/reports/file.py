@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from banbury import errors
+from banbury.distributions.family import check_whole
 from banbury.files.arrays import replacing
-from banbury.naive_bayes import Model, check_seed, estimate
-from banbury.reports.findings import Findings, found
+from banbury.naive_bayes import Model, estimate
+from banbury.reports.findings import Findings, measure
 from banbury.reports.page import page
 from banbury.tally import Tally
 
@@ -29,17 +27,17 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Where the page is and its figures, as JSON can hold them."""
-        found = self.findings
+        findings = self.findings
         return {
             "path": None if self.path is None else str(self.path),
             "bytes": len(self.html.encode()),
-            "own_rows": found.own_rows,
-            "as_it_is": found.as_it_is,
-            "cross_validation": found.cross_validation.to_dict(),
-            "learning_curve": None if found.learning_curve is None else found.learning_curve.to_dict(),
-            "informative": found.informative.to_dict(),
-            "mistakes": [mistake.to_dict() for mistake in found.mistakes],
-            "diagnosis": found.diagnosis.to_dict(),
+            "own_rows": findings.own_rows,
+            "as_it_is": findings.as_it_is,
+            "cross_validation": findings.cross_validation.to_dict(),
+            "learning_curve": None if findings.learning_curve is None else findings.learning_curve.to_dict(),
+            "informative": findings.informative.to_dict(),
+            "mistakes": [mistake.to_dict() for mistake in findings.mistakes],
+            "diagnosis": findings.diagnosis.to_dict(),
         }
 
     def __str__(self) -> str:
@@ -97,23 +95,13 @@ def report(
         raise errors.bad_setting("model", type(model).__name__, "a Model or a Tally (of an estimator: its model_)")
     if not isinstance(title, str):
         raise errors.bad_setting("title", title, "a text")
-    for name, number, least in (("folds", folds, 2), ("mistakes", mistakes, 0), ("telling", telling, 1)):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-            raise errors.bad_setting(name, number, f"a whole number from {least} up")
-    check_seed(seed)
+    numbers = {"folds": folds, "mistakes": mistakes, "telling": telling, "seed": seed}
+    for (name, number), least in zip(numbers.items(), (2, 0, 1, 0), strict=True):
+        check_whole(name, number, least)
+        numbers[name] = int(number)
     file = None if path is None else _writable(path)
-    findings = found(
-        estimate(model) if isinstance(model, Tally) else model,
-        data,
-        target,
-        folds=int(folds),
-        mistakes=int(mistakes),
-        telling=int(telling),
-        weights=weights,
-        seed=int(seed),
-        threads=threads,
-        reading=reading,
-    )
+    model = estimate(model) if isinstance(model, Tally) else model
+    findings = measure(model, data, target, **numbers, weights=weights, threads=threads, reading=reading)
     html = page(findings, title)
     if file is not None:
         with replacing(file) as place:
@@ -127,18 +115,18 @@ def _writable(path: Any) -> Path:
         file = Path(path)
     except TypeError:
         raise errors.bad_setting("path", path, "a file's path, or None") from None
-    for why in _obstacles(file):
+    if why := _obstacle(file):
         raise errors.unwritable_file(file, why)
     return file
 
 
-def _obstacles(file: Path) -> Iterator[str]:
-    folder = str(file.parent)
+def _obstacle(file: Path) -> str | None:
     if "\0" in str(file):
-        yield "no file's name has a null character"
-    elif file.is_dir():
-        yield "it is a folder"
-    elif not file.parent.is_dir():
-        yield f"there is no folder {folder!r}"
-    elif not os.access(folder, os.W_OK):
-        yield f"the folder {folder!r} may not be written to"
+        return "no file's name has a null character"
+    if file.is_dir():
+        return "it is a folder"
+    if not file.parent.is_dir():
+        return f"there is no folder {str(file.parent)!r}"
+    if not os.access(file.parent, os.W_OK):
+        return f"the folder {str(file.parent)!r} may not be written to"
+    return None

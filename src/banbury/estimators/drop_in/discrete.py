@@ -1,4 +1,4 @@
-"""The four classes that count: their prior, and how often each column occurs."""
+"""Discrete, the base of the four classes that count, and Counting, of the three that count how often each column occurs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from banbury.distributions.dirichlet import log
 from banbury.distributions.family import Family
 from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.distributions.vocabulary import pairs_of
-from banbury.estimators.drop_in.learning import DropIn
+from banbury.estimators.drop_in.base import DropIn
 from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 
@@ -29,12 +29,12 @@ class Discrete(DropIn):
         if self.class_prior is not None:
             if len(self.class_prior) != n_classes:
                 raise ValueError("Number of priors must match number of classes.")
-            given = np.asarray(self.class_prior, dtype=np.float64)
-            if not np.min(given) >= 0:
+            shares = np.asarray(self.class_prior, dtype=np.float64)
+            if not np.min(shares) >= 0:
                 raise ValueError("Priors must be non-negative.")
-            if not 0 < given.sum() < np.inf:
+            if not 0 < shares.sum() < np.inf:
                 raise ValueError(f"class_prior must have a finite sum above 0. Got {self.class_prior!r} instead.")
-            prior = log(given)
+            prior = log(shares)
         elif not self.fit_prior:
             prior = np.full(n_classes, -np.log(n_classes))
         alpha = self._alpha()

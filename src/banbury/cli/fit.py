@@ -1,0 +1,181 @@
+"""fit: counts, estimates and cross-validates."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from banbury import errors
+from banbury import naive_bayes as models
+from banbury.calibration import calibrate
+from banbury.cli import about, inputs, output, settings
+from banbury.files import save
+from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork, checked_choice
+from banbury.networks.validation import cross_validated
+from banbury.selection import (
+    CrossValidation,
+    Streamed,
+    Tuning,
+    counted_and_validated,
+    held,
+    scored_and_validated,
+    streamed,
+    tune,
+)
+from banbury.tally import count, many
+
+MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
+ONE_ROW = "one row only, so there is nothing to validate it on"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model or a tree, how good it is, and what is to be said of both."""
+
+    model: Model | BeliefNetwork
+    validation: CrossValidation | Streamed | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self, path: str | None) -> dict[str, Any]:
+        """What was learned, as JSON can hold it; every measure that takes no other library."""
+        facts: dict[str, Any] = {"model": path, **about.summary(self.model)}
+        if self.validation is not None:
+            each = self.validation
+            facts |= {
+                "held": not isinstance(each, Streamed),
+                "folds": len(each.fold_accuracies),
+                "accuracy": each.accuracy.value,
+                "standard_error": each.accuracy.error,
+                "majority": each.majority,
+                "log_loss": each.log_loss,
+            }
+        return {**facts, "notes": list(self.notes)}
+
+
+def fit(args: Namespace) -> None:
+    """Counts, estimates and cross-validates; chooses and calibrates where asked; keeps the model."""
+    inputs.check_output(args)
+    args.folds = settings.folds(args.folds, "; `banbury cross-validate` takes loo too")
+    with inputs.labelled(args) as data:
+        fitted = _fitted_tree(args, data) if args.tan else _fitted(args, data)
+    fitted = replace(fitted, notes=(*fitted.notes, *_doubts(fitted.model)))
+    if args.output is not None:
+        save(fitted.model, args.output)
+    output.result(args, fitted.to_dict(args.output), _text(args, fitted))
+
+
+def _fitted(args: Namespace, data: Any) -> Fitted:
+    if args.bins is not None:
+        raise errors.bad_setting("--bins", args.bins, "given with --tan; of a model say --features histogram,bins=20")
+    counting, estimating = settings.counting(args, data), settings.estimating(args, data)
+    if settings.tunes({**counting, **estimating}) or args.calibrate is not None:
+        return _validated(args, data, counting, estimating)
+    if not args.cross_validate:
+        return Fitted(models.estimate(count(data, args.target, **counting), **estimating))
+    return _validated(args, data, counting, estimating, hold=inputs.size(args) <= args.hold)
+
+
+def _validated(
+    args: Namespace, data: Any, counting: dict[str, Any], estimating: dict[str, Any], hold: bool = True
+) -> Fitted:
+    rows = (held if hold else streamed)(data, args.target, **counting)
+    n_rows = rows.n_rows - rows.n_unlabelled
+    if n_rows < 2:
+        return Fitted(models.estimate(count(data, args.target, **counting), **estimating), None, (ONE_ROW,))
+    folds, notes = _folds(args, n_rows)
+    if settings.tunes({**counting, **estimating}):
+        choose = "choose" if counting["features"] == "choose" else "auto"
+        tuning = tune(rows, features=choose, folds=folds, **estimating)
+        rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
+        notes += _chosen(tuning)
+    if args.calibrate is None:
+        tally, figures = counted_and_validated(rows, folds, estimating)
+        return Fitted(models.estimate(tally, **estimating), figures if args.cross_validate else None, tuple(notes))
+    tally, scores, validation = scored_and_validated(rows, folds, estimating)
+    calibration = calibrate(args.calibrate, scores, validation.truth, validation.weights)
+    after = replace(validation, posteriors=calibration.apply(scores))
+    gained = f"log loss {validation.log_loss:.4f} before calibration, {after.log_loss:.4f} after it"
+    notes.append(f"{gained}, on the rows it was learned from")
+    model = models.estimate(tally, **estimating).calibrated(calibration)
+    return Fitted(model, validation if args.cross_validate else None, tuple(notes))
+
+
+def _fitted_tree(args: Namespace, data: Any) -> Fitted:
+    """A tree beside the class, and how good trees are over the same folds."""
+    counting, estimating = settings.tree(args, data), settings.estimating_network(args)
+    bins = settings.bins(args.bins)
+    network = BeliefNetwork.tan(data, args.target, bins=bins, **counting, **estimating)
+    if not args.cross_validate:
+        return Fitted(network)
+    if inputs.size(args) > args.hold:
+        return Fitted(network, None, (f"larger than --hold {args.hold:g} MB, so it was not cross-validated",))
+    rows = held(data, args.target, **counting)
+    n_rows = int(np.count_nonzero(rows.labels >= 0))
+    if n_rows < 2:
+        return Fitted(network, None, (ONE_ROW,))
+    folds, notes = _folds(args, n_rows)
+    if skipped := rows.n_rows - n_rows:
+        notes.append(f"{many(skipped, 'more row')} without a class")
+    return Fitted(network, cross_validated(rows, folds, checked_choice(**estimating), bins), tuple(notes))
+
+
+def _folds(args: Namespace, n_rows: int) -> tuple[int, list[str]]:
+    """How many folds so many rows can have, and a word where these are fewer than was asked for."""
+    return (args.folds, []) if args.folds <= n_rows else (n_rows, [f"{n_rows} folds: one for each row"])
+
+
+def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
+    """What is odd about the classes."""
+    if len(model.classes) <= MOST_NUMBERS or model.target_kind not in ("integer", "float"):
+        return ()
+    return (f"{model.target!r} looks like a number: cut it into a few classes, such as low and high, to learn those",)
+
+
+def _chosen(tuning: Tuning) -> list[str]:
+    """What was chosen, and what that does to the accuracy."""
+    best = f"α = {tuning.best['alpha']:g} is the best of {len(tuning.settings)} by log loss"
+    optimistic = "chosen on these very rows, so a little optimistic: `banbury cross-validate` chooses within each fold"
+    return [best, optimistic] if len(tuning.settings) > 1 else [optimistic]
+
+
+# What is said of it --------------------------------------------------------------------------------------------------
+
+
+def _text(args: Namespace, fitted: Fitted) -> str:
+    facts = about.summary(fitted.model)
+    name = "standard input" if args.input == ["-"] else " ".join(args.input[:3]) + " …" * (len(args.input) > 3)
+    target = "" if facts["target"] is None else f" of {facts['target']!r}"
+    lines = [f"{name}: {about.rows(args, facts)}, {about.classes(facts, target)}", ""]
+    lines += [about.columns(facts), *about.left_out(facts), ""]
+    exactly = "exact " if isinstance(fitted.model, Model) else ""
+    good = _accuracy(fitted.validation, exactly) if fitted.validation is not None else []
+    good += [f"  {note}" for note in fitted.notes]
+    if facts.get("calibration") is not None:
+        good.append(f"  calibrated: {facts['calibration']}")
+    return "\n".join([*lines, *good, *([""] if good else []), _keeping(args)])
+
+
+def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]:
+    held_or_not = "in three passes over the file" if isinstance(validation, Streamed) else "in memory"
+    accuracy, n = validation.accuracy, len(validation.fold_accuracies)
+    lines = [
+        f"  accuracy  {accuracy}  by {exactly}{n}-fold cross-validation, {held_or_not}",
+        f"  majority  {validation.majority:.4f}           answering with the most frequent class",
+    ]
+    if len(validation.classes) == 1:
+        lines.append("  There is one class only, so there is nothing to tell apart.")
+    elif not accuracy.value - validation.majority > (accuracy.error or 0.0):
+        lines.append("  No better than that: too few rows, or columns that do not tell the classes apart.")
+    return lines
+
+
+def _keeping(args: Namespace) -> str:
+    if args.output is not None:
+        return f"Kept in {args.output} ({output.size(args.output)})."
+    stem = os.path.basename(os.path.normpath(args.input[0])).partition(".")[0] if args.input != ["-"] else "model"
+    return f"Not kept. To keep it, add: -o {stem or 'model'}.banbury"

@@ -1,0 +1,152 @@
+"""predict: the class of each row, or how probable each row is."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any
+
+import banbury
+from banbury import errors
+from banbury.arrays import Real
+from banbury.cli import inputs, output, settings
+from banbury.cli.inputs import Answering
+from banbury.cli.wording import printable
+from banbury.explain.explanation import strict
+from banbury.naive_bayes import Model, cost_matrix
+from banbury.readers import Batch
+
+Record = dict[str, Any]  # of a row: its number, the file it came from, and the answer
+Answered = Iterator[tuple[Batch, list[Record]]]
+
+
+def predict(args: Namespace) -> None:
+    """Classifies rows batch by batch, and says each answer as soon as it is known; of one class, how probable each row is."""
+    model = inputs.answering(args.model, args.of)
+    if args.unsure is not None and not 0 <= args.unsure <= 1:
+        raise errors.bad_setting("--unsure", args.unsure, "a probability from 0 to 1")
+    costs = settings.costs(args.costs, model.classes)
+    args.cost_matrix = None if costs is None else cost_matrix(costs, model.classes)
+    density = is_density(model)
+    records = _probabilities(args, model) if density else _answers(args, model)
+    write = {"json": _write_json, "csv": _write_csv, "table": _write_densities if density else _write_table}
+    if sys.stdout.isatty():  # the answers themselves show how far it has come
+        os.environ["BANBURY_PROGRESS"] = "0"
+    with inputs.rows(args, model) as data:
+        answers = model.stream(data, **settings.reading(args))
+        write[output.kind(args)](args, model, ((batch, records(batch, posterior)) for batch, posterior in answers))
+
+
+def is_density(model: Answering) -> bool:
+    """Whether it was counted without a target, as one class."""
+    return model.target is None and len(model.classes) == 1
+
+
+def _answers(args: Namespace, model: Answering) -> Callable[[Batch, Real], list[Record]]:
+    """Of each row its class, None where it is unsure, the probability of that, and those of all classes where asked."""
+    costs, classes = args.cost_matrix, model.classes
+
+    def records(batch: Batch, posterior: Real) -> list[Record]:
+        best = posterior.argmax(axis=1) if costs is None else (posterior @ costs).argmin(axis=1)
+        answered = []
+        for record, number, each in zip(_places(args, batch), best.tolist(), posterior.tolist(), strict=True):
+            sure = args.unsure is None or each[number] >= args.unsure
+            record |= {"class": classes[number] if sure else None, "probability": each[number]}
+            answered.append(record | {"posteriors": each} if args.posteriors else record)
+        return answered
+
+    return records
+
+
+def _probabilities(args: Namespace, model: Answering) -> Callable[[Batch, Real], list[Record]]:
+    """log P(row) of each row, which says how unusual it is; the class, of which there is one, says nothing."""
+    density = banbury.Density.from_model(model)  # type: ignore[arg-type]
+
+    def records(batch: Batch, _: Real) -> list[Record]:
+        logs = density.score_samples(batch).tolist()
+        return [{**r, "log_probability": strict(log)} for r, log in zip(_places(args, batch), logs, strict=True)]
+
+    return records
+
+
+def _places(args: Namespace, batch: Batch) -> Iterator[Record]:
+    """The number of each row, and its file if each came from one; standard input is called so, wherever it is kept."""
+    spool = getattr(args, "spool", None)
+    for row in range(batch.n_rows):
+        record: Record = {"row": batch.first_row + row + 1}
+        if batch.row_names:
+            name = batch.row_names[row]
+            record["file"] = name.replace(spool, "stdin") if spool else name
+        yield record
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def _write_json(args: Namespace, model: Answering, answered: Answered) -> None:
+    encoded, names = output.encoder(), [str(name) for name in model.classes]
+    for _, records in answered:
+        for record in records:
+            if "posteriors" in record:
+                record["posteriors"] = dict(zip(names, record["posteriors"], strict=True))
+        print("".join(f"{encoded(record)}\n" for record in records), end="", flush=True)
+
+
+def _write_csv(args: Namespace, model: Answering, answered: Answered) -> None:
+    writer, begun = csv.writer(output.Shown(), lineterminator="\n"), False
+    for _, records in answered:
+        for record in records:
+            posteriors = record.pop("posteriors", ())
+            if not begun:
+                begun = True
+                writer.writerow([*record, *(f"P({name})" for name in model.classes if posteriors)])
+            writer.writerow([*record.values(), *posteriors])
+        sys.stdout.flush()
+
+
+def _write_densities(args: Namespace, model: Answering, answered: Answered) -> None:
+    for number, (_, records) in enumerate(answered):
+        if not number:
+            print(f"{'row':>7}  log P(row)")
+        for record in records:
+            file = printable(record.get("file", ""))
+            print(f"{record['row']:7,}  {float(record['log_probability']):10.4f}  {file}".rstrip())
+        sys.stdout.flush()
+
+
+def _write_table(args: Namespace, model: Answering, answered: Answered) -> None:
+    """A line for each row: its number, the answer, how sure it is, and where it came from or how it begins."""
+    names = [printable(str(name)) for name in model.classes]
+    unsure = [] if args.unsure is None else ["unsure"]
+    width, columns = max(map(len, [*names, *unsure, "class"])), shutil.get_terminal_size((100, 24)).columns
+    others = "".join(f"  {name:>8}" for name in names) if args.posteriors else "  probability"
+    for number, (batch, records) in enumerate(answered):
+        if not number:
+            print(f"{'row':>7}  {'class':{width}}{others}")
+        for record, beginning in zip(records, _beginnings(batch, records, model), strict=False):
+            said = "unsure" if record["class"] is None else printable(str(record["class"]))
+            shares = zip(record.get("posteriors", ()), names, strict=False)
+            numbers = (
+                "".join(f"  {p:{max(8, len(name))}.4f}" for p, name in shares) or f"  {record['probability']:11.4f}"
+            )
+            line = f"{record['row']:7,}  {said:{width}}{numbers}  {beginning}"
+            print(line if len(line) <= columns else f"{line[: columns - 1]}…")
+        sys.stdout.flush()
+
+
+def _beginnings(batch: Batch, records: list[Record], model: Answering) -> Iterator[str]:
+    """How each row is recognised: its file, or the beginning of its text."""
+    few = model.schema.features if isinstance(model, Model) and len(batch.names) <= 2 else ()
+    texts = [feature for feature in few if feature.family.reads_text()]
+    if batch.row_names:
+        yield from (printable(record["file"]) for record in records)
+    elif len(texts) == 1:
+        name = texts[0].name if batch.named else batch.names[0]
+        for text in texts[0].family.strings(batch, name):
+            yield printable(" ".join(str(text)[:200].split()))
+    yield from repeat("")

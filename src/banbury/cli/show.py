@@ -1,0 +1,69 @@
+"""show, report, demo: what a file holds, on a terminal or as a page; and the tour."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import banbury
+from banbury import errors
+from banbury.cli import about, inputs, output, settings
+from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
+
+
+def show(args: Namespace) -> None:
+    """What a file holds; of a model also what tells its classes apart, if asked."""
+    if args.informative is not None:
+        _show_informative(args)
+    elif args.digest:
+        _show_digest(args)
+    else:
+        _show_contents(args)
+
+
+def _show_informative(args: Namespace) -> None:
+    informative = inputs.model(args.file, "show --informative").informative(args.informative)
+    facts = informative.to_dict()
+    rows = [{"class": each["class"], **ratio} for each in facts["classes"] for ratio in each["ratios"]]
+    output.result(args, facts, str(informative), rows)
+
+
+def _show_digest(args: Namespace) -> None:
+    tally = about.sums(inputs.kept(args.file))
+    if isinstance(tally, BeliefNetwork):
+        raise errors.bad_setting("--digest", about.kind(tally), "left out, or asked of a tally or a model")
+    if tally.rounded:
+        text = f"the sums of {args.file} were rounded, so its digest proves nothing of what was forgotten"
+        errors.warn(errors.BanburyWarning(text))
+    output.result(args, {"file": args.file, "digest": tally.digest(), "rounded": tally.rounded}, tally.digest())
+
+
+def _show_contents(args: Namespace) -> None:
+    thing = inputs.kept(args.file)
+    facts = {"file": args.file, "kind": about.kind(thing), **about.summary(thing)}
+    if isinstance(thing, BeliefNetwork):
+        target = "" if thing.target is None else f"\ntarget: {thing.target}"
+        nodes = facts["nodes"]
+        rows = [{**node, "parents": " ".join(node["parents"]), "values": len(node["values"])} for node in nodes]
+        output.result(args, facts, f"{thing}{target}", rows)
+        return
+    tally = thing.tally if isinstance(thing, Model) else thing
+    text = f"{thing}\n\n{tally}" if isinstance(thing, Model) else str(tally)
+    output.result(args, {**facts, "schema": tally.schema.to_dict()}, f"{text}\n\n{tally.schema}", facts["features"])
+
+
+def report(args: Namespace) -> None:
+    """Writes a page about a model and labelled rows."""
+    inputs.check_output(args)
+    model = inputs.model(args.model, "report")
+    names = ["folds", "mistakes", "telling", "seed", "weights", *["title"] * (args.title is not None)]
+    chosen = {name: getattr(args, name) for name in names}
+    with inputs.labelled(args, needs_target=model.schema.target is None) as data:
+        page = banbury.report(model, data, args.target, args.output, **chosen, **settings.reading(args))
+    validation = page.findings.cross_validation
+    output.result(args, {"path": str(page.path), **validation.to_dict()}, f"{validation}\n\nWritten: {page.path}")
+
+
+def demo(args: Namespace) -> None:
+    """The tour."""
+    banbury.demo.main(args.folder)

@@ -1,0 +1,93 @@
+"""count, merge, subtract, estimate: tallies and networks in files."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import reduce
+from operator import add, sub
+from typing import Any
+
+from banbury import errors, tally
+from banbury import naive_bayes as models
+from banbury.cli import about, inputs, output, settings
+from banbury.cli.about import Kept
+from banbury.files import save
+from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
+from banbury.tally import Tally
+
+COUNT_ALIKE = "Count all parts as the first was counted: banbury count rows.csv --like {} -o part.banbury"
+
+
+def count(args: Namespace) -> None:
+    """Counts rows into a tally file, or under what another file counted where one is named."""
+    inputs.check_output(args)
+    with inputs.labelled(args, needs_target=args.like is None) as data:
+        if args.like is None:
+            _keep(args, tally.count(data, args.target, **settings.counting(args, data)))
+            return
+        if args.features or args.text or args.missing != "skip":
+            wanted = "given without --features, --text and --missing, which the file settles"
+            raise errors.bad_setting("--like", args.like, wanted)
+        like, reading = about.sums(inputs.kept(args.like)), {"weights": args.weights, **settings.reading(args)}
+        if isinstance(like, Tally):
+            _keep(args, like.count(data, args.target, **reading))
+        else:
+            _keep(args, like.count_more(data, **reading))
+
+
+def merge(args: Namespace) -> None:
+    """Adds up tallies, or networks."""
+    _keep(args, _combined(args, add))
+
+
+def subtract(args: Namespace) -> None:
+    """Takes tallies out of the first one, or networks."""
+    _keep(args, _combined(args, sub))
+
+
+def _combined(args: Namespace, operation: Any) -> Kept:
+    """The first file's sums with all the others; a model if the first file has one."""
+    inputs.check_output(args)
+    if len(args.files) < 2:
+        raise errors.bad_setting("FILE", args.files[0], "two files at least")
+    first, *others = map(inputs.kept, args.files)
+    alike = COUNT_ALIKE.format(args.files[0])
+    for path, thing in zip(args.files[1:], others, strict=True):
+        if isinstance(thing, BeliefNetwork) != isinstance(first, BeliefNetwork):
+            raise errors.SchemaMismatch(
+                f"{path} holds a {about.kind(thing)} and {args.files[0]} a {about.kind(first)}, which do not add up. {alike}"
+            )
+    try:
+        sums = reduce(operation, map(about.sums, [first, *others]))
+    except errors.SchemaMismatch as problem:
+        raise errors.SchemaMismatch(f"{str(problem).splitlines()[0]}\n  {alike}") from None
+    return _as_first(first, sums, args.verb)
+
+
+def _as_first(first: Kept, sums: Tally | BeliefNetwork, what: str) -> Kept:
+    if not isinstance(first, Model):
+        return sums
+    if first.calibration is not None:
+        errors.warn(errors.not_calibrated(what))
+    return models.estimate(sums, class_prior=first.class_prior, **about.estimated(first))  # type: ignore[arg-type]
+
+
+def estimate(args: Namespace) -> None:
+    """Makes a model from a tally, or another one from a model's tally; of a network other tables."""
+    inputs.check_output(args)
+    sums = about.sums(inputs.kept(args.tally))
+    if isinstance(sums, Tally):
+        chosen = settings.estimating_from(args, sums.classes)
+        _keep(args, models.estimate(sums, features=settings.estimated_features(args, sums.schema), **chosen))
+    elif args.features:
+        raise errors.bad_setting("--features", args.features, "left out for a network, whose nodes have values already")
+    else:
+        _keep(args, sums.estimate(**settings.estimating_network(args)))
+
+
+def _keep(args: Namespace, thing: Kept) -> None:
+    save(thing, args.output)
+    facts = {"file": args.output, "kind": about.kind(thing), **about.summary(thing)}
+    kept = f"Kept as a {facts['kind']} in {args.output} ({output.size(args.output)})."
+    output.result(args, facts, f"{about.rows(args, facts)}, {about.classes(facts)}\n{kept}")

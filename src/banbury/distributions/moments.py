@@ -1,0 +1,186 @@
+"""Columns of numbers counted as moments, and blocks of them as products: sums of z = (x − origin) / unit and of its squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from banbury import _core, errors
+from banbury._core import Integers
+from banbury.arrays import Real
+from banbury.distributions.family import Counter, Feature, RowsToCount, Stored, is_power, named
+from banbury.distributions.scales import first_rows, scales_of_moments
+from banbury.readers import Batch
+from banbury.sums import GRID, Moments, Products, rows_of
+
+S = TypeVar("S", Moments, Products)
+
+FARTHEST = 2.0**401  # that a value may be from its feature's origin, in units, and a little more
+
+
+def names_of(features: Sequence[Feature], batch: Batch) -> tuple[str, ...]:
+    """The columns' names; those of the whole batch are its own, which are known at a glance."""
+    names = tuple(feature.name for feature in features)
+    return batch.names if names == batch.names else names
+
+
+class MomentCounter(Counter):
+    """n, Σz and Σz² of each column."""
+
+    shape = "moments"  # TRANSITION
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        origins, units = scales_of_moments(first_rows(batch, names_of(features, batch)))
+        each = zip(features, origins.tolist(), units.tolist(), strict=True)
+        return [Feature(f.name, f.family, origin, unit, "float", f.why) for f, origin, unit in each]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
+        names = names_of(features, rows.batch)
+        origin, unit = np.array([f.origin for f in features]), np.array([f.unit for f in features])
+        return features, Moments(*rows.counted(_core.count_moments, names, rows.batch.numbers(names), origin, unit))
+
+    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        for f, label in np.argwhere(sums.n.is_negative()):
+            raise errors.negative_count(rows_of(sums.n)[f, label], classes[label], features[f].name)
+        for f, label in np.argwhere(sums.below_zero()):
+            raise errors.impossible_sums(classes[label], features[f].name)
+        super().check(features, sums, rows, classes)
+
+    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+        return feature._replace(origin=other.origin, unit=other.unit)
+
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Moments) -> Moments:
+        if all(a.origin == b.origin and a.unit == b.unit for a, b in zip(old, new, strict=True)):
+            return sums
+        with np.errstate(over="ignore"):
+            shift = np.array([(a.origin - b.origin) / a.unit for a, b in zip(old, new, strict=True)])
+        return sums.shift(shift, np.array([a.unit / b.unit for a, b in zip(old, new, strict=True)]))
+
+    def summary(self, feature: Feature, sums: Moments, missing: str) -> str:
+        n, centre, spread = (float(x[0, 0]) for x in sums.pooled())
+        if n == 0:
+            return "no values"
+        mean, deviation = feature.origin + feature.unit * centre, feature.unit * (spread / n) ** 0.5
+        return f"mean {mean:g}, deviation {deviation:g}{missing}"
+
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Moments:
+        shape = len(features), n_classes
+        return _finite(Moments(stored.integers("n", shape), stored.integers("sums", (*shape, 2), signed=True)))
+
+    def check_exact(self, features: Sequence[Feature], sums: Moments) -> None:
+        _check_reach(sums, 1)
+
+
+class WholeNumberCounter(MomentCounter):
+    """The same of columns of whole numbers from 0 up."""
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind="integer") for feature in features]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
+        check_counts(rows.batch, names_of(features, rows.batch), rows.threads)
+        return super().count(features, rows)
+
+    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        super().check(features, sums, rows, classes)
+        uneven = sums.sums.values(-GRID)[..., 0] > sums.sums.values(-2 * GRID)[..., 1]  # Σx ≤ Σx²
+        for f, label in np.argwhere(uneven):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+    def check_exact(self, features: Sequence[Feature], sums: Moments) -> None:
+        super().check_exact(features, sums)
+        n, first = sums.n.value, sums.sums.values(-GRID)[..., 0]
+        origin, unit = (np.array([[getattr(f, part)] for f in features]) for part in ("origin", "unit"))
+        least = -1e-6 * np.maximum(np.abs(n * origin), 1.0)
+        for f in np.flatnonzero((first * unit + n * origin < least).any(axis=1)).tolist():
+            raise ValueError(f"feature {features[f].name!r} has counts below 0")
+
+
+def check_counts(rows: Any, names: Sequence[str], threads: int = 1) -> None:
+    """Raises unless the columns hold whole numbers from 0 up."""
+    try:
+        _core.not_counts(rows.numbers(names), threads)
+    except _core.BadValue as bad:
+        raise named(bad, names, rows) from None
+
+
+class ProductCounter(Counter):
+    """n, Σz and Σzzᵀ of a block of columns, of the rows that have all of them; each block has sums of its own."""
+
+    shape = "products"  # TRANSITION
+
+    def group(self, feature: Feature) -> Any:
+        return feature.name
+
+    def described(self, feature: Feature) -> str:
+        places = (f"{start:g} in steps of {width * feature.unit:g}" for start, width in feature.scales)
+        return f" about {errors.listed(places)}"
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(scales=_scales(batch, feature)) for feature in features]
+
+    def is_settled(self, feature: Feature) -> bool:
+        powers = all(is_power(unit) for _, unit in feature.scales)
+        return len(feature.scales) == len(feature.columns) and powers
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Products]:
+        (feature,) = features
+        origin, unit = (np.ascontiguousarray(part) for part in np.array(feature.scales).T)
+        columns = rows.batch.numbers(feature.inputs)
+        return features, Products(*rows.counted(_core.count_products, feature.inputs, columns, origin, unit))
+
+    def check(self, features: Sequence[Feature], sums: Products, rows: Integers, classes: Sequence[Any]) -> None:
+        for (label,) in np.argwhere(sums.below_zero()):
+            raise errors.impossible_sums(classes[label], features[0].name)
+        super().check(features, sums, rows, classes)
+
+    def clamped(self, features: Sequence[Feature], sums: Products, least: Real, classes: Sequence[Any]) -> Products:
+        return sums.possible()
+
+    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+        return feature._replace(scales=other.scales)
+
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Products) -> Products:
+        if old[0].scales == new[0].scales:
+            return sums
+        (origin, unit), (to, width) = np.array(old[0].scales).T, np.array(new[0].scales).T
+        return sums.shift((origin - to) / unit, unit / width)
+
+    def summary(self, feature: Feature, sums: Products, missing: str) -> str:
+        n = float(sums.n.value.sum())
+        return f"{errors.many(len(feature.inputs), 'column')} together, {n:,.6g} rows that have all of them"
+
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Products:
+        d = len(features[0].inputs)
+        n = stored.integers("n", (n_classes,))
+        return _finite(Products(n, stored.integers("sums", (n_classes, d + d * (d + 1) // 2), signed=True)))
+
+    def check_exact(self, features: Sequence[Feature], sums: Products) -> None:
+        _check_reach(sums, sums.n_columns)
+
+
+def _scales(batch: Batch, feature: Feature) -> tuple[tuple[float, float], ...]:
+    origins, units = scales_of_moments(first_rows(batch, feature.inputs))
+    return tuple(zip(origins.tolist(), units.tolist(), strict=True))
+
+
+def _finite(sums: S) -> S:
+    """Sums of numbers from a file; raises unless they are finite, and such as rows can have."""
+    if not np.isfinite(sums.sums.values(-2 * GRID)).all():
+        raise ValueError("there are sums beyond what can be counted")
+    if sums.below_zero().any():
+        raise ValueError("there are sums that no rows have")
+    return sums
+
+
+def _check_reach(sums: Moments | Products, columns: int) -> None:
+    """No value is farther out than can be counted."""
+    first, second = sums.sums.values(-GRID)[..., :columns], sums.sums.values(-2 * GRID)[..., columns:]
+    n = sums.n.value[..., None]
+    if (np.abs(first) > n * FARTHEST).any() or (np.abs(second) > n * FARTHEST**2).any():
+        raise ValueError("there are sums beyond what can be counted")
+
+
+MOMENTS, WHOLE_NUMBERS, PRODUCTS = MomentCounter(), WholeNumberCounter(), ProductCounter()

@@ -1,0 +1,178 @@
+"""Words counted in a table that grows in place: columns of text, and blocks of columns that say how often something occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury._core import Integers
+from banbury.arrays import Int, Real
+from banbury.distributions.family import ColumnReader, Counter, Family, Feature, Reads, RowsToCount, Stored, named
+from banbury.distributions.vocabulary import Pruning, every_word
+from banbury.sums import UNCOUNTED, Words
+from banbury.threads import n_threads
+
+Ids = NDArray[np.uint32]
+
+
+class WordFamily(Family):
+    """A family of bags of words: what the kernel that counts them must know."""
+
+    @property
+    def tokeniser(self) -> _core.Tokeniser:
+        """Turns a text into words; shared by threads."""
+        raise NotImplementedError
+
+    def counter(self, feature: Feature) -> Counter:
+        return WORDS
+
+    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
+        raise NotImplementedError
+
+    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
+        """The texts of rows, or the numbers of a block, as the kernels take them."""
+        raise NotImplementedError
+
+    def check_countable(self, rows: ColumnReader, feature: Feature) -> None:
+        """Raises for what is too much to be counted, with its place."""
+
+    def word(self, feature: Feature, name: str) -> tuple[str, str | None]:
+        """In a message, the column that a word is of, and the word; None where the column is the word."""
+        return feature.name, f"value {name!r}"
+
+    def frozen(self, words: Words) -> Words:
+        """The same words, apart from a table that goes on growing."""
+        return words.frozen()
+
+
+def _family(feature: Feature) -> WordFamily:
+    assert isinstance(feature.family, WordFamily)
+    return feature.family
+
+
+class GrowingWords:
+    """A table of words that rows are added to and taken from, each for the price of its own words."""
+
+    def __init__(self, feature: Feature, table: _core.Words) -> None:
+        self.feature, self.table = feature, table
+
+    def seen(self) -> Words:
+        """The words as they stand, for looking only."""
+        return Words(self.table)
+
+    def frozen(self) -> Words:
+        """The words as they stand, for keeping."""
+        return _family(self.feature).frozen(self.seen())
+
+    def count(self, rows: RowsToCount, numbers: NDArray[np.int32]) -> Ids:
+        """Adds rows, of classes by these numbers; the ids of their words. If it raises, nothing was changed."""
+        family = _family(self.feature)
+        given = family.kernel_input(rows.batch, self.feature)
+        try:
+            return self.table.count(family.tokeniser, given, numbers, rows.weights, rows.threads)
+        except _core.BadValue as bad:
+            raise named(bad, self.feature.inputs, rows.batch) from None
+        except OverflowError:
+            family.check_countable(rows.batch, self.feature)
+            raise errors.too_many_rows() from None
+
+    def forget(self, rows: RowsToCount, numbers: NDArray[np.int32], classes: Sequence[Any]) -> Ids:
+        """Takes rows out again; raises, and changes nothing, where words were never added."""
+        family = _family(self.feature)
+        given = family.kernel_input(rows.batch, self.feature)
+        try:
+            return self.table.forget(family.tokeniser, given, numbers, rows.weights, rows.threads)
+        except _core.NotThere as absent:
+            raise not_there(absent, self.feature, classes) from None
+        except _core.BadValue as bad:
+            raise named(bad, self.feature.inputs, rows.batch) from None
+        except OverflowError:
+            family.check_countable(rows.batch, self.feature)
+            raise
+
+    def placed(self, index: Int, n_classes: int) -> GrowingWords:
+        """The same with room for more classes: class c is class ``index[c]`` there."""
+        return GrowingWords(self.feature, self.table.place(index, n_classes))
+
+    def taken(self, kept: Int) -> GrowingWords:
+        """The same of some of the classes."""
+        return GrowingWords(self.feature, self.table.take(kept))
+
+
+def not_there(absent: _core.NotThere, feature: Feature, classes: Sequence[Any]) -> Exception:
+    """Words that were never counted, in a user's words."""
+    word, label, left = absent.args
+    if word is None:
+        return errors.negative_count(left, classes[label], feature.name)
+    column, what = _family(feature).word(feature, word)
+    if what is None:
+        return errors.negative_count(left, classes[label], column, what="occurrences")
+    return errors.negative_count(left, classes[label], column, what)
+
+
+class WordCounter(Counter):
+    """Occurrences and documents of each word and class; each feature has a table of its own."""
+
+    shape = "words"  # TRANSITION
+
+    def group(self, feature: Feature) -> Any:
+        return feature.name
+
+    def reads(self, feature: Feature) -> Reads | None:
+        return None if feature.columns else "text"
+
+    def scale(self, feature: Feature) -> tuple[Any, ...]:
+        return ()
+
+    def described(self, feature: Feature) -> str:
+        return ""
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
+        return features, UNCOUNTED
+
+    def growing(self, feature: Feature, n_classes: int, sums: Words | None = None) -> GrowingWords:
+        table = _family(feature).empty_table(feature, n_classes) if sums is None else sums.table.copy()
+        return GrowingWords(feature, table)
+
+    def minus(self, features: Sequence[Feature], a: Words, b: Words, rounded: bool, classes: Sequence[Any]) -> Words:
+        try:
+            return a.minus(b, rounded)
+        except _core.NotThere as absent:
+            raise not_there(absent, features[0], classes) from None
+
+    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+        if sums is not UNCOUNTED:
+            super().check(features, sums, rows, classes)
+
+    def clamped(self, features: Sequence[Feature], sums: Words, least: Real, classes: Sequence[Any]) -> Words:
+        return sums
+
+    def summary(self, feature: Feature, sums: Words, missing: str) -> str:
+        each = (_family(feature).word(feature, name) for name in sums.most_frequent(5))
+        names = [repr(column) if what is None else what.removeprefix("value ") for column, what in each]
+        often = ", ".join(names) + (", …" if sums.table.n_words > 5 else "")
+        total, real = float(sums.occurrences.value.sum()), sums.occurrences.digits > 0
+        what = "column" if feature.columns else "bucket" if sums.table.buckets else "word"
+        return f"{errors.many(sums.table.n_words, what)}, {total:,.{6 if real else 15}g} occurrences{missing}: {often}"
+
+    def table_cells(self, family: Family, features: tuple[Feature, ...], sums: Words) -> list[int | None]:
+        raise errors.bad_setting("naive", False, "True for a tally with text, whose words have no joint table")
+
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Words:
+        (feature,) = features
+        buckets = _family(feature).empty_table(feature, n_classes).buckets
+        table = _core.Words.from_state(n_classes, buckets, stored.arrays, n_threads(None))
+        if feature.columns and table.n_ids > len(feature.columns):
+            raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
+        return Words(table, waits=not feature.columns)
+
+    def without_rare(self, sums: Words, min_count: float) -> Words:
+        kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(sums.table, by_name=False))
+        return sums if kept.complete else Words(sums.table.only(kept.ids))
+
+
+WORDS = WordCounter()

@@ -1,0 +1,181 @@
+"""Families that say nothing but what counts, estimates, scores and draws: all that is asked of a family works by defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import matplotlib
+import numpy as np
+import pytest
+from scipy import stats
+
+import banbury as bb
+from banbury import plots
+from banbury.distributions import Family
+from banbury.distributions.family import Parameters
+from banbury.errors import BadSetting
+
+matplotlib.use("Agg")
+
+
+@dataclass(frozen=True, repr=False)
+class Laplace(Family):
+    """Numbers, in two tails that fall alike."""
+
+    name: ClassVar[str] = "laplace"
+    shape: ClassVar[Any] = "moments"
+
+    def estimate(self, features: Any, sums: Any, choice: Any, rng: Any) -> LaplaceParameters:
+        n = np.maximum(sums.n.value, 1.0)
+        units = np.array([[f.unit] for f in features])
+        origins = np.array([[f.origin] for f in features])
+        scale = np.maximum(np.sqrt(sums.spread / n / 2.0), 1e-3)
+        return LaplaceParameters(features, origins + units * sums.mean, units * scale)
+
+
+@dataclass(frozen=True)
+class LaplaceParameters(Parameters):
+    features: tuple[Any, ...]
+    mean: np.ndarray
+    scale: np.ndarray
+
+    def parts(self, rows: Any) -> list[tuple[Any, ...]]:
+        parts = []
+        for f, feature in enumerate(self.features):
+            x = rows.numbers([feature.name])[0].reshape(-1).astype(np.float64)
+            table = stats.laplace.logpdf(x[:, None], self.mean[f], self.scale[f])
+            codes = np.where(np.isnan(x), -1, np.arange(len(x)))
+            lookup = np.arange(len(x), dtype=np.uint32)
+            parts.append(("table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table))
+        return parts
+
+    def select(self, index: Sequence[int]) -> LaplaceParameters:
+        at = list(index)
+        return LaplaceParameters(tuple(self.features[f] for f in at), self.mean[at], self.scale[at])
+
+    def sample(self, classes: Any, rng: Any) -> list[np.ndarray]:
+        return [rng.laplace(mean[classes], scale[classes]) for mean, scale in zip(self.mean, self.scale, strict=True)]
+
+
+@dataclass(frozen=True, repr=False)
+class Names(Family):
+    """One of the values that were counted."""
+
+    name: ClassVar[str] = "names"
+    shape: ClassVar[Any] = "keys"
+
+    def estimate(self, features: Any, sums: Any, choice: Any, rng: Any) -> NamesParameters:
+        tables = []
+        for f in range(len(features)):
+            keys, rows = sums.feature(f)
+            share = (rows.value + 1.0) / (rows.value.sum(axis=0) + len(keys) + 1.0)
+            tables.append(dict(zip(keys, share, strict=True)))
+        return NamesParameters(features, tuple(tables))
+
+
+@dataclass(frozen=True)
+class NamesParameters(Parameters):
+    features: tuple[Any, ...]
+    tables: tuple[dict[Any, np.ndarray], ...]
+
+    def parts(self, rows: Any) -> list[tuple[Any, ...]]:
+        parts = []
+        for feature, table in zip(self.features, self.tables, strict=True):
+            column = rows.codes(feature.name)
+            rest = 1.0 - sum(table.values())
+            logs = np.log([table.get(value, rest) for value in column.values]).reshape(-1, len(rest))
+            lookup, low = np.arange(len(column.values), dtype=np.uint32), np.array([column.low], dtype=np.int64)
+            parts.append(("table", [column.codes], low, [lookup], np.full(1, -1), logs))
+        return parts
+
+    def select(self, index: Sequence[int]) -> NamesParameters:
+        return NamesParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
+
+    def sample(self, classes: Any, rng: Any) -> list[np.ndarray]:
+        drawn = []
+        for table in self.tables:
+            share = np.array(list(table.values()))[:, classes]
+            chosen = [rng.choice(len(share), p=each / each.sum()) for each in share.T]
+            drawn.append(np.array(list(table))[chosen])
+        return drawn
+
+
+def model() -> bb.Model:
+    rng = np.random.default_rng(3)
+    kinds = np.arange(400) % 2
+    data = {
+        "x": rng.laplace(4.0 * kinds, 1.0),
+        "z": rng.laplace(0.0, 1.0, 400),
+        "w": np.where(rng.random(400) < 0.2 + 0.6 * kinds, "up", "down"),
+    }
+    families = {"x": Laplace(), "z": Laplace(), "w": Names()}
+    return bb.estimate(bb.count(data, target=np.array(["a", "b"])[kinds], features=families))
+
+
+def test_a_row_is_explained() -> None:
+    told = model().explain({"x": 6.0, "z": 0.1, "w": "up"})
+    assert told.winner == "b" and {e.feature for e in told.evidence} == {"x", "z", "w"}
+    assert told.prior + sum(e.decibans for e in told.evidence) == pytest.approx(told.decibans)
+    assert told.evidence[0].value == 6.0 and all(e.seen for e in told.evidence)
+
+
+def test_its_values_tell_classes_apart() -> None:
+    found = model().informative().ratios
+    first = {label: rows[0] for label, rows in found.items()}
+    assert first["a"].feature == "x" and first["a"].value.startswith("< ")
+    cut = float(first["a"].value.removeprefix("< "))
+    assert first["a"].probability == pytest.approx(stats.laplace.cdf(cut, 0.0, 1.0), abs=0.05)
+    assert first["a"].ratio > 5
+    words = {label: [r for r in rows if r.feature == "w"] for label, rows in found.items()}
+    assert [r.value for r in words["a"]] == ["down"] and [r.value for r in words["b"]] == ["up"]
+    assert words["b"][0].probability == pytest.approx(0.8, abs=0.1)
+
+
+def test_its_likelihood_is_drawn() -> None:
+    numbers = plots.LikelihoodDisplay.from_model(model(), "x")
+    assert "laplace density" in numbers.ax_.get_title("left")
+    np.testing.assert_allclose(np.trapezoid(numbers.likelihood, numbers.values, axis=0), 1.0, atol=0.05)
+    bars = plots.LikelihoodDisplay.from_model(model(), "w")
+    assert bars.value_names == ["down", "up"] and bars.likelihood[1, 1] > 2 * bars.likelihood[1, 0]
+
+
+def test_it_has_a_line_in_a_nomogram() -> None:
+    row = {"x": 6.0, "z": 0.1, "w": "up"}
+    sheet = plots.NomogramDisplay.from_model(model(), "b", row=row)
+    told = model().explain(row, "a")
+    assert sheet.decibans(row) == pytest.approx(told.decibans)
+    assert sheet.scales["x"].numeric and not sheet.scales["w"].numeric
+
+
+def test_it_has_a_boundary() -> None:
+    shown = plots.DecisionBoundaryDisplay.from_model(model(), ["x", "z"], steps=20)
+    assert shown.posterior.shape == (20, 20, 2)
+    with pytest.raises(BadSetting, match="'w' is counted as names"):
+        plots.DecisionBoundaryDisplay.from_model(model(), ["x", "w"])
+
+
+def test_what_it_has_not_is_said() -> None:
+    with pytest.raises(BadSetting, match="a column that is a histogram, to have cuts"):
+        model().cuts("x")
+    with pytest.raises(BadSetting, match="a kernel density, to have bandwidths"):
+        model().bandwidths("x")
+    with pytest.raises(BadSetting, match="for the linear form of a model"):
+        model().linear("w")
+    with pytest.raises(BadSetting, match="'kernel_density' for bandwidths"):
+        plots.BandwidthDisplay.from_model(model(), "x", "a")
+
+
+def test_likelihoods_are_those_of_the_scores() -> None:
+    found = model().likelihood("x", 1.0)
+    assert found["a"] > found["b"]
+    both = model().log_likelihood({"x": [1.0], "z": [0.0], "w": ["up"]}, "x")
+    assert np.exp(both[0]).tolist() == pytest.approx(list(found.values()))
+
+
+def test_a_row_is_unusual() -> None:
+    rng = np.random.default_rng(5)
+    density = bb.Density(features={"x": Laplace()}).fit({"x": rng.laplace(0.0, 1.0, 300)})
+    unusual = density.surprise({"x": 9.0})
+    assert unusual.decibans < -10 and unusual.evidence[0].feature == "x"
