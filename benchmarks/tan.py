@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 def compared(name: str, rows: Any, target: str) -> Outcome:
     """Ten folds of every model: right answers, and log loss in parentheses."""
     labels = rows.pop(target).to_numpy(dtype=np.str_)
-    pairs = bb.diagnose(rows, target=labels, most=10_000).pairs
+    pairs = bb.diagnose(rows, target=labels, n=10_000).pairs
     found = {model: np.zeros((len(labels), len(np.unique(labels)))) for model in MODELS}
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(rows, labels):
         for model, learn in MODELS.items():

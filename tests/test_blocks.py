@@ -20,9 +20,8 @@ from sklearn.model_selection import StratifiedKFold
 import banbury as bb
 from banbury import _core, errors
 from banbury.dependence import telling_words
-from banbury.dependence.blocks import told_by_normals
-from banbury.dependence.groups import block_groups
-from banbury.dependence.information import bits_of_normals
+from banbury.distributions.covariance_information import bits_of_normals, block_test
+from banbury.distributions.key_families import block_groups
 
 NAMES = ("a", "b", "c", "d")
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -560,7 +559,7 @@ def test_a_block_of_noise_tells_something_as_often_as_the_test_says(covariance):
     for _ in range(100):
         noise = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3))
         tally = bb.count(noise, np.arange(30) % 2, features={names: bb.Gaussian(covariance=covariance)})
-        told = told_by_normals(tally.products[0], covariance == "tied", 1.0)
+        told = block_test(tally.products[0], covariance == "tied", 1.0)
         alarms += told.p < 0.05
     assert alarms <= 12  # 5 are expected
 

@@ -420,7 +420,7 @@ def test_queries_that_cannot_be_answered_say_why():
         density.probability({"smoke": True})
     with pytest.raises(errors.BadSetting, match="'alarm' is in both"):
         density.probability({"alarm": True}, given={"alarm": False})
-    with pytest.raises(errors.BadSetting, match="query"):
+    with pytest.raises(errors.BadSetting, match="event"):
         density.probability({})
 
 
@@ -970,3 +970,64 @@ def test_what_is_given_in_a_block_stays_beside_what_is_given_elsewhere() -> None
     wanted = density.log_probability({"u": 0.5, "v": 1.0}) - density.log_probability({"v": 1.0})
     for k in (3.0, 1e12):
         assert density.log_probability({"u": 0.5}, given={"v": 1.0, "k": k}) == pytest.approx(wanted, rel=1e-9)
+
+
+# Distributions over values -------------------------------------------------------------------------------------------
+
+
+def test_query_has_the_probability_of_every_value_and_of_every_combination():
+    weather = bb.datasets.play_tennis()
+    density = bb.Density(features={("outlook", "play"): bb.Joint()}).fit(weather)
+    for of in ("outlook", "play", "wind", ("outlook", "wind"), ["play", "outlook"]):
+        for known in (None, {"humidity": "high"}, {"temperature": ["hot", "mild"]}):
+            found = density.query(of, known)
+            assert sum(found.values()) == pytest.approx(1.0)
+            for value, p in found.items():
+                event = {of: value} if isinstance(of, str) else dict(zip(of, value, strict=True))
+                assert p == pytest.approx(density.probability(event, known))
+    sunny = density.query("play", {"outlook": "sunny"})
+    assert (
+        sunny["no"]
+        == pytest.approx(density.probability({"play": "no"}, {"outlook": "sunny"}))
+        != density.query("play")["no"]
+    )
+
+
+def test_query_of_flags_and_of_a_mixture():
+    rain = {"rain": ["rain", "sun", "rain", "rain"], "late": [True, False, True, False], "x": [1.0, 2.0, 3.0, 4.0]}
+    features = {"rain": bb.Bernoulli(yes="rain"), "late": "bernoulli"}
+    density = bb.Density(features=features, how="mle").fit(rain)
+    assert density.query("rain") == pytest.approx({"not rain": 0.25, "rain": 0.75})
+    assert density.query("late") == {False: 0.5, True: 0.5}
+    mixture = bb.Mixture(2, seed=1).fit(bb.datasets.play_tennis())
+    assert sum(mixture.query("play", {"wind": "weak"}).values()) == pytest.approx(1.0)
+
+
+def test_query_asks_for_columns_whose_values_are_listed():
+    density = bb.Density(features={"n": bb.Bernoulli(threshold=2.0)}).fit(
+        {"x": [1.5, 2.5, 2.0], "n": [1.0, 2.0, 3.0], "c": ["a", "b", "a"]}
+    )
+    for name in ("x", "n"):
+        with pytest.raises(
+            errors.BadSetting, match=f"of must be columns whose values are listed.*Got \"'{name}' of family"
+        ):
+            density.query(name)
+    for of in ([], ("c", "c"), 3, None):
+        with pytest.raises(errors.BadSetting, match="of must be a column, or several columns, each once"):
+            density.query(of)
+    with pytest.raises(errors.UnknownColumn):
+        density.query("d")
+    with pytest.raises(errors.BadSetting, match="'c' is in both"):
+        density.query("c", {"c": "a"})
+    with pytest.raises(errors.BadSetting, match="given must be a mapping"):
+        density.query("c", "a")
+
+
+def test_old_names_of_densities_arguments_work_and_say_the_new_ones():
+    density = bb.Density().fit({"c": ["a", "b", "a"]})
+    with pytest.warns(DeprecationWarning, match="query= is now called event="):
+        assert density.probability(query={"c": "a"}) == density.probability({"c": "a"})
+    with pytest.warns(DeprecationWarning, match="query= is now called event="):
+        assert density.log_probability(query={"c": "a"}) == density.log_probability(event={"c": "a"})
+    with pytest.warns(DeprecationWarning, match="n_samples= is now called n="):
+        assert density.sample(n_samples=3)["c"].tolist() == density.sample(n=3)["c"].tolist()

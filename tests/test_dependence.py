@@ -198,10 +198,10 @@ def test_words_tell_by_their_presence() -> None:
     wanted = {
         w: information([(w in t.replace(",", "").split(), k) for t, k in zip(TEXTS, KINDS, strict=True)]) for w in words
     }
-    found = telling_words(tally, most=100)
+    found = telling_words(tally, n=100)
     assert found == pytest.approx(wanted, abs=1e-12)
     assert list(found) == sorted(wanted, key=lambda w: (-round(wanted[w], 9), w))
-    whole = mutual_information(tally, most=2)
+    whole = mutual_information(tally, n=2)
     assert whole["text"] == max(found.values())
     assert dict(whole.words["text"]) == {w: found[w] for w in ("free", "pills")}
     assert str(whole).endswith("text  0.459  'free', 'pills'")
@@ -234,8 +234,8 @@ def test_information_needs_a_tally_with_classes() -> None:
         mutual_information({})  # type: ignore[arg-type]
     with pytest.raises(EmptyData, match="the tally has no class"):
         mutual_information(bb.count(WEATHER, "play") * 0)
-    with pytest.raises(BadSetting, match=r"most must be a whole number from 1 up. Got 0"):
-        mutual_information(bb.count(WEATHER, "play"), most=0)
+    with pytest.raises(BadSetting, match=r"n must be a whole number from 1 up. Got 0"):
+        mutual_information(bb.count(WEATHER, "play"), n=0)
 
 
 def test_one_class_has_nothing_to_tell() -> None:
@@ -528,7 +528,7 @@ def test_pairs_of_words_are_those_of_loops_over_texts(settings: dict[str, Any]) 
     texts, kinds = corpus()
     texts = [None if i % 17 == 0 else text for i, text in enumerate(texts)]
     weights = [1.0 + i % 3 for i in range(80)]
-    diagnosis = diagnose({"text": texts}, kinds, features={"text": bb.Text(**settings)}, weights=weights, most=200)
+    diagnosis = diagnose({"text": texts}, kinds, features={"text": bb.Text(**settings)}, weights=weights, n=200)
     found = by_names(diagnosis)
     assert found
     for pair in found.values():
@@ -551,7 +551,7 @@ def _bucket(word: str) -> str:
 def test_words_of_two_columns_are_compared_where_both_have_a_text() -> None:
     texts, kinds = corpus()
     titles = [None if i % 5 == 0 else f"on {text}" for i, text in enumerate(texts)]
-    diagnosis = diagnose({"title": titles, "body": texts}, kinds, features="text", most=500)
+    diagnosis = diagnose({"title": titles, "body": texts}, kinds, features="text", n=500)
     pair = by_names(diagnosis)[frozenset(("title:'goal'", "body:'goal'"))]
     a, b = ([None if t is None else "goal" in t for t in column] for column in (titles, texts))
     bits, freedom, rows = information_given_class(a, b, kinds)
@@ -658,8 +658,8 @@ def test_bad_input_is_refused_by_name() -> None:
         diagnose({"a": [1.0, 2.0], "y": [0, 1]}, "y", weights=[0, 0])
     with pytest.raises(LengthMismatch, match="2 rows but 3 labels"):
         diagnose({"a": [1.0, 2.0]}, [0, 1, 1])
-    with pytest.raises(BadSetting, match=r"most must be a whole number from 1 up. Got True"):
-        diagnose(WEATHER, "play", most=True)
+    with pytest.raises(BadSetting, match=r"n must be a whole number from 1 up. Got True"):
+        diagnose(WEATHER, "play", n=True)
     with pytest.raises(BadSetting, match="schema must be a Schema"):
         diagnose(WEATHER, "play", schema={})  # type: ignore[arg-type]
     schema = bb.Schema.infer(WEATHER, "play")
@@ -722,7 +722,7 @@ def test_a_diagnosis_prints_and_goes_to_json() -> None:
         "p": None,
     }
     assert pickle.loads(pickle.dumps(diagnosis)) == diagnosis
-    assert len(diagnose(dependent_table(), "y", most=1).pairs) == 1
+    assert len(diagnose(dependent_table(), "y", n=1).pairs) == 1
 
 
 def test_independent_columns_are_said_to_be() -> None:
@@ -820,3 +820,12 @@ def test_advice_names_a_block_that_the_columns_can_be_in_and_a_tree(kinds: str, 
     if remedy:  # what it says to do leaves no pair to complain of
         features = eval(remedy.partition("features=")[2].rpartition(", ")[0], {"bb": bb})
         assert not diagnose(table | {"y": y}, "y", features=features).pairs
+
+
+def test_how_many_was_called_most_before():
+    tally = bb.count(["cheap pills", "pills at lunch", "lunch at noon"], ["spam", "spam", "ham"])
+    for ask in (lambda **k: diagnose(WEATHER, "play", **k), lambda **k: telling_words(tally, **k)):
+        with pytest.warns(DeprecationWarning, match="most= is now called n="):
+            assert str(ask(most=1)) == str(ask(n=1))
+    with pytest.warns(DeprecationWarning, match="most= is now called n="):
+        assert mutual_information(tally, most=1).words == mutual_information(tally, n=1).words

@@ -208,19 +208,19 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["none of the 1 rows", "Score rows whose class is known"],
     ),
     (
-        "bad_question",
+        "bad question",
         lambda _: bb.Density().fit({"age": [1.0, 2.0]}).probability({"age": "old"}),
         errors.BadValue,
         ["column 'age'", "'old'", "a number is needed"],
     ),
     (
-        "density_has_no_sum",
+        "density has no sum",
         lambda _: bb.Density().fit({"age": [1.0, 2.0]}).probability({"age": [1.0, 2.0]}),
         errors.BadSetting,
         ["column 'age'", "'gaussian'", "one number at a time"],
     ),
     (
-        "empty_class",
+        "empty class",
         lambda _: bb.SemiSupervisedClassifier().fit([[1.0], [2.0], [3.0]], ["a", "b", None], [0, 1, 1]),
         errors.EmptyData,
         ["class 'a' has no row", "weight above zero"],
@@ -397,7 +397,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         ["no docstrings in asyncio, collections", "-OO", "Run it without"],
     ),
     (
-        "changed_data",
+        "changed data",
         lambda _: diagnose(Restless(), "y"),
         errors.BanburyError,
         ["not the same", "a second time", "a copy"],
@@ -564,7 +564,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
     ),
     ("cannot_convert", lambda _: bb.from_sklearn(7), TypeError, ["this int", "CountVectorizer"]),
     (
-        "impossible_condition",
+        "impossible condition",
         lambda _: (
             bb.Density(features={("a", "b", "c"): bb.Joint()}, how="mle")
             .fit({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
@@ -973,7 +973,7 @@ WARNED: list[tuple[str, Callable[[Path], Any], list[str]]] = [
         ["component", "hours = 40", "'histogram'", "NormalInverseGamma", "fewer components"],
     ),
     (
-        "never_counted",
+        "never counted",
         lambda _: bb.Density().fit({"fee": ["y", "n"]}).probability({"fee": "Y"}),
         ["column 'fee' is asked for 'Y'", "no row that was counted", "Did you mean 'y'?"],
     ),

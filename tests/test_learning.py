@@ -287,7 +287,7 @@ def test_what_scikit_learn_is_given_is_scaled_by_the_rows_learned_from_alone() -
     )
     rows = held(frame, "y", features={"x": "gaussian", "colour": "categorical", "note": "text"})
     growth = Growth(rows, np.arange(4), [3])
-    table = PeerArrays.of(rows).with_words(rows, growth.groups.counted)
+    table = PeerArrays.of(rows, growth.groups.counted)
     learned, tested = table.matrices(growth.rows_of(0), np.array([3]), growth.learned(0))
     assert learned.shape == (3, 1 + 3 + 6)  # blue, red and missing; and, cat, dog, sat, the, there
     assert learned.toarray()[:, 0] == pytest.approx([-np.sqrt(1.5), np.sqrt(1.5), 0.0])
@@ -296,7 +296,9 @@ def test_what_scikit_learn_is_given_is_scaled_by_the_rows_learned_from_alone() -
     assert np.square(learned.toarray()[:, 4:]).sum(axis=1) == pytest.approx([1.0, 1.0, 1.0])
     plain = held(frame.drop(columns="note"), "y", features={"x": "gaussian", "colour": "categorical"})
     growth = Growth(plain, np.arange(4), [3])
-    learned, _ = PeerArrays.of(plain).matrices(growth.rows_of(0), np.array([3]), growth.learned(0))
+    learned, _ = PeerArrays.of(plain, growth.groups.counted).matrices(
+        growth.rows_of(0), np.array([3]), growth.learned(0)
+    )
     assert isinstance(learned, np.ndarray)
     assert learned.shape == (3, 4)
 
@@ -305,7 +307,7 @@ def test_words_that_naive_bayes_does_not_use_are_not_given_to_the_other() -> Non
     texts = ["cat cat dog", "dog cat emu", "owl cat dog", "fox cat"] * 3
     rows = held(texts, list("abab") * 3, features=bb.Text(vocabulary=["cat", "dog", "yak"]))
     growth = Growth(rows, np.arange(12), [12])
-    table = PeerArrays.of(rows).with_words(rows, growth.groups.counted)
+    table = PeerArrays.of(rows, growth.groups.counted)
     learned, _ = table.matrices(growth.rows_of(0), np.array([3]), growth.learned(0))
     assert learned.shape == (12, 2)
 

@@ -1180,7 +1180,7 @@ def test_what_is_heard_again_and_again_pushes_posteriors_to_0_and_1_and_is_named
         assert found.accuracy.value == pytest.approx(0.7, abs=0.03)
         sure.append(found.posteriors.max(axis=1).mean())
         wrong.append(found.calibration_error)
-        named = {(pair.first, pair.second) for pair in bb.diagnose(table, target=true, most=500).pairs}
+        named = {(pair.first, pair.second) for pair in bb.diagnose(table, target=true, n=500).pairs}
         assert len(named) == copies * (copies + 1) // 2
         assert copies == 0 or ("heard", "again 0") in named
     # Each copy multiplies the odds of 7 : 3 once more.
@@ -1336,7 +1336,7 @@ def test_a_tree_helps_where_columns_depend_on_each_other(car, house_votes, figur
             for name, made in (("naive", bb.NaiveBayesClassifier()), ("tree", bb.TANClassifier())):
                 answers = made.fit(rows.iloc[train], labels[train]).predict(rows.iloc[test])
                 right[name] += int(np.sum(answers == labels[test]))
-        bits = sum(pair.bits for pair in bb.diagnose(frame, target=target, most=1000).pairs)
+        bits = sum(pair.bits for pair in bb.diagnose(frame, target=target, n=1000).pairs)
         found.append((bits, right["naive"] / len(labels), right["tree"] / len(labels)))
         assert bits > 0.1 and right["tree"] > right["naive"] + 0.03 * len(labels)
     (cars, *of_cars), (votes, *of_votes) = found

@@ -18,18 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.dependence.groups import equal_groups
-from banbury.distributions import Bernoulli, Categorical, Joint, Poisson
-from banbury.distributions.categorical import CategoricalParameters, values_of
-from banbury.distributions.family import Feature, Kind, Parameters
-from banbury.distributions.joint import JointParameters, combinations
+from banbury.distributions.family import Feature, Parameters
+from banbury.distributions.information import equal_groups
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, check_seed, estimate, log_sum
 from banbury.readers import Batch, is_texts, read
 from banbury.readers.batches import Source
 from banbury.readers.columns import Empty, Numbers
+from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
-from banbury.sums import Keys, in_order
+from banbury.sums import Keys
 from banbury.table import batches
 from banbury.tally import Tally, count, many
 
@@ -58,10 +56,11 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """−log P(row): the higher, the more unusual a row is."""
         return -self.score_samples(X)
 
-    def sample(self, n_samples: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
+    @takes_old(n_samples="n")
+    def sample(self, n: int = 1, seed: int = 0) -> dict[str, NDArray[Any]]:
         """Rows drawn from the distribution, as a mapping of columns; ``model_.sample`` has the class of each too."""
         model = self._model()
-        drawn = model.sample(n_samples, seed)
+        drawn = model.sample(n, seed)
         return {name: drawn[name] for feature in model.schema.features for name in feature.inputs}
 
     def surprise(self, row: Any, seed: int = 0) -> Surprise:
@@ -97,38 +96,25 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         ]
         return Surprise(float(own[0]), float(whole.mean()), tuple(sorted(evidence, key=lambda e: e.decibans)))
 
-    def log_probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """log P(query | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
+    @takes_old(query="event")
+    def log_probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """log P(event | given): a value for some columns, the others being anything; of numbers the logarithm of a density.
 
         A list or set of values means one of them, whichever it is; all of them must have been counted.
         """
-        given = {} if given is None else given
-        for what, asked in (("query", query), ("given", given)):
-            if not isinstance(asked, Mapping):
-                raise errors.bad_setting(what, asked, "a mapping from columns to values, as in {'play': 'yes'}")
-        if not query:
-            raise errors.bad_setting("query", query, "a value for one column at least")
-        if twice := [name for name in query if name in given]:
-            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
-        columns = {name: self._column(name) for name in (*query, *given)}
-        values = {name: column.alternatives({**query, **given}[name]) for name, column in columns.items()}
-        for name, column in columns.items():
-            for value in column.never_counted(values[name]):
-                errors.warn(errors.never_counted(value, name, column.known))
-        evidence = {name: values[name] for name in given}
-        if given and self._log(evidence) == -np.inf:
-            raise errors.impossible_condition(given)
-        near = {
-            name for f in self._model().schema.features if not query.keys().isdisjoint(f.inputs) for name in f.inputs
-        }
-        log_prior = self._log_prior({name: value for name, value in evidence.items() if name not in near})
-        evidence = {name: value for name, value in evidence.items() if name in near}
-        asked = {name: values[name] for name in query}
-        found = self._log({**asked, **evidence}, log_prior) - (self._log(evidence, log_prior) if evidence else 0.0)
-        return found if any(columns[name].has_density for name in query) else min(found, 0.0)
+        for what, values in (("event", event), ("given", given or {})):
+            if not isinstance(values, Mapping):
+                raise errors.bad_setting(what, values, "a mapping from columns to values, as in {'play': 'yes'}")
+        if not event:
+            raise errors.bad_setting("event", event, "a value for one column at least")
+        columns = {name: self._column(name) for name in event}
+        values = {name: column.alternatives(event[name]) for name, column in columns.items()}
+        log = float(log_sum(self._conditional(values, given or {})[None])[0])
+        return log if any(column.feature.family.has_density() for column in columns.values()) else min(log, 0.0)
 
-    def probability(self, query: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """P(query | given), or a density; of a list or set of values the probability that it is one of them.
+    @takes_old(query="event")
+    def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
+        """P(event | given), or a density; of a list or set of values the probability that it is one of them.
 
         >>> import banbury as bb
         >>> density = bb.Density(how="mle").fit({"rain": [True, False, True, True], "late": [1.0, 0.0, 1.0, 0.0]})
@@ -137,21 +123,64 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         >>> bb.Density(how="mle").fit(bb.datasets.play_tennis()).probability({"outlook": ["rain", "overcast"]})
         0.6428571428571429
         """
-        return float(np.exp(self.log_probability(query, given)))
+        return float(np.exp(self.log_probability(event, given)))
+
+    def query(self, of: str | Sequence[str], given: Mapping[str, Any] | None = None) -> dict[Any, float]:
+        """P(of | given): the probability of each value of a column, or of each tuple of values of several columns.
+
+        Their values are listed: they are categories or flags, alone or in a joint table. ``given`` is that of ``probability``.
+
+        >>> import banbury as bb
+        >>> density = bb.Density(features={("outlook", "play"): bb.Joint()}, how="mle").fit(bb.datasets.play_tennis())
+        >>> {value: round(p, 3) for value, p in density.query("play", {"outlook": "sunny"}).items()}
+        {'no': 0.6, 'yes': 0.4}
+        """
+        names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Sequence) else ()
+        if not names or len(set(names)) < len(names):
+            raise errors.bad_setting("of", of, "a column, or several columns, each once")
+        if given is not None and not isinstance(given, Mapping):
+            raise errors.bad_setting("given", given, "a mapping from columns to values, as in {'play': 'yes'}")
+        values = {name: self._column(name).listed() for name in names}
+        logs = self._conditional(values, given or {})
+        keys: Iterable[Any] = values[names[0]] if isinstance(of, str) else product(*values.values())
+        return dict(zip(keys, np.minimum(np.exp(logs), 1.0).tolist(), strict=True))
+
+    def _conditional(self, asked: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> Real:
+        """log P(values | given) of every combination of the values that are asked for."""
+        if twice := [name for name in asked if name in given]:
+            raise errors.bad_setting("given", given, f"of other columns than the query; {twice[0]!r} is in both")
+        columns = {name: self._column(name) for name in (*asked, *given)}
+        evidence = {name: columns[name].alternatives(value) for name, value in given.items()}
+        for name, values in {**asked, **evidence}.items():
+            for value in columns[name].never_counted(values):
+                hint = errors.did_you_mean(value, columns[name].known or ())
+                errors.warn(
+                    errors.BanburyWarning(
+                        f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
+                        f"alone, or 0 without any.{hint}"
+                    )
+                )
+        if given and self._log(evidence)[0] == -np.inf:
+            shown = errors.listed(f"{name} = {value!r}" for name, value in given.items())
+            raise errors.ImpossibleEvidence(
+                f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
+                "how='mean', or give other evidence.",
+                given=dict(given),
+            )
+        features = self._model().schema.features
+        near = {name for f in features if not asked.keys().isdisjoint(f.inputs) for name in f.inputs}
+        log_prior = self._log_prior({name: values for name, values in evidence.items() if name not in near})
+        evidence = {name: values for name, values in evidence.items() if name in near}
+        n = prod(map(len, asked.values()))
+        return self._log({**asked, **evidence}, log_prior, n) - (self._log(evidence, log_prior) if evidence else 0.0)
 
     def _column(self, name: str) -> _AskedColumn:
         """A column that is asked for, with the values that were counted."""
         model = self._model()
         for group in model.parameters:
             for f, feature in enumerate(group.features):
-                if name not in feature.inputs:
-                    continue
-                at, kind, known = feature.inputs.index(name), feature.kind, None
-                if isinstance(group, JointParameters):
-                    kind, known = feature.kinds[at], in_order(group.tables[f].values[at])
-                elif isinstance(group, CategoricalParameters):
-                    known = group.keys[f]
-                return _AskedColumn(model.schema, name, feature, kind, known)
+                if name in feature.inputs:
+                    return _AskedColumn(model.schema, name, feature, group.listed_values(f, name))
         raise errors.unknown_column(name, [name for feature in model.schema.features for name in feature.inputs])
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
@@ -178,14 +207,14 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds())
         return batch, parameters
 
-    def _log(self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None) -> float:
-        """log P of some columns' values, under this class prior or the model's own: of several values of a column the sum."""
+    def _log(self, values: Mapping[str, Sequence[Any]], log_prior: Real | None = None, n: int = 1) -> Real:
+        """log P of columns' values, under this class prior or the model's own: of all combinations, or in n equal parts."""
         model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
         try:
-            found = _log_joint(model, *self._asked(_combined(values)))
+            joint = _log_joint(model, *self._asked(_combined(values)))
         except errors.BadValue as bad:
             raise _as_question(bad, values) from None
-        return float(log_sum(found.reshape(1, -1))[0])
+        return log_sum(joint.reshape(n, -1))
 
     def _log_prior(self, values: Mapping[str, Sequence[Any]]) -> Real:
         """log P(class | values): the prior for all that is independent of these columns given the class."""
@@ -211,7 +240,7 @@ def _given_the_rest(
     """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
     likelihoods = _parts(model, batch, parameters)
     every, finite = model.log_prior + likelihoods.sum(axis=1), bool(np.isfinite(likelihoods).all())
-    whole, found = log_sum(every), {}
+    whole, given_others = log_sum(every), {}
     far = np.flatnonzero(np.abs(whole) > FAR)
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
@@ -231,8 +260,8 @@ def _given_the_rest(
                 without = log_sum(posterior + _parts(model, gap, [group.select([i])])[:, 0])
             with np.errstate(invalid="ignore"):
                 impossible = np.isneginf(rest) | np.isneginf(without)
-                found[name] = np.where(impossible, likelihoods[:, f].max(axis=1), given - without)
-    return whole, found
+                given_others[name] = np.where(impossible, likelihoods[:, f].max(axis=1), given - without)
+    return whole, given_others
 
 
 def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
@@ -247,21 +276,21 @@ def _log_posterior(log_prior: Real, likelihoods: Real) -> Real:
 
 def _parts(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
     """log P(value | class), rows × features × classes; without smoothing a value never seen is impossible."""
-    found: Real = model._kernel(batch, parameters, "parts")[0]
+    parts: Real = model._kernel(batch, parameters, "parts")[0]
     if model.choice.how in ("mle", "map"):
-        f = 0
+        first = 0
         for group in parameters:
-            for i in range(len(group.features)):
-                if isinstance(group, (CategoricalParameters, JointParameters)):
-                    found[_new_values(group.select([i]), batch), f] = -np.inf
-                f += 1
-    return found
+            new = group.never_seen(batch)
+            if new is not None:
+                parts[:, first : first + len(group.features)][new] = -np.inf
+            first += len(group.features)
+    return parts
 
 
 def _columns(feature: Feature, lacking: set[str]) -> list[str]:
     """The columns of a feature that a row has, each by itself; or the feature as one."""
-    block = bool(feature.columns) and feature.family.shape != "words"
-    return [name for name in feature.columns if name not in lacking] if block else [feature.name]
+    joined = feature.family.joins(feature)
+    return [name for name in feature.columns if name not in lacking] if joined else [feature.name]
 
 
 def _names(model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]) -> list[tuple[str, bool]]:
@@ -277,33 +306,31 @@ def _value(batch: Batch, name: str) -> Any:
 
 @dataclass(frozen=True)
 class _AskedColumn:
-    """A column that is asked for: its feature, the type of its values, and those that were counted, where these are listed."""
+    """A column that is asked for: its feature, and the values that were counted, where these are listed."""
 
     schema: Schema
     name: str
     feature: Feature
-    kind: Kind
     known: Keys | None
 
-    @property
-    def has_density(self) -> bool:
-        family = self.feature.family
-        return family.shape in ("moments", "bins", "products") and not isinstance(family, Poisson)
+    def listed(self) -> list[Any]:
+        """All its values."""
+        if self.known is None:
+            wanted = "columns whose values are listed: categories, flags and joint tables"
+            ask = f"ask for probability({{{self.name!r}: ...}})"
+            raise errors.bad_setting("of", f"{self.name!r} of family {self.feature.family.name!r}", f"{wanted}; {ask}")
+        return list(self.known)
 
     def alternatives(self, given: Any) -> list[Any]:
         """The values one of which the column has: those of a list or set, each once, or the one given."""
         if not isinstance(given, (list, tuple, set, frozenset, np.ndarray)):
             return [given]
         family = self.feature.family
-        if self.has_density:
-            raise errors.density_has_no_sum(self.name, family.name)
-        if family.shape == "words":
-            wanted = "one at a time: words that were never counted say nothing, so that texts have no sum"
-            raise errors.bad_setting(f"the values of {self.name!r}", given, wanted)
+        family.check_alternatives(self.name, given)
         values = given.tolist() if isinstance(given, np.ndarray) else list(given)
-        may_lack = isinstance(family, Categorical) and family.missing == "category"
         scalars = all(
-            isinstance(value, (bool, int, float, str, np.generic)) or (may_lack and value is None) for value in values
+            isinstance(value, (bool, int, float, str, np.generic)) or (value is None and family.counts_missing())
+            for value in values
         )
         if not values or not scalars or any(value != value for value in values):
             wanted = "one at least, each a text, a number or yes or no"
@@ -316,22 +343,14 @@ class _AskedColumn:
         """Those of these values that no row counted had."""
         if self.known is None:
             return []
-        known, pairs = {*self.known, None}, zip(values, self._meaning(values), strict=True)
+        known, pairs = {*self._meaning(self.known), None}, zip(values, self._meaning(values), strict=True)
         return [value for value, means in pairs if means not in known]
 
     def _meaning(self, values: Sequence[Any]) -> list[Any]:
         """The values as the column counts them, None where one is missing: 1 and "1" may be the same."""
         try:
             [batch] = read({self.name: values}, kinds=self.schema.kinds())
-            if self.known is not None:
-                column = values_of(batch, Feature(self.name, self.feature.family, kind=self.kind))
-                numbers = (np.asarray(column.codes).astype(np.int64) - column.low).tolist()
-                return [column.values[n] if 0 <= n < len(column.values) else None for n in numbers]
-            family = self.feature.family
-            if isinstance(family, Bernoulli) and family.threshold is None:
-                return list(family.means_yes(values, self.name))
-            numbers = batch.numbers([self.name])[0].reshape(-1)
-            return list(numbers > family.threshold if isinstance(family, Bernoulli) else numbers)
+            return self.feature.family.meanings(batch, self.feature, self.name)
         except errors.BadValue as bad:
             raise _as_question(bad, {self.name: values}) from None
 
@@ -339,7 +358,18 @@ class _AskedColumn:
 def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> errors.BadValue:
     """An error about a value of a row, as one about what was asked for."""
     column: Any = getattr(bad, "column", None)
-    return errors.bad_question(bad, column, getattr(bad, "value", values.get(column)))
+    value = getattr(bad, "value", values.get(column))
+    wanted = {
+        "not 0 or 1": "0 or 1",
+        "not a count": "a whole number from 0 up",
+        "negative": "a number from 0 up",
+    }.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
+    return errors.BadValue(
+        f"column {column!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned from "
+        "have; for one of several, give a list of them.",
+        column=column,
+        value=value,
+    )
 
 
 def _combined(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
@@ -433,29 +463,13 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
 def _log_joint(model: Model, batch: Batch, parameters: Sequence[Parameters]) -> Real:
     """log P(class) + log P(row | class); without smoothing a value never seen is impossible, and no gap in what is known."""
-    found: Real = model._kernel(batch, parameters, "log_joint")[0]
+    joint: Real = model._kernel(batch, parameters, "log_joint")[0]
     if model.choice.how in ("mle", "map"):
         for group in parameters:
-            if isinstance(group, (CategoricalParameters, JointParameters)):
-                found[_new_values(group, batch)] = -np.inf
-    return found
-
-
-def _new_values(group: CategoricalParameters | JointParameters, batch: Batch) -> NDArray[np.bool_]:
-    """The rows that have a value which no row counted had."""
-    new = np.zeros(batch.n_rows, dtype=np.bool_)
-    for f, feature in enumerate(group.features):
-        if isinstance(group, JointParameters):
-            numbers, found = combinations(batch, feature)
-            known = group.tables[f].values
-            unseen = [any(part is not None and part not in known[j] for j, part in enumerate(value)) for value in found]
-        else:
-            column = values_of(batch, feature)
-            numbers = np.asarray(column.codes).astype(np.int64) - column.low
-            unseen = [value not in group.keys[f] for value in column.values]
-            numbers = np.where((numbers < 0) | (numbers >= len(unseen)), len(unseen), numbers)
-        new |= np.array([*unseen, False], dtype=np.bool_)[numbers]
-    return new
+            new = group.never_seen(batch)
+            if new is not None:
+                joint[new.any(axis=1)] = -np.inf
+    return joint
 
 
 def counted(
@@ -468,21 +482,17 @@ def counted(
         if weights.dtype.kind not in "biuf" or weights.ndim > 1:
             raise errors.bad_setting("sample_weight", weights, "one number per row, or one for all")
         every = float(weights) if weights.ndim == 0 else None
-    table: Source = read({"text": list(data)}) if is_texts(data) else read(data)
-    source = Source(lambda: map(_with_columns, table), table.name, table.again)
-    own = weights if every is None else None
-    tally = count(source, classes=[ALL], features=features, weights=own, missing=missing, threads=threads)  # type: ignore[arg-type]
+    shape: tuple[int, ...] = getattr(data, "shape", ())
+    if len(shape) == 2 and shape[0] and not shape[1]:
+        raise errors.empty_table(shape[0], 0)
+    table = {"text": list(data)} if is_texts(data) else data
+    own = None if every is not None else weights
+    tally = count(table, classes=[ALL], features=features, weights=own, missing=missing, threads=threads)  # type: ignore[arg-type]
     if every is not None:
         tally = tally * every
     if not tally.classes:
-        raise errors.empty_data(source.name, "every row has a weight of zero")
+        raise errors.empty_data(None, "every row has a weight of zero")
     return tally
-
-
-def _with_columns(batch: Batch) -> Batch:
-    if batch.n_rows and not batch.names:
-        raise errors.empty_table(batch.n_rows, 0)
-    return batch
 
 
 # Comparing -----------------------------------------------------------------------------------------------------------
@@ -563,15 +573,15 @@ def compare_densities(
         raise errors.bad_setting(
             "densities", densities, "a mapping from name to features, or to a bb.Density or bb.Mixture"
         )
-    found = []
+    figures = []
     for given in densities.values():
         density: Any = clone(given) if isinstance(given, AsDensity) else Density(given, how, alpha, seed=seed)
         density.fit(batch.take(train))
         scores = [density.score_samples(batch.take(rows)) for rows in (train, test)]
-        found.append(
+        figures.append(
             (n_parameters(density.model_), *(float(s.mean()) for s in scores), int(np.isneginf(scores[1]).sum()))
         )
-    parameters, learned, others, impossible = zip(*found, strict=True)
+    parameters, learned, others, impossible = zip(*figures, strict=True)
     return Compared(tuple(densities), parameters, np.array(learned), np.array(others), impossible, n, len(test))
 
 
@@ -655,8 +665,8 @@ def independence(
     [batch] = _whole(data)
     batch, cut = _in_bins(batch, columns, bins)
     rest = {name: None for name in batch.names if name not in columns}
-    tally = counted(batch, {columns: Joint(), **rest})
-    keys, cells = tally.counts.feature(0)
+    [(_, _, sums)] = counted(batch, {columns: "joint", **rest}).groups
+    keys, cells = sums.feature(0)
     return _g_test(columns, keys, cells.value[:, 0], cut)
 
 
@@ -685,10 +695,10 @@ def _binned(numbers: Real, bins: int) -> Real:
     """The bin of each number; NaN of a missing one. A value as frequent as a bin is one by itself."""
     there = ~np.isnan(numbers)
     _, place, rows = np.unique(numbers[there], return_inverse=True, return_counts=True)
-    found = np.full(len(numbers), np.nan)
+    bin_of = np.full(len(numbers), np.nan)
     groups = equal_groups(rows[:, None].astype(np.float64), np.array([bins]))[:, 0]
-    found[there] = np.unique(groups, return_inverse=True)[1][place]
-    return found
+    bin_of[there] = np.unique(groups, return_inverse=True)[1][place]
+    return bin_of
 
 
 def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping[str, int]) -> Independence:

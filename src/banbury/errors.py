@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 HERE = os.path.dirname(__file__) + os.sep
@@ -244,13 +244,6 @@ def no_target(n_rows: int, target: Any) -> EmptyData:
     )
 
 
-def empty_class(name: Any) -> EmptyData:
-    return EmptyData(
-        f"class {name!r} has no row to start from: all weights of its rows are zero. "
-        "Give one of its rows a weight above zero, or leave the class out."
-    )
-
-
 def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
     """``what`` as the kernels say it."""
     place = f"row {row:,} of column {column!r}{where(source)}"
@@ -281,29 +274,6 @@ def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, sou
         column=column,
         row=row,
         wanted=wanted,
-    )
-
-
-def bad_question(problem: BadValue, name: str, value: Any) -> BadValue:
-    """A value asked for, or given, that its column cannot have."""
-    wanted = {
-        "not 0 or 1": "0 or 1",
-        "not a count": "a whole number from 0 up",
-        "negative": "a number from 0 up",
-    }.get(getattr(problem, "what", ""), getattr(problem, "wanted", "a finite number"))
-    return BadValue(
-        f"column {name!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned from "
-        "have; for one of several, give a list of them.",
-        column=name,
-        value=value,
-    )
-
-
-def density_has_no_sum(column: str, family: str) -> BadSetting:
-    return BadSetting(
-        f"column {column!r} is a number of family {family!r}, which has a density: densities of several values do not sum to a "
-        "probability. Ask for one number at a time, or count the column as bb.Categorical(), whose values have probabilities.",
-        column=column,
     )
 
 
@@ -451,13 +421,6 @@ def too_light(n_rows: int) -> BanburyWarning:
     rows = "1 row weighs" if n_rows == 1 else f"{n_rows:,} rows weigh"
     return BanburyWarning(
         f"{rows} less than 5e-19, which counts as nothing. Multiply all weights by a number to count them"
-    )
-
-
-def changed_data(source: str | None = None) -> BanburyError:
-    return BanburyError(
-        f"the rows{where(source)} were not the same when they were read a second time. "
-        "Read them into memory first, or diagnose a copy that nobody writes to."
     )
 
 
@@ -624,15 +587,6 @@ def too_many_words(column: str, n_words: int, n_classes: int, why: str) -> BadSe
     )
 
 
-def impossible_condition(given: Mapping[str, Any]) -> ImpossibleEvidence:
-    shown = listed(f"{name} = {value!r}" for name, value in given.items())
-    return ImpossibleEvidence(
-        f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
-        "how='mean', or give other evidence.",
-        given=dict(given),
-    )
-
-
 def loose_covariance(block: str, n_columns: int, n_rows: int, tied: bool) -> BanburyWarning:
     """``n_rows``: of the smallest class whose covariance it is; of all classes together where one is ``tied`` to all."""
     rows, advice = many(n_rows, "row"), "" if tied else "covariance='tied', "
@@ -712,13 +666,6 @@ def value_never_seen(value: Any, column: str, known: Sequence[Any]) -> UnknownVa
         value=value,
         column=column,
         known=list(known),
-    )
-
-
-def never_counted(value: Any, column: str, known: Sequence[Any] | None) -> BanburyWarning:
-    return BanburyWarning(
-        f"column {column!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's alone, or 0 "
-        f"without any.{did_you_mean(value, known or ())}"
     )
 
 

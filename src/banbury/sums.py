@@ -298,6 +298,9 @@ class Words:
         except OverflowError:
             raise errors.too_many_rows() from None
 
+    def __sub__(self, other: Words) -> Words:
+        return self.minus(other)
+
     def minus(self, other: Words, rounded: bool = False) -> Words:
         """The difference; raises NotThere where it is below zero. Of sums that were rounded nothing is left there."""
         return Words(self.table.minus(other.table, rounded))

@@ -4,44 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from banbury import errors
-from banbury.arrays import Real
-from banbury.dependence.blocks import FINEST, block_of, is_joined, one_by_one, told_by_normals
-from banbury.dependence.groups import ROWS_PER_CELL, Grouped, compared_columns, grouped, overall_groups, within_reach
-from banbury.dependence.information import (
-    bits_of,
-    check_most,
-    entropy,
-    excess,
-    expected,
-    inverse_shares,
-    kept_words,
-    p_values,
-    shares,
-    words_of,
-)
-from banbury.dependence.pairs import FEWEST_ROWS, LEVEL, LabelledRows, Word, compared_words, count_pairs
+from banbury.dependence.groups import compared_columns
+from banbury.dependence.information import check_n
+from banbury.dependence.pairs import LEVEL, LabelledRows, WordColumn, compared_words, count_pairs, word_columns
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
-from banbury.distributions import Gaussian, Histogram
 from banbury.distributions.family import Feature
-from banbury.distributions.moments import check_counts
-from banbury.distributions.poisson import Poisson
+from banbury.distributions.histogram import by_type
+from banbury.distributions.information import ColumnTest, entropy, shares
+from banbury.distributions.key_families import within_reach
 from banbury.readers import Batch
 from banbury.readers.batches import LazyColumns
 from banbury.readers.columns import Numbers
-from banbury.schema import FINE_BINS, Features, Missing, Schema
-from banbury.sums import Keys, Products, Words, in_rows
+from banbury.renamed import takes_old
+from banbury.schema import Features, Missing, Schema
+from banbury.sums import in_rows
 from banbury.table import Labels, Table
 from banbury.tally import Growing, Label, Part, Tally, parts
 
-FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
 LIGHTEST = 1e-290  # the reciprocal of a smaller weight may be no number
 
 
+@takes_old(most="n")
 def diagnose(
     data: Any,
     target: Any = None,
@@ -51,14 +39,14 @@ def diagnose(
     weights: Any = None,
     missing: Missing = "skip",
     threads: int | None = None,
-    most: int = 20,
+    n: int = 20,
     **reading: Any,
 ) -> Diagnosis:
     """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
 
     ``data``, ``target``, ``features``, ``schema``, ``weights``, ``missing`` and ``reading`` are those of ``bb.count``. The table
     is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
-    ``most`` is how many pairs, and words of a text, are listed.
+    ``n`` is how many pairs, and words of a text, are listed.
 
     Pairs are compared by I(A; B | class), over the rows that have both values. Numbers are cut into at most 12 groups of about
     equal size in each class, fewer where rows are few; up to 50 values of a category, fewer where rows are few, are taken as they
@@ -91,56 +79,63 @@ def diagnose(
       door     p = 1
     Evidence that is counted twice pushes posteriors towards 0 and 1: leave out one of warm and celsius.
     """
-    check_most(most)
+    check_n(n)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
-    return _diagnosed(Table.of(data, target, **counting, **reading).again(), int(most))
+    return _diagnosed(Table.of(data, target, **counting, **reading).again(), int(n))
 
 
-def _diagnosed(table: Table, most: int) -> Diagnosis:
+def _diagnosed(table: Table, n: int) -> Diagnosis:
     tally, assigned, schema = _counted(table)
-    scale = _rows_per_weight(assigned)
-    every = sorted(_singles(tally, scale, most), key=lambda s: (-s.bits, s.p))
-    columns = compared_columns(tally, [s.feature for s in every if s.different], scale)
-    ranked = [s for s in every if s.feature in schema.index]
-    words = compared_words(tally)
-    counted = count_pairs(table.source, table.labels, tally, assigned, columns, words)
-    found = [counted.of_columns(columns, block_of(schema), scale), counted.of_words(words, scale)]
-    n_pairs = sum(len(each.bits) for each in found)
-    pairs = sorted((p for each in found for p in each.listed(n_pairs, most)), key=lambda p: (-p.bits, p.p))
+    scale, tests = _rows_per_weight(assigned), dict[str, ColumnTest]()
+    for family, columns, sums in sorted(tally.groups, key=lambda group: bool(group[1][0].columns)):  # blocks come last
+        tests |= zip((column.name for column in columns), family.test(columns, sums, scale, n, tests), strict=True)
+    ranked = sorted((f.name for f in tally.schema.features), key=lambda name: (-tests[name].bits, tests[name].p))
+    compared = compared_columns(tally, [name for name in ranked if tests[name].different], scale, table.labels.threads)
+    texts = word_columns(tally)
+    words = compared_words(texts, len(tally.classes))
+    blocks = {f.name: f.columns for f in schema.features if f.family.joins(f)}
+    block_of = {column: name for name, block in blocks.items() for column in block}
+    counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
+    both = [counted.of_columns(compared, block_of, scale), counted.of_words(words, scale)]
+    n_pairs = sum(len(each.bits) for each in both)
+    pairs = sorted((p for each in both for p in each.listed(n_pairs, n)), key=lambda p: (-p.bits, p.p))
     idle = [
-        Uninformative(s.feature, s.why or f"p = {s.p:.2g}", None if s.why else s.p)
-        for s in sorted(ranked, key=lambda s: schema.index[s.feature])
-        if s.p >= LEVEL
+        Uninformative(
+            f.name, tests[f.name].why or f"p = {tests[f.name].p:.2g}", None if tests[f.name].why else tests[f.name].p
+        )
+        for f in schema.features
+        if tests[f.name].p >= LEVEL
     ]
     left_out = [Uninformative(name, f"left out: {why}") for name, why in schema.left_out.items()]
+    different = sum(test.different for test in tests.values())
     return Diagnosis(
         tally.n_rows,
         tally.classes,
         entropy(shares(tally.rows.value)),
-        tuple(pairs[:most]),
-        tuple(Telling(s.feature, s.bits, s.p, s.words) for s in ranked),
+        tuple(pairs[:n]),
+        tuple(
+            Telling(name, tests[name].bits, tests[name].p, tests[name].words) for name in ranked if name in schema.index
+        ),
         (*idle, *left_out),
         n_pairs,
-        tuple(_notes(schema, tally, every, columns, words)),
-        {block.name: block.columns for block in filter(is_joined, schema.features)},
+        tuple(_notes(tally, blocks, (len(compared), different), texts, len(words))),
+        blocks,
         sum(len(feature.inputs) for feature in schema.features),
-        frozenset(f.name for f in schema.features if f.family.shape in ("moments", "bins") and not f.columns),
+        {feature.name: feature.family.joined_by() for feature in tally.schema.features},
     )
 
 
 def _notes(
-    schema: Schema, tally: Tally, singles: Sequence[Single], columns: Sequence[Grouped], words: Sequence[Word]
+    tally: Tally, blocks: Mapping[str, Any], columns: tuple[int, int], texts: Sequence[WordColumn], n_words: int
 ) -> Iterator[str]:
-    """What was not compared."""
-    blocks = [feature.name for feature in schema.features if is_joined(feature)]
+    """What was not compared; ``columns`` says how many were, of how many."""
     if blocks:
         yield f"Columns of one block are modelled together, so their pairs are not compared: {errors.listed(blocks, 6)}."
-    different = sum(s.different for s in singles)
-    if different > len(columns):
-        yield f"Pairs are those of the {len(columns):,} most telling of {different:,} columns."
-    known = sum(each.table.n_words for each in tally.words)
-    if known > len(words):
-        yield f"Pairs of words are those of the {len(words):,} most telling of {known:,} words."
+    if columns[1] > columns[0]:
+        yield f"Pairs are those of the {columns[0]:,} most telling of {columns[1]:,} columns."
+    known = sum(text.sums.table.n_words for text in texts)
+    if known > n_words:
+        yield f"Pairs of words are those of the {n_words:,} most telling of {known:,} words."
     if tally.skipped:
         yield f"Skipped: {tally.skipped:,} row{'s' * (tally.skipped != 1)} without a target."
 
@@ -153,34 +148,33 @@ def _counted(
 ) -> tuple[Tally, list[LabelledRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
     labels, begun = table.labels, list[tuple[Schema, Growing]]()
-    found: list[list[tuple[Sequence[Label], LabelledRows]]] = []
+    labelled: list[list[tuple[Sequence[Label], LabelledRows]]] = []
 
     def anew() -> None:
         begun.clear()
-        found.clear()
+        labelled.clear()
 
     for batch in table.batches("counting", anew, quietly=True):
         if not begun:
-            begun.append((settled := table.settled(batch), Growing(_in_bins(settled))))
+            begun.append((settled := table.settled(batch), Growing(_compared(settled, batch))))
         [(schema, growing)] = begun
         batch = table.aligned(batch, schema)
-        for feature in schema.measured:
-            if isinstance(feature.family, Poisson):
-                check_counts(batch, [feature.name], labels.threads)
+        for feature in schema.features:
+            feature.family.check_values(batch, feature, labels.threads)
         for k, part in enumerate(_parts(batch, growing.schema, labels)):
             growing.add(part)
-            if k == len(found):
-                found.append([])
+            if k == len(labelled):
+                labelled.append([])
             weights = None if part.rows.weights is None else in_rows(part.rows.weights)
-            found[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
+            labelled[k].append((part.rows.labels, LabelledRows(part.rows.classes, weights)))
     [(schema, growing)] = begun
     tally = growing.frozen()
-    n_rows = sum(len(rows.classes) for _, rows in found[0])
+    n_rows = sum(len(rows.classes) for _, rows in labelled[0])
     if not tally.classes and tally.skipped == n_rows:
         raise errors.no_target(n_rows, labels.name)
     if not tally.classes:
         raise errors.empty_data(table.name, "no row has a weight above 0")
-    return tally, [_joined(each, tally.classes) for each in found], schema
+    return tally, [_joined(each, tally.classes) for each in labelled], schema
 
 
 def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
@@ -204,29 +198,21 @@ def _nearer(batch: Batch, feature: Feature) -> Batch:
     return result
 
 
-def _in_bins(schema: Schema) -> Schema:
-    """The schema with fine bins in place of moments, and the columns of blocks beside them, one by one."""
-
-    def binned(feature: Feature) -> Feature:
-        if feature.family.shape != "moments":
-            return feature
-        finer = 1.0 if isinstance(feature.family, Poisson) else 2.0**-FINE_BINS
-        return feature._replace(family=Histogram(), unit=max(feature.unit * finer, FINEST))
-
-    alone = [binned(feature) for feature in schema.features if not feature.columns or feature.family.shape == "words"]
-    blocks = [feature for feature in schema.features if feature.columns and feature.family.shape != "words"]
-    if blocks:
+def _compared(schema: Schema, batch: Batch) -> Schema:
+    """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
+    columns = [f for feature in schema.features for f in feature.family.compared(feature) or by_type(feature, batch)]
+    blocks = [feature for feature in schema.features if feature.family.joins(feature)]
+    if any(feature.columns for feature in schema.features):
         place = {name: number for number, name in enumerate(schema.columns)}
-        alone += [column for feature in blocks for column in one_by_one(feature)]
-        alone.sort(key=lambda feature: place[feature.inputs[0]])
-    return replace(schema, features=(*alone, *filter(is_joined, blocks)))
+        columns.sort(key=lambda feature: place[feature.inputs[0]])
+    return replace(schema, features=(*columns, *blocks))
 
 
-def _joined(found: Sequence[tuple[Sequence[Label], LabelledRows]], classes: tuple[Label, ...]) -> LabelledRows:
+def _joined(batches: Sequence[tuple[Sequence[Label], LabelledRows]], classes: tuple[Label, ...]) -> LabelledRows:
     """Batches, each with its own numbers of classes, one after the other."""
     place = {name: c for c, name in enumerate(classes)}
-    numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in found]
-    weights = [a.weights for _, a in found if a.weights is not None]
+    numbers = [np.array([*(place.get(n, -1) for n in names), -1], dtype=np.int32)[a.classes] for names, a in batches]
+    weights = [a.weights for _, a in batches if a.weights is not None]
     return LabelledRows(np.concatenate(numbers), np.concatenate(weights) if weights else None)
 
 
@@ -240,102 +226,3 @@ def _rows_per_weight(assigned: Sequence[LabelledRows]) -> float:
         raise errors.bad_setting("weights", f"{largest:g} at most", f"weights of which one is {LIGHTEST:g} at least")
     relative = [w / largest for w in weights]
     return sum(float(w.sum()) for w in relative) / sum(float(w @ w) for w in relative) / largest
-
-
-# Columns one by one
-
-
-class Single(NamedTuple):
-    """What one column tells: bits beyond chance, and how often chance would come so far."""
-
-    feature: str
-    bits: float
-    p: float
-    different: bool  # whether it is a column of two values at least, and no text
-    why: str  # why it could not be tested, or nothing
-    words: Mapping[str, float]
-
-
-def _singles(tally: Tally, scale: float, most: int) -> list[Single]:
-    """What each column tells about the class."""
-    keyed, texts, products = iter(range(len(tally.schema.keyed))), iter(tally.words), iter(tally.products)
-    found = []
-    for feature in tally.schema.features:
-        if feature.family.shape == "words":
-            found.append(_of_text(feature, next(texts), scale, most))
-        elif feature.family.shape == "products":
-            found.append(_of_normals(feature, next(products), scale))
-        else:
-            keys, rows = tally.counts.feature(next(keyed))
-            found.append(_of_values(feature, keys, rows.value, scale))
-    return _at_least_by_column(tally.schema, found)
-
-
-def _at_least_by_column(schema: Schema, singles: Sequence[Single]) -> list[Single]:
-    """A block of bins tells no less than its best column, of which finer groups show more; p is that of the best of all."""
-    by_name = {single.feature: single for single in singles}
-
-    def raised(single: Single) -> Single:
-        feature = schema[single.feature]
-        if not (is_joined(feature) and feature.family.shape == "bins"):
-            return single
-        every = [single, *(by_name[column] for column in feature.columns)]
-        p = min(min(each.p for each in every) * len(every), 1.0)
-        return single._replace(bits=max(each.bits for each in every), p=p)
-
-    return [raised(single) for single in singles]
-
-
-def _of_normals(feature: Feature, sums: Products, scale: float) -> Single:
-    """Of a Gaussian block."""
-    assert isinstance(feature.family, Gaussian)
-    told = told_by_normals(sums, feature.family.covariance == "tied", scale)
-    if told is None:
-        n, classes = sums.n.value, int(np.count_nonzero(sums.n.value))
-        why = _untested(float(n.sum()) * scale, len(n), classes, "too few rows, or one value only")
-        return Single(feature.name, 0.0, 1.0, False, why, {})
-    return Single(feature.name, max(told.bits - told.chance, 0.0), told.p, False, "", {})
-
-
-def _of_values(feature: Feature, keys: Keys, cells: Real, scale: float) -> Single:
-    """``cells``: rows per value and class."""
-    n = float(cells.sum()) * scale
-    groups = overall_groups(feature, keys, cells, int(n / (2 * ROWS_PER_CELL * cells.shape[1])))
-    table = _without_rare_classes(grouped(cells, groups), scale)
-    bits, margins = bits_of(table), [table.sum(axis=axis) for axis in (1, 0)]
-    values, classes = (int(np.count_nonzero(margin)) for margin in margins)
-    freedom = max(values - 1, 0) * max(classes - 1, 0)
-    rare = [float(inverse_shares(margin, table.sum()).sum()) for margin in margins]
-    p = float(p_values(bits, freedom, excess(rare[0], rare[1], max(n, 1e-300)), n))
-    why = _untested(n, cells.shape[1], classes, "one value only" if values < 2 else "")
-    return Single(
-        feature.name, max(bits - float(expected(freedom, n)), 0.0), p, values > 1 and not feature.columns, why, {}
-    )
-
-
-def _without_rare_classes(table: Real, scale: float) -> Real:
-    """Where classes are many, those with too few rows for a test taken as one."""
-    rare = table.sum(axis=0) * scale < FEWEST_ROWS
-    if table.shape[1] <= FEW_CLASSES or not rare.any():
-        return table
-    return np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])
-
-
-def _of_text(feature: Feature, words: Words, scale: float, most: int) -> Single:
-    """Of the word that tells most; p is that of the best of so many words."""
-    texts, n_words = words.texts.value, kept_words(feature, words).n_words
-    n, freedom = float(texts.sum()) * scale, max(int(np.count_nonzero(texts)) - 1, 0) if n_words else 0
-    chance, best = float(expected(freedom, n)), words_of(feature, words, most)
-    p = min(float(p_values(max(best.values(), default=0.0), freedom, 0.0, n)) * max(n_words, 1), 1.0)
-    beyond = {word: max(bits - chance, 0.0) for word, bits in best.items()}
-    why = _untested(n, len(texts), int(np.count_nonzero(texts)), "" if n_words else "no words")
-    return Single(feature.name, max(beyond.values(), default=0.0), p, False, why, beyond)
-
-
-def _untested(n: float, n_classes: int, with_values: int, otherwise: str) -> str:
-    """Why there is nothing to test."""
-    if not n > 0:
-        return "no value"
-    if n_classes < 2:
-        return "there is one class only"
-    return "values in one class only" if with_values < 2 else otherwise

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.dependence.groups import ABSENT, MOST_CELLS, Grouped
-from banbury.dependence.information import entropy_terms, excess, expected, inverse_shares, most_telling, p_values
 from banbury.dependence.results import Pair
-from banbury.distributions import Occurrences, Text
 from banbury.distributions.family import Feature
+from banbury.distributions.information import FEWEST_ROWS, entropy_terms, excess, expected, inverse_shares, p_values
+from banbury.distributions.vocabulary import Vocabulary
+from banbury.distributions.word_families import most_telling
 from banbury.progress import watched
 from banbury.readers import Batch, Source
-from banbury.sums import Words, in_parts
+from banbury.sums import in_parts
 from banbury.tally import Labels, Tally, aligned
 
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
@@ -26,7 +27,6 @@ MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
 TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
 SAME = 1e-9  # entropies closer than this share are equal
-FEWEST_ROWS = 10  # of a class, for it to show how two columns depend on each other
 
 
 class LabelledRows(NamedTuple):
@@ -40,6 +40,14 @@ class LabelledRows(NamedTuple):
         return self.weights is None or bool(np.all(self.weights == np.rint(self.weights)))
 
 
+class WordColumn(NamedTuple):
+    """A column of text, or a block of occurrences, and the words that are counted of it."""
+
+    feature: Feature
+    sums: Any
+    words: Vocabulary
+
+
 class Word(NamedTuple):
     """A word of one of the columns of text, or a column of a block of occurrences."""
 
@@ -48,20 +56,31 @@ class Word(NamedTuple):
     name: str
 
 
-def compared_words(tally: Tally) -> list[Word]:
-    most = int(min(MOST_WORDS, (MOST_CELLS / len(tally.classes)) ** 0.5))
-    found = []
-    for at, (feature, words) in enumerate(zip(tally.schema.texts, tally.words, strict=True)):
-        for each in most_telling(feature, words, most):
+def word_columns(tally: Tally) -> list[WordColumn]:
+    """The features whose words tell one by one."""
+    return [
+        WordColumn(feature, sums, words)
+        for family, features, sums in tally.groups
+        for feature in features
+        if (words := family.used_words(feature, sums)) is not None
+    ]
+
+
+def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
+    """The most telling words of all columns."""
+    most = int(min(MOST_WORDS, (MOST_CELLS / n_classes) ** 0.5))
+    telling = []
+    for at, (feature, sums, vocabulary) in enumerate(texts):
+        for each in most_telling(feature, vocabulary, most):
             name = each.name if feature.columns else f"{feature.name}:{each.name!r}"
-            if each.number < words.table.n_ids:  # some row has it
-                found.append((each.bits, Word(at, each.number, name)))
-    found.sort(key=lambda each: -each[0])
-    return [word for _, word in found[:most]]
+            if each.number < sums.table.n_ids:  # some row has it
+                telling.append((each.bits, Word(at, each.number, name)))
+    telling.sort(key=lambda each: -each[0])
+    return [word for _, word in telling[:most]]
 
 
-class Found(NamedTuple):
-    """What was found of each pair, one entry per pair."""
+class MeasuredPairs(NamedTuple):
+    """What each pair shares beyond chance, one entry per pair."""
 
     names: Callable[[int], tuple[str, str]]
     bits: Real
@@ -97,7 +116,7 @@ class PairInformation(NamedTuple):
     excess: Real  # of G over chi-square, times the rows
     rows: Real
 
-    def found(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> Found:
+    def beyond_chance(self, names: Callable[[int], tuple[str, str]], total: float, scale: float) -> MeasuredPairs:
         """Bits beyond chance, and the test. ``rows`` are shares of ``total``, of which ``scale`` makes numbers of rows."""
         rows = self.rows * total
         rows = np.where(np.abs(rows - np.rint(rows)) <= SAME * rows, np.rint(rows), rows)
@@ -108,7 +127,7 @@ class PairInformation(NamedTuple):
         duplicated = (self.joint >= smaller * (1.0 - SAME)) & (smaller > SAME) & (bits > 0)
         share = np.where(room > 0, np.minimum(bits / np.where(room > 0, room, 1.0), 1.0), 0.0)
         p = p_values(np.maximum(self.joint, 0.0), self.freedom, self.excess / (total * scale), rows * scale)
-        return Found(names, bits, np.where(duplicated, 1.0, share), p, rows, duplicated)
+        return MeasuredPairs(names, bits, np.where(duplicated, 1.0, share), p, rows, duplicated)
 
 
 @dataclass
@@ -119,26 +138,26 @@ class FeaturePairs:
     tables: list[Real]  # of column b: (groups of the columns before it, one below the other; classes; groups of b)
     together: Real  # (classes, words and columns of text, the same)
 
-    def of_columns(self, columns: Sequence[Grouped], block: Mapping[str, str], scale: float) -> Found:
+    def of_columns(self, columns: Sequence[Grouped], block: Mapping[str, str], scale: float) -> MeasuredPairs:
         """Of every two columns that are not of one block."""
         starts = np.cumsum([0, *(column.size for column in columns)])
         least = FEWEST_ROWS / (self.total * scale)
         each = [measured(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
-        found = PairInformation(
+        measures = PairInformation(
             *(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True))
         )
         second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
 
-        of = [block.get(column.feature.name, column.feature.name) for column in columns]
+        of = [block.get(column.name, column.name) for column in columns]
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
         first, second = first[apart], second[apart]
 
         def names(k: int) -> tuple[str, str]:
-            return columns[first[k]].feature.name, columns[second[k]].feature.name
+            return columns[first[k]].name, columns[second[k]].name
 
-        return PairInformation(*(each[apart] for each in found)).found(names, self.total, scale)
+        return PairInformation(*(each[apart] for each in measures)).beyond_chance(names, self.total, scale)
 
-    def of_words(self, words: Sequence[Word], scale: float) -> Found:
+    def of_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
         first, second = np.triu_indices(len(words), 1)
         text = np.array([len(words) + word.column for word in words], dtype=np.int64)
         sums = np.zeros((6, len(first)))
@@ -151,7 +170,7 @@ class FeaturePairs:
         def names(k: int) -> tuple[str, str]:
             return words[first[k]].name, words[second[k]].name
 
-        return PairInformation(*sums).found(names, self.total, scale)
+        return PairInformation(*sums).beyond_chance(names, self.total, scale)
 
 
 NOTHING = (np.zeros(0),) * 6
@@ -218,14 +237,15 @@ def count_pairs(
     tally: Tally,
     assigned: Sequence[LabelledRows],
     columns: Sequence[Grouped],
+    texts: Sequence[WordColumn],
     words: Sequence[Word],
 ) -> FeaturePairs:
-    n_classes, n_marks = len(tally.classes), len(words) + len(tally.words)
+    n_classes, n_marks = len(tally.classes), len(words) + len(texts)
     starts = np.cumsum([0, *(column.size for column in columns)]).tolist()
     tables = [np.zeros((starts[b], n_classes, column.size)) for b, column in enumerate(columns)]
-    found = FeaturePairs(float(tally.rows.value.sum()), tables, np.zeros((n_classes if words else 0, n_marks, n_marks)))
+    pairs = FeaturePairs(float(tally.rows.value.sum()), tables, np.zeros((n_classes if words else 0, n_marks, n_marks)))
     if len(columns) < 2 and len(words) < 2:
-        return found
+        return pairs
     seen = 0
     for batch in watched(source, "comparing", source.name):
         batch.threads = labels.threads
@@ -239,21 +259,28 @@ def count_pairs(
                 weights = None if every.weights is None else every.weights[at]
                 part = LabelledRows(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
-                    raise errors.changed_data(source.name)
-                _add_columns(found.tables, columns, rows, part, n_classes, labels.threads)
+                    raise _changed(source.name)
+                _add_columns(pairs.tables, columns, rows, part, n_classes, labels.threads)
                 if words:
-                    _add_words(found.together, words, tally, rows, part, labels.threads)
+                    _add_words(pairs.together, words, texts, rows, part, labels.threads)
         seen += batch.n_rows
     if seen != len(assigned[0].classes):
-        raise errors.changed_data(source.name)
-    return found
+        raise _changed(source.name)
+    return pairs
+
+
+def _changed(source: str | None) -> errors.BanburyError:
+    return errors.BanburyError(
+        f"the rows{errors.where(source)} were not the same when they were read a second time. "
+        "Read them into memory first, or diagnose a copy that nobody writes to."
+    )
 
 
 def _add_columns(
     tables: Sequence[Real], columns: Sequence[Grouped], batch: Batch, rows: LabelledRows, n_classes: int, threads: int
 ) -> None:
     """Counts each column's groups within the groups of every later column and the class."""
-    codes = [column.codes(batch, rows.classes, threads) for column in columns]
+    codes = [column.codes(batch, rows.classes) for column in columns]
     parts = None if rows.weights is None else in_parts(rows.weights)
     sizes = np.array([column.size for column in columns], dtype=np.int64)
     starts = np.cumsum([0, *sizes])
@@ -269,20 +296,25 @@ def _add_columns(
 
 
 def _add_words(
-    together: Real, words: Sequence[Word], tally: Tally, batch: Batch, rows: LabelledRows, threads: int
+    together: Real,
+    words: Sequence[Word],
+    texts: Sequence[WordColumn],
+    batch: Batch,
+    rows: LabelledRows,
+    threads: int,
 ) -> None:
     """Counts the texts that have two words, or a word and another text beside it."""
     from scipy.sparse import csr_array  # few need it
 
     marks: list[tuple[Int, Int]] = []
-    for at, (feature, counted) in enumerate(zip(tally.schema.texts, tally.words, strict=True)):
-        present, row, ids = _in_rows(feature, counted, batch, threads)
+    for at, (feature, sums, _) in enumerate(texts):
+        present, row, ids = feature.family.words_in_rows(batch, feature, sums, threads)
         marks.append((present, np.full(len(present), len(words) + at)))
-        column = np.full(counted.table.n_ids + len(feature.columns) + 1, -1, dtype=np.int64)
+        mark_of = np.full(sums.table.n_ids + len(feature.columns) + 1, -1, dtype=np.int64)
         mine = [(k, word.number) for k, word in enumerate(words) if word.column == at]
-        column[[number for _, number in mine]] = [k for k, _ in mine]
-        found = column[ids]
-        marks.append((row[found >= 0], found[found >= 0]))
+        mark_of[[number for _, number in mine]] = [k for k, _ in mine]
+        mark = mark_of[ids]
+        marks.append((row[mark >= 0], mark[mark >= 0]))
     row, mark = (np.concatenate(x) for x in zip(*marks, strict=True))
     matrix = csr_array((np.ones(len(row)), (row, mark)), shape=(batch.n_rows, together.shape[1]))
     matrix.sum_duplicates()
@@ -292,28 +324,3 @@ def _add_words(
         part = matrix[of_class]
         weighed = part if rows.weights is None else part.multiply(rows.weights[of_class][:, None]).tocsr()
         together[c] += (part.T @ weighed).toarray()
-
-
-def _in_rows(feature: Feature, counted: Words, batch: Batch, threads: int) -> tuple[Int, Int, NDArray[Any]]:
-    """The rows that have a text, and the row and the number of every word in them; of a block every column that occurs."""
-    family = feature.family
-    if isinstance(family, Occurrences):
-        row, column = family.places(batch, feature)
-        return np.arange(batch.n_rows), row, family.words(counted, len(feature.inputs)).ids[column]
-    assert isinstance(family, Text)
-    texts = family.texts(batch, feature.name)
-    offsets, ids = counted.table.encode(family.tokeniser, texts, threads)
-    row = np.repeat(np.arange(batch.n_rows), np.diff(offsets))
-    return np.flatnonzero(_present(texts, batch.n_rows)), row, ids
-
-
-def _present(texts: Any, n_rows: int) -> NDArray[np.bool_]:
-    """Which texts are there, of a column as the kernels take it."""
-    if isinstance(texts, list):
-        return np.array([isinstance(text, str) for text in texts], dtype=np.bool_)
-    if len(texts) == 3:
-        return np.ones(n_rows, dtype=np.bool_) if texts[2] is None else ~texts[2]
-    _, _, valid, offset = texts
-    if valid is None:
-        return np.ones(n_rows, dtype=np.bool_)
-    return np.unpackbits(np.asarray(valid), bitorder="little")[offset : offset + n_rows].astype(np.bool_)

@@ -102,7 +102,7 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     blocks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # columns that are modelled together
     n_columns: int = 0
-    numbers: frozenset[str] = frozenset()  # columns that are counted as numbers
+    joined_by: Mapping[str, str] = field(default_factory=dict)  # the family that models two such columns together
 
     @property
     def advice(self) -> str:
@@ -131,9 +131,9 @@ class Diagnosis:
             block, other = (blocks[first], second) if first in blocks else (blocks[second], first)
             return f", or take {other} into the block {block} if its family allows"
         tree = "or learn which columns depend on each other with bb.TANClassifier()"
-        if (first in self.numbers) != (second in self.numbers):  # no family takes both together
+        family = self.joined_by[first]
+        if family != self.joined_by[second]:  # no family takes both together
             return f", {tree}"
-        family = "bb.Gaussian(covariance='full')" if first in self.numbers else "bb.Joint()"
         return f", model them together with features={{({first!r}, {second!r}): {family}}}, {tree}"
 
     def to_dict(self) -> dict[str, Any]:

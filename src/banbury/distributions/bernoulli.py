@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,22 +11,25 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury._core import Integers
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import check_prior
 from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Family,
+    Encoding,
     Feature,
+    HeldOutRows,
     KeyedParameters,
     Reads,
     RowsToCount,
     check_finite,
     check_positive,
 )
+from banbury.distributions.key_families import KeyedFamily, looked_up
 from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow, scalar_keys
+from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.readers import Batch
 from banbury.sums import Counts, Key, Keys, Moments, as_index
 
@@ -35,7 +38,7 @@ WORDS = {"false": False, "true": True, "0": False, "1": True}
 
 
 @dataclass(frozen=True, repr=False)
-class Bernoulli(Family):
+class Bernoulli(KeyedFamily):
     """Yes or no: a boolean column, or one of 0 and 1.
 
     ``alpha`` and ``beta`` are the Beta prior's pseudo-counts of yes and of no (beta: as alpha); ``m`` and ``p`` say the same
@@ -120,6 +123,35 @@ class Bernoulli(Family):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        if self.yes is None:
+            return super().encoded(rows, features, sums, threads)
+        return Encoding(categories=[rows.codes(feature.name) for feature in features])
+
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        if self.threshold is None:
+            yes = looked_up(rows.codes(column), lambda values: self.means_yes(values, column))
+            return [None if each < 0 else bool(each) for each in yes.tolist()]
+        return list(rows.numbers([column])[0].reshape(-1) > self.threshold)
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
+        def places(rows: ColumnReader) -> Int:
+            if self.yes is not None or rows.kind(feature.name) in ("string", "other", "date"):
+                return looked_up(rows.codes(feature.name), lambda values: self.means_yes(values, feature.name))
+            numbers = rows.numbers([feature.name])[0].reshape(-1)
+            yes = numbers > (0.5 if self.threshold is None else self.threshold)
+            return np.where(np.isnan(numbers), -1, yes) if numbers.dtype.kind == "f" else yes.astype(np.int64)
+
+        return places
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        numbers = np.arange(1.0, 2.0 * len(features) + 1.0).reshape(-1, 2)
+        numbered = BernoulliParameters(features, numbers[:, :1].copy(), numbers[:, 1:].copy())
+        cells, alpha, stays = sums.cells.value, self.pseudo_counts(choice.alpha), np.ones(2, dtype=np.bool_)
+        return by_cells(
+            numbered, held_out, lambda f: Shares(cells[2 * f : 2 * f + 2], alpha, choice.how, stays, start=2 * f)
+        )
 
 
 class FlagCounter(KeyCounter):
@@ -225,11 +257,24 @@ class BernoulliParameters(KeyedParameters):
             values, names = [other, yes], [f"not {yes}", str(yes)]
         return NamedValues(values, names, rows).most_frequent(n)
 
+    def listed_values(self, f: int, column: str) -> Keys | None:
+        """No and yes, as a column would have them; None where numbers are."""
+        return (
+            None
+            if self.family.threshold is not None
+            else (self._no, True if self.family.yes is None else self.family.yes)
+        )
+
+    @property
+    def _no(self) -> Any:
+        """What stands for no in a column."""
+        yes = self.family.yes
+        return False if yes is None else f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
+
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         share = np.exp(self.yes)
         drawn = [rng.random(len(classes)) < share[f, classes] for f in range(len(self.features))]
         yes = self.family.yes
         if yes is None:
             return list(drawn)
-        other = f"not {yes}" if isinstance(yes, str) else 0 if yes else 1
-        return [np.where(column, yes, other) for column in drawn]
+        return [np.where(column, yes, self._no) for column in drawn]

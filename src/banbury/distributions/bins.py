@@ -193,4 +193,4 @@ def _cells(codes: NDArray[np.int64], rows: RowsToCount) -> Codes:
     return Codes(numbers, 0, keys)
 
 
-BINS, CELLS = BinCounter(), CellCounter()
+BINS, BLOCK_CELLS = BinCounter(), CellCounter()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury._core import Integers
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Family,
+    Encoding,
     Feature,
+    HeldOutRows,
     KeyedParameters,
     Reads,
     RowsToCount,
@@ -26,7 +27,9 @@ from banbury.distributions.family import (
     check_positive,
     side_by_side,
 )
+from banbury.distributions.key_families import KeyedFamily, looked_up
 from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow
+from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.readers import Batch
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
@@ -34,7 +37,7 @@ WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked u
 
 
 @dataclass(frozen=True, repr=False)
-class Categorical(Family):
+class Categorical(KeyedFamily):
     """One of several values.
 
     ``alpha`` is the Dirichlet prior: a number for every value, or a mapping from value to number. ``m`` and ``p`` say the
@@ -109,6 +112,40 @@ class Categorical(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)
         return [(max(len(keys) - 1, 0), 0) for keys in sums.keys]
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        return Encoding(categories=[values_of(rows, feature) for feature in features])
+
+    def counts_missing(self) -> bool:
+        return self.missing == "category"
+
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        return known_values(rows, feature)
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
+        index = {key: k for k, key in enumerate(keys)}
+        absent = index.get(None, -1) if self.missing == "category" else -1
+        return lambda rows: looked_up(
+            rows.codes(feature.name, feature.kind), lambda values: [index.get(value, -1) for value in values], absent
+        )
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return self.codes is None and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        numbers = np.concatenate([np.arange(1.0, sums.cells.shape[0] + 1.0), np.zeros(len(features))])
+        numbered = CategoricalParameters(features, sums.keys, sums.offsets, numbers[:, None], sums.keys)
+        cells, declared = sums.cells.value, self.declared() or frozenset()
+
+        def shares(f: int) -> Shares | None:
+            (start, stop), keys = sums.offsets[f : f + 2], sums.keys[f]
+            if not keys:
+                return None
+            stays = np.array([key in declared for key in keys], dtype=np.bool_)
+            alpha, spread = self.pseudo_counts(keys, choice.alpha), self.m is not None and self.p is None
+            return Shares(cells[start:stop], alpha, choice.how, stays, spread, start)
+
+        return by_cells(numbered, held_out, shares)
 
 
 class ValueCounter(KeyCounter):
@@ -198,6 +235,13 @@ def values_of(rows: ColumnReader, feature: Feature) -> Any:
     except errors.BadValue:
         column = rows.codes(feature.name)
         return replace(column, values=[_converted(value, feature.kind) for value in column.values])
+
+
+def known_values(rows: ColumnReader, feature: Feature) -> list[Any]:
+    """The values of a column as they are counted, row by row; None where one is missing."""
+    column = values_of(rows, feature)
+    numbers = (np.asarray(column.codes).astype(np.int64) - column.low).tolist()
+    return [column.values[n] if 0 <= n < len(column.values) else None for n in numbers]
 
 
 def _converted(value: Any, kind: str) -> Any:
@@ -305,6 +349,16 @@ class CategoricalParameters(KeyedParameters):
         at = int(column.codes[0]) - column.low
         return not 0 <= at < len(column.values) or column.values[at] in self.counted[f]
 
+    def listed_values(self, f: int, column: str) -> Keys:
+        return self.keys[f]
+
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
+        columns = []
+        for feature, keys in zip(self.features, map(set, self.keys), strict=True):
+            new = looked_up(values_of(rows, feature), partial(_not_in, keys), 0)
+            columns.append(new.astype(np.bool_))
+        return np.stack(columns, axis=1)
+
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         names = [(f, key) for f, keys in enumerate(self.keys) for key in keys]
         return np.exp(self.table[: len(names)]), names
@@ -319,6 +373,10 @@ class CategoricalParameters(KeyedParameters):
                     chosen[rows] = rng.choice(len(keys), size=len(rows), p=share[:, c] / share[:, c].sum())
             columns.append(_taken(keys, chosen, len(classes)))
         return columns
+
+
+def _not_in(keys: set[Key], values: Sequence[Any]) -> list[bool]:
+    return [value not in keys for value in values]
 
 
 def _taken(keys: Keys, chosen: NDArray[np.int64], n_rows: int) -> NDArray[Any]:

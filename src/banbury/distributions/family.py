@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
@@ -29,8 +29,10 @@ from banbury.distributions.evidence import (
     drawn_telling,
     stretches,
 )
+from banbury.distributions.information import ColumnTest, bits_of_draws
+from banbury.distributions.vocabulary import Vocabulary
 from banbury.readers import Batch
-from banbury.sums import Key, rows_of
+from banbury.sums import Counts, Key, Keys, rows_of
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
@@ -40,6 +42,7 @@ Kind = Literal["boolean", "integer", "float", "string"]
 LARGEST_SETTING = 1e100
 MOST_BINS = 4096  # of a column that are occupied
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
+UNUSED = np.random.default_rng(0)  # where an estimate draws nothing
 
 
 def at_least(alpha: Any) -> Any:
@@ -107,6 +110,43 @@ class Choice:
     seed: int = 0
 
 
+@dataclass(frozen=True)
+class HeldOutRows:
+    """Rows that were counted, each to be left out: the number of its class, and its weight; None for ones.
+
+    ``own_sums`` has the sums of features as if every row were a class of its own.
+    """
+
+    rows: ColumnReader
+    labels: Int
+    weights: Real | None
+    n_classes: int
+    threads: int
+    own_sums: Callable[[tuple[Feature, ...]], Any]
+
+    @property
+    def weight(self) -> Real:
+        return np.ones(len(self.labels)) if self.weights is None else self.weights
+
+    def take(self, rows: Int) -> HeldOutRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, rows=self.rows.take(rows), labels=self.labels[rows], weights=weights)
+
+    def scores(self, parameters: Parameters, want: Literal["log_joint", "parts"] = "log_joint") -> Real:
+        """log P(values | class), (rows, classes); "parts": feature by feature, (rows, features, classes)."""
+        parts, n_rows = parameters.parts(self.rows), self.rows.n_rows
+        return np.asarray(_core.score(n_rows, np.zeros(self.n_classes), parts, want, self.threads)[0])
+
+
+class Encoding(NamedTuple):
+    """Features' values as another learner takes them: numbers, NaN where missing; columns of codes; how often rows have words."""
+
+    numbers: Sequence[Real] = ()  # each (rows, columns)
+    categories: Sequence[Any] = ()
+    words: Any = None  # a sparse matrix, rows × words
+
+
 class Parameters:
     """A group of features of one family with what was estimated for them: the base of every family's parameters."""
 
@@ -141,6 +181,22 @@ class Parameters:
         """Brings the parameters up to date, in place, after the words of these ids changed, by feature; False: it is to be
         estimated anew."""
         return False
+
+    def log_cells(self, f: int, values: Real) -> Real | None:
+        """log P of the unit cell of whole numbers of a feature, (values, classes); None or NaN where the density says it."""
+        return None
+
+    def collapsed(self, sums: Any) -> list[tuple[int, int, float]]:
+        """Where a class's density is so narrow, beside its column, that it stands on one value: feature, class and value."""
+        return []
+
+    def listed_values(self, f: int, column: str) -> Keys | None:
+        """The values of a feature's column, where they are listed: those that rows had."""
+        return None
+
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_] | None:
+        """Which rows have a value of each feature that no row counted had, (rows, features); None where none is listed."""
+        return None
 
     # Explaining
 
@@ -519,6 +575,123 @@ class Family:
             family=self.name,
         )
 
+    # What is chosen, tuned, and given to others
+
+    def suits(self, least: float, whole: bool) -> bool:
+        """Whether it may be chosen for a column of numbers, of which this is the least, and all are whole or not."""
+        return False
+
+    def text_settings(self) -> tuple[str, ...]:
+        """The settings that ``bb.tune(text=...)`` may try."""
+        return ()
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        """The features' values as another learner takes them. Here: numbers as they are, all else as categories."""
+        names = [name for feature in features for name in feature.inputs]
+        numeric = [name for name in names if rows.kind(name) in ("boolean", "integer", "float", "empty")]
+        columns = [column.reshape(rows.n_rows, -1) for column in rows.numbers(numeric)] if numeric else []
+        others = set(names).difference(numeric)
+        return Encoding(columns, [rows.codes(name) for name in names if name in others])
+
+    def encoded_words(self, sums: Any) -> Int | None:
+        """The words among the encoded ones that an estimate uses; None for all."""
+        return None
+
+    # Values that are asked for
+
+    def has_density(self) -> bool:
+        """Whether a value has a density, and no probability."""
+        return True
+
+    def check_alternatives(self, column: str, values: Any) -> None:
+        """Raises unless the probabilities of several values of a column have a sum."""
+        if self.has_density():
+            raise errors.BadSetting(
+                f"column {column!r} is a number of family {self.name!r}, which has a density: densities of several values do "
+                "not sum to a probability. Ask for one number at a time, or count the column as bb.Categorical(), whose "
+                "values have probabilities.",
+                column=column,
+            )
+
+    def counts_missing(self) -> bool:
+        """Whether a missing value is a value."""
+        return False
+
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        """A column's values as they are counted, None where one is missing: 1 and "1" may be the same."""
+        return list(rows.numbers([column])[0].reshape(-1))
+
+    # What a feature tells about the class
+
+    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
+        """I(feature; class) of each feature, in bits; ``rows`` per class. Here: of rows drawn from the default estimate."""
+        return bits_of_draws(self.estimate(features, sums, Choice(), UNUSED), rows)
+
+    def used_words(self, feature: Feature, sums: Any) -> Vocabulary | None:
+        """The words that an estimate uses, which tell one by one; None where values are no words."""
+        return None
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Any, threads: int) -> tuple[Int, Int, Int]:
+        """The rows that have a text, and the row and the number of every word in them."""
+        raise NotImplementedError
+
+    def joins(self, feature: Feature) -> bool:
+        """Whether several columns are modelled together, so that no independence is assumed among them."""
+        return len(feature.columns) > 1
+
+    def joined_by(self) -> str:
+        """The family, as one writes it, that models two such columns together."""
+        return "bb.Joint()"
+
+    def check_values(self, rows: ColumnReader, feature: Feature, threads: int) -> None:
+        """Raises for values that cannot be counted, where they are counted otherwise: in bins, to be compared."""
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...] | None:
+        """The feature's columns as they are compared with others: as values, or in fine bins; None: whatever their type is."""
+        return None
+
+    def test(
+        self, features: tuple[Feature, ...], sums: Any, scale: float, n: int, columns: Mapping[str, ColumnTest]
+    ) -> list[ColumnTest]:
+        """What each feature tells, beyond chance; of words the best n. A weight of 1 is worth ``scale`` rows.
+
+        ``columns`` has the tests of a block's columns one by one. Here: what the best of them tells.
+        """
+        each = ([columns[name] for name in feature.inputs if name in columns] for feature in features)
+        return [ColumnTest().at_least(own) if own else ColumnTest(why="not tested") for own in each]
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int] | None:
+        """What says which of the keys each row has, −1 for none; None where rows are not counted by key."""
+        return None
+
+    def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> Any:
+        """Rows whose values are found out once, to be counted and scored many times (``LookedUpTexts``); None: they are quick."""
+        return None
+
+    # Leave-one-out
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        """Whether ``leave_one_out`` says what refitting without each row would; otherwise every row has to be refitted."""
+        return choice.how != "gibbs"
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Any, choice: Choice, held_out: HeldOutRows) -> Real:
+        """log P(values | class) of each row, (rows, classes), under what all rows but itself add up to.
+
+        Here each row's own sums are subtracted, and the rest is estimated: slow, and right for all sums that subtract.
+        """
+        own, found = held_out.own_sums(features), [np.zeros((0, held_out.n_classes))]
+        for row, label in enumerate(held_out.labels.tolist()):
+            left = sums - own.take([row]).merge([label], held_out.n_classes)
+            if isinstance(left, Counts):
+                left = left.without_empty((self.declared(),) * len(features))
+            parameters = self.estimate(features, left, choice, UNUSED)
+            found.append(held_out.take(np.array([row])).scores(parameters))
+        return np.concatenate(found)
+
+    def leave_one_out_notes(self) -> list[str]:
+        """What stays that of all rows where each is left out."""
+        return []
+
     def settings(self) -> dict[str, Any]:
         """The settings that differ from the defaults."""
         return {f.name: v for f in fields(self) if (v := getattr(self, f.name)) != f.default}  # type: ignore[arg-type]
@@ -529,6 +702,12 @@ class Family:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
+
+
+def log_between(below: Real, above: Real) -> Real:
+    """The logarithm of what lies between two cuts, from what lies below each."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.maximum(above - below, 0.0)))
 
 
 def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:

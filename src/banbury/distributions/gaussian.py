@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
+from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.covariance import (
     GaussianBlockParameters,
@@ -20,24 +20,34 @@ from banbury.distributions.covariance import (
     posterior,
     student,
 )
+from banbury.distributions.covariance_information import bits_of_normals, block_test
 from banbury.distributions.family import (
+    UNUSED,
     Choice,
     ColumnReader,
     Counter,
     Family,
     Feature,
+    HeldOutRows,
     How,
     NumericParameters,
     check_finite,
     check_positive,
+    log_between,
 )
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.histogram import FINE, in_bins
+from banbury.distributions.information import ColumnTest, bits_of_densities, grid, shares
+from banbury.distributions.leave_one_out import one_by_one
 from banbury.distributions.moments import MOMENTS, PRODUCTS
 from banbury.sums import Counts, Moments, Products
 
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
 WIDEST = 2.0**900  # no variance of z is larger
 FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
+NEAR = 4.0  # a variance below so many times the least one may be raised to it
+NARROW = 1e-6  # of a column's variance: a density of less stands on one value
+EXACT = 1e-4  # of the sum of squares at least must be left for a difference to be exact
 
 
 @dataclass(frozen=True)
@@ -265,6 +275,62 @@ class Gaussian(Family):
             return [(d, cells) if self.covariance == "tied" else (d + cells, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
+    def suits(self, least: float, whole: bool) -> bool:
+        return self.covariance is None
+
+    def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
+        parameters = self.estimate(features, sums, Choice(), UNUSED)
+        if isinstance(parameters, GaussianBlockParameters):
+            seen = sums.n.value > 0
+            prior = shares(sums.n.value[seen])
+            return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
+        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        each = zip(feature.inputs, feature.scales or [(feature.origin, feature.unit)], strict=True)
+        return tuple(in_bins(name, origin, unit * FINE) for name, (origin, unit) in each)
+
+    def test(
+        self, features: tuple[Feature, ...], sums: Any, scale: float, n: int, columns: Mapping[str, ColumnTest]
+    ) -> list[ColumnTest]:
+        if self.covariance is None:
+            return super().test(features, sums, scale, n, columns)
+        return [block_test(sums, self.covariance == "tied", scale)]
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        alone = self.covariance is None and self.smoothing is None
+        return alone and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
+    ) -> Real:
+        """Only the row's own class changes, by the formula for one value less, but where little would be left of the variance.
+
+        There, and in columns where some class has next to no variance, every row's sums are estimated by themselves.
+        """
+        if not self.is_plain(choice.how):
+            return one_by_one(self, features, sums, choice, held_out)
+        floor = FLOOR * pooled(sums)[1]
+        low = (sums.n.value <= 0) | (
+            sums.spread < NEAR * floor * sums.n.value
+        )  # a class without values has those of all
+        slow = np.flatnonzero(low.any(axis=1)).tolist()
+        quick = np.flatnonzero(~low.any(axis=1)).tolist()
+        few = tuple(features[f] for f in slow)
+        total = one_by_one(self, few, sums.select(slow), choice, held_out)
+        if not quick:
+            return total
+        kept, alone = _normal(features, *self._plain(features, sums)).select(quick), sums.select(quick)
+        total += held_out.scores(kept)
+        gains = _gains(kept, alone, floor[quick][:, 0], held_out)
+        total[np.arange(len(gains)), held_out.labels] += gains
+        doubtful = np.flatnonzero(np.isnan(gains))
+        if len(doubtful):
+            some = held_out.take(doubtful)
+            total[doubtful] = one_by_one(self, kept.features, alone, choice, some)
+            total[doubtful] += one_by_one(self, few, sums.select(slow), choice, some)
+        return total
+
 
 @dataclass(frozen=True)
 class _Posterior:
@@ -319,6 +385,20 @@ def _student(features: tuple[Feature, ...], posterior: _Posterior) -> GaussianPa
     return GaussianParameters(features, origin, unit, posterior.mean, 1.0 / (nu * variance), constant, (nu + 1.0) / 2.0)
 
 
+def _gains(kept: GaussianParameters, sums: Moments, floor: Real, held_out: HeldOutRows) -> Real:
+    """What one value less changes in the log density of that value in its own class, summed over features.
+
+    Without weight w, n becomes n − w, and the sum of squares S becomes S · (1 − t), t = w n / (n − w) · gap² / S. NaN where next
+    to nothing would be left of S, so that the difference is not exact.
+    """
+    columns = held_out.rows.numbers([feature.name for feature in kept.features])
+    tables = (kept.mean, kept.precision, sums.n.value, sums.spread)
+    curves = (*(np.ascontiguousarray(table, dtype=np.float64) for table in tables), np.ascontiguousarray(floor))
+    labels = np.ascontiguousarray(held_out.labels, dtype=np.int32)
+    weights = None if held_out.weights is None else np.ascontiguousarray(held_out.weights)
+    return _core.one_less(columns, kept.origin, kept.unit, labels, curves, weights, (EXACT, NEAR), held_out.threads)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
 class GaussianParameters(NumericParameters):
     """Normal densities, or Student t where ``power`` is given, in units of z; all but the scales are (features, classes).
@@ -346,6 +426,12 @@ class GaussianParameters(NumericParameters):
             tuple(self.features[f] for f in index), *arrays, None if self.power is None else self.power[at]
         )
 
+    def log_probability_of_each(self, x: Real) -> Real:
+        """log P(value | class) of each value, (values, classes), where every value has a feature of its own."""
+        z = np.clip((x - self.origin) / self.unit, -LARGEST, LARGEST)[:, None]
+        square = self.precision * (z - self.mean) ** 2
+        return np.asarray(self.constant - (square if self.power is None else self.power * np.log1p(square)))
+
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         columns = []
         for f in range(len(self.features)):
@@ -357,6 +443,30 @@ class GaussianParameters(NumericParameters):
                 z = mean + rng.standard_t(nu) / np.sqrt(precision * nu)
             columns.append(self.origin[f] + self.unit[f] * z)
         return columns
+
+    def bits(self, f: int, rows: Real) -> float:
+        """I(feature; class) of normal densities; ``rows`` per class that have a value."""
+        seen = rows > 0
+        prior, mean, variance = shares(rows[seen]), self.mean[f, seen], 0.5 / self.precision[f, seen]
+        if len(prior) < 2:
+            return 0.0
+        centre = float(prior @ mean)
+        scale = float(np.sqrt(prior @ (variance + (mean - centre) ** 2)))  # the whole column's deviation
+        place, deviation = (mean - centre) / scale, np.sqrt(variance) / scale
+        nodes = grid(place, deviation)
+        z = (nodes[:, None] - place) / deviation
+        gaps = np.diff(nodes, prepend=nodes[0], append=nodes[-1])
+        widths = (gaps[1:] + gaps[:-1]) / 2.0
+        return bits_of_densities(-0.5 * z * z - np.log(deviation) - 0.5 * np.log(2.0 * np.pi), widths, prior)
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        return log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])
+
+    def collapsed(self, sums: Moments) -> list[tuple[int, int, float]]:
+        rows, _, spread = sums.pooled()
+        narrow = 0.5 / self.precision < NARROW * spread / np.maximum(rows, 1e-300)
+        there = np.argwhere(narrow & (sums.n.value > 0)).tolist()
+        return [(f, c, float(self.spread(f)[0][c])) for f, c in there]
 
     def spread(self, f: int) -> tuple[Real, Real]:
         variance = 0.5 / self.precision[f] if self.power is None else 1.0 / (self.precision[f] * self._nu(f))

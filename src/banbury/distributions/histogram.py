@@ -12,24 +12,31 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions import dirichlet
-from banbury.distributions.bins import BINS, CELLS, BinCounter
+from banbury.distributions import dirichlet, grid
+from banbury.distributions.bins import BINS, BLOCK_CELLS, BinCounter
+from banbury.distributions.categorical import Categorical
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import (
     MOST_BINS,
     Choice,
     ColumnReader,
-    Family,
     Feature,
+    HeldOutRows,
     NumericParameters,
     by_class,
     check_finite,
     check_positive,
+    log_between,
 )
 from banbury.distributions.grid import rounding
-from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined
+from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined, occupied
 from banbury.distributions.joint import log_prior_of_cells
+from banbury.distributions.key_families import BinnedFamily
+from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.sums import ROUNDING, Counts, Keys, Moments
+
+FINE = 2.0**-6  # of a column's spread: its fine bins
+FINEST = 2.0**-1020
 
 
 def several(given: Any) -> tuple[Any, ...]:
@@ -70,7 +77,7 @@ def grid_of(start: Any, width: Any, fine: Real) -> tuple[tuple[float, float], ..
 
 
 @dataclass(frozen=True, repr=False)
-class Histogram(Family):
+class Histogram(BinnedFamily):
     """The share of rows in each bin, divided by its width.
 
     Counting uses fine bins; ``bins`` says how they are joined for estimation: ``"auto"`` (about the Freedman–Diaconis
@@ -112,7 +119,7 @@ class Histogram(Family):
             raise errors.bad_setting("bins", self.bins, "'auto', 'mdl' or a whole number from 1 up")
 
     def counter(self, feature: Feature) -> BinCounter:
-        return CELLS if feature.columns else BINS
+        return BLOCK_CELLS if feature.columns else BINS
 
     def counted(self) -> tuple[Any, ...]:
         return "bins", self.start, self.width
@@ -197,6 +204,55 @@ class Histogram(Family):
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         return empty_share(self, feature, *_cells(sums, 0))
 
+    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        return occupied(self, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        if not feature.columns:
+            return (feature,)
+        each = zip(feature.columns, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
+        return tuple(in_bins(*column) for column in each)
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        """A row may move every cut of "mdl"."""
+        whole = self.bins == "mdl" or bool(features[0].columns)
+        return not whole and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        """As for keys, of which all stay: the bins are those of all rows."""
+        alpha = choice.alpha if self.alpha is None else self.alpha
+        joined = [self.joined(*_cells(sums, f)) for f in range(len(features))]
+        widths = [min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True)]
+        numbers = tuple(np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined)
+        firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
+        numbered = HistogramParameters(features, firsts, tuple(widths), numbers, sizes)
+
+        def shares(f: int) -> Shares:
+            cells = joined[f].cells
+            every = np.ones(len(cells), dtype=np.bool_)
+            return Shares(cells, np.full(len(cells), alpha), choice.how, every, log_width=float(np.log(widths[f])))
+
+        return by_cells(numbered, held_out, shares)
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the bins of histograms"]
+
+
+def in_bins(name: str, start: float, width: float) -> Feature:
+    """A column of numbers in bins so wide, to be compared with others."""
+    return Feature(name, Histogram(), start, max(width, FINEST), "float")
+
+
+def by_type(feature: Feature, rows: Any) -> tuple[Feature, ...]:
+    """The columns of any feature, to be compared with others: numbers in fine bins, all else as categories."""
+    kinds = [(name, rows.kind(name)) for name in feature.inputs]
+    return tuple(
+        in_bins(name, feature.origin, feature.unit * FINE)
+        if kind in ("integer", "float", "empty")
+        else Feature(name, Categorical(), kind=kind)
+        for name, kind in kinds
+    )
+
 
 class Joined(NamedTuple):
     """Bins for estimation: each is of one or more equal steps, numbered from ``first`` on and ``width`` fine bins wide."""
@@ -260,6 +316,10 @@ class HistogramParameters(NumericParameters):
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
         return columns
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        """Of x ≤ X < x + 1: whole numbers are where bins begin."""
+        return log_between(self.tails(f, values)[0], self.tails(f, values + 1.0)[0])
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
-from banbury.distributions.categorical import values_of
+from banbury.distributions.categorical import Categorical, known_values, values_of
 from banbury.distributions.dirichlet import log
 from banbury.distributions.evidence import Drawn, NamedValues
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
-    Family,
+    Encoding,
     Feature,
     KeyedParameters,
     RowsToCount,
@@ -28,6 +28,7 @@ from banbury.distributions.family import (
     by_class,
     check_positive,
 )
+from banbury.distributions.key_families import KeyedFamily
 from banbury.distributions.keys import KeyCounter, count_codes, kind_of
 from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Keys, in_order
@@ -37,7 +38,7 @@ FEWEST_ALONE = 50  # rows of a joint table before it is doubted
 
 
 @dataclass(frozen=True, repr=False)
-class Joint(Family):
+class Joint(KeyedFamily):
     """Several columns of values together: P(a, b, … | class) from a table with a cell for every combination.
 
     Nothing is assumed independent, so cells are many and rows per cell few: ``tally.empty_cells`` says which share has none.
@@ -98,6 +99,30 @@ class Joint(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         sizes = [_sizes(keys, len(feature.inputs)) for feature, keys in zip(features, sums.keys, strict=True)]
         return [(max(prod(size) - 1, 0), 0) for size in sizes]
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
+        return Encoding(
+            categories=[values_of(rows, column) for feature in features for column in self.compared(feature)]
+        )
+
+    def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
+        return known_values(rows, Feature(column, self, kind=feature.kinds[feature.columns.index(column)]))
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        each = zip(feature.columns, feature.kinds, strict=True)
+        return tuple(Feature(column, Categorical(), kind=kind) for column, kind in each)
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
+        index: dict[Any, int] = {key: k for k, key in enumerate(keys)}
+
+        def places(rows: ColumnReader) -> Int:
+            numbers, found = combinations(rows, feature, threads, counting=True)
+            return np.array([index.get(value, -1) for value in found], dtype=np.int64)[numbers]
+
+        return places
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return False  # refitting is quicker
 
 
 class CombinationCounter(KeyCounter):
@@ -260,6 +285,18 @@ class JointParameters(KeyedParameters):
 
     def select(self, index: Sequence[int]) -> JointParameters:
         return JointParameters(tuple(self.features[f] for f in index), tuple(self.tables[f] for f in index))
+
+    def listed_values(self, f: int, column: str) -> Keys:
+        return in_order(self.tables[f].values[self.features[f].columns.index(column)])
+
+    def never_seen(self, rows: ColumnReader) -> NDArray[np.bool_]:
+        columns = []
+        for feature, table in zip(self.features, self.tables, strict=True):
+            numbers, found = combinations(rows, feature)
+            parts = [zip(value, table.values, strict=True) for value in found]
+            unseen = [any(part is not None and part not in known for part, known in each) for each in parts]
+            columns.append(np.array([*unseen, False], dtype=np.bool_)[numbers])
+        return np.stack(columns, axis=1)
 
     def values(self) -> tuple[Real, list[tuple[int, Any]]]:
         """Of all cells that rows have."""

@@ -9,19 +9,22 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import errors
-from banbury.arrays import Real
-from banbury.distributions.bins import BINS, CELLS, BinCounter
+from banbury import _core, errors
+from banbury.arrays import Int, Real
+from banbury.distributions.bins import BINS, BLOCK_CELLS, BinCounter
+from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
+    UNUSED,
     Choice,
     ColumnReader,
-    Family,
     Feature,
+    HeldOutRows,
     NumericParameters,
     by_class,
     check_positive,
+    log_between,
 )
-from banbury.distributions.histogram import check_grid, check_one_each, grid_of, hashable, several
+from banbury.distributions.histogram import Histogram, check_grid, check_one_each, grid_of, hashable, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
 from banbury.distributions.kernels import (
     DEVIATION,
@@ -34,7 +37,9 @@ from banbury.distributions.kernels import (
     means_and_deviations,
     noise,
 )
-from banbury.sums import ROUNDING, Counts, Moments
+from banbury.distributions.key_families import BinnedFamily
+from banbury.distributions.leave_one_out import CELLS, rounding
+from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 RULES = ("scott", "silverman", "leave-one-out")
 FINER = (0.25, 0.125, 0.0625)  # doublings from the best bandwidth to the next; at first half of one
@@ -42,11 +47,12 @@ MANY = 32  # bins to a bandwidth; more do not change its likelihood
 SPARSE = 16  # times as many bins as are occupied: then they are added pair by pair
 NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
 LONELY = 1e-11  # ... and nothing to a density above this share of all rows
+WIDE = 100.0  # a kernel this wide is the same all over a unit cell, to four parts in a million
 AROUND = 256  # occupied bins on either side of a lonely one
 
 
 @dataclass(frozen=True, repr=False)
-class KernelDensity(Family):
+class KernelDensity(BinnedFamily):
     """A kernel on every row of the class.
 
     ``bandwidth`` is a number in the column's own unit, or a rule for each class: ``"scott"``, ``"silverman"`` (both set the
@@ -87,7 +93,7 @@ class KernelDensity(Family):
                 check_positive("bandwidth", each)
 
     def counter(self, feature: Feature) -> BinCounter:
-        return CELLS if feature.columns else BINS
+        return BLOCK_CELLS if feature.columns else BINS
 
     def counted(self) -> tuple[Any, ...]:
         return "bins", self.start, self.width
@@ -192,6 +198,42 @@ class KernelDensity(Family):
         sizes = zip(features, sums.keys, strict=True)
         return [(max(len(keys) - 1, 0) + len(feature.inputs), 0) for feature, keys in sizes]
 
+    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        """As a histogram joins them."""
+        return Histogram().joined_cells(feature, keys, cells)
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        return Histogram().compared(feature) if feature.columns else (feature,)
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return not features[0].columns and super().can_leave_one_out(features, choice, weighted)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Only the row's own class changes, by the row's own kernel; the bandwidths are those of all rows."""
+        parameters = self.estimate(features, sums, choice, UNUSED)
+        assert isinstance(parameters, KernelDensityParameters)
+        scores = held_out.scores(parameters, "parts")
+        for f, (feature, bump) in enumerate(zip(features, parameters.bumps, strict=True)):
+            keys, rows = sums.feature(f)
+            if not keys:
+                continue
+            x = np.asarray(held_out.rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+            there = np.flatnonzero(~np.isnan(x))
+            z = (x[there] - feature.origin) / feature.unit
+            codes = _core.bins(np.ascontiguousarray(x[there]), feature.origin, feature.unit, held_out.threads)
+            bins = np.searchsorted(np.array(keys, dtype=np.int64), codes)
+            labels, weights = held_out.labels[there], held_out.weight[there]
+            empty = rows.value.sum(axis=0) <= 0  # such a class has the kernels of all classes, the row's own among them
+            for c in range(len(empty)):
+                mine = np.flatnonzero((labels == c) | empty[c])
+                for some in np.array_split(mine, max(1, len(mine) * len(keys) // CELLS)):
+                    density = _density_without(bump, rows.value, c, z[some], bins[some], weights[some])
+                    scores[there[some], f, c] = density - np.log(feature.unit)
+        return np.asarray(scores.sum(axis=1))
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the bandwidths of kernels"]
+
 
 def _joined(centres: Real, rows: Real, bandwidth: float) -> tuple[Real, Real, float]:
     """Bins joined in pairs, again and again, while the bandwidth is many of them; and the bandwidth in these bins."""
@@ -236,6 +278,35 @@ def _near(kernel: str, centres: Real, rows: Real, bandwidth: float, reach: float
     heights = kernel_height(kernel, np.arange(-steps, steps + 1) / bandwidth)
     heights[steps] = 0.0
     return np.asarray(np.convolve(line, heights)[steps + at])
+
+
+def _density_without(bump: Bumps, cells: Real, c: int, z: Real, bins: Int, weights: Real) -> Real:
+    """Log density, in bins, of values of class c, each without its own weight in its own bin."""
+    counts = np.broadcast_to(cells[:, c], (len(z), len(cells))).copy()
+    at = np.arange(len(z))
+    counts[at, bins] = np.maximum(counts[at, bins] - weights, 0.0)
+    counts[at, bins] *= counts[at, bins] > rounding(counts, weights)
+    alone = ~counts.any(axis=1)
+    if alone.any():  # a class without rows: all classes together
+        together = np.broadcast_to(cells.sum(axis=1), (int(alone.sum()), len(cells))).copy()
+        together[np.arange(len(together)), bins[alone]] -= weights[alone]
+        counts[alone] = np.maximum(together, 0.0)
+    bandwidth = bump.bandwidth[c]
+    u = (z[:, None] - bump.centres) / bandwidth
+    size = counts.sum(axis=1)
+    nothing = size <= 0
+    share = counts / np.where(nothing, 1.0, size)[:, None]
+    if bump.kernel == "normal":
+        logs = log(share) - 0.5 * u * u - 0.5 * np.log(2.0 * np.pi)
+        top = np.where(nothing, 0.0, logs.max(axis=1))
+        result = top + np.log(np.where(nothing, 1.0, np.exp(logs - top[:, None]).sum(axis=1))) - np.log(bandwidth)
+        return np.where(nothing, 0.0, result)
+    density = (share * kernel_height(bump.kernel, u)).sum(axis=1) / bandwidth
+    mean, deviation = bump.floor
+    floor = np.exp(-0.5 * ((z - mean) / deviation) ** 2) / (deviation * np.sqrt(2.0 * np.pi))
+    mixed = (1.0 - MIXED_IN) * density + MIXED_IN * floor
+    far = np.log(MIXED_IN) - 0.5 * ((z - mean) / deviation) ** 2 - np.log(deviation * np.sqrt(2.0 * np.pi))
+    return np.where(nothing, 0.0, np.where(mixed > 0, np.log(np.where(mixed > 0, mixed, 1.0)), far))
 
 
 @dataclass(frozen=True)
@@ -292,6 +363,13 @@ class KernelDensityParameters(NumericParameters):
     def bandwidths(self) -> list[float]:
         """In the column's own unit."""
         return list((self.bumps[0].bandwidth * self.features[0].unit).tolist())
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        bandwidth = self.bumps[f].bandwidth * self.features[f].unit
+        cells, narrow = np.full((len(values), len(bandwidth)), np.nan), bandwidth < WIDE
+        if narrow.any():
+            cells[:, narrow] = log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])[:, narrow]
+        return cells
 
     def spread(self, f: int) -> tuple[Real, Real]:
         bump, feature = self.bumps[f], self.features[f]

@@ -18,45 +18,13 @@ from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import missing_texts
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import Choice, Feature
-from banbury.distributions.leave_one_out import HeldOutRows
-from banbury.distributions.text import Text
+from banbury.distributions.family import Feature, HeldOutRows
 from banbury.distributions.vocabulary import pairs_of
 from banbury.sums import Words
 
 Bools = NDArray[np.bool_]
 BLOCK = 1 << 23  # numbers of words × classes that are looked at together
 TABLES = 4  # so many different counts of a word in a text are looked up in tables of all words
-
-
-def supported(family: Text, choice: Choice, own: HeldOutRows) -> bool:
-    """Whether there is a formula; where there is none, every text has to be left out by itself."""
-    weighted = own.weights is not None
-    a = event_models.pseudo_count(choice.how, family.prior(choice))
-    of_all = family.min_share > 0 or family.max_share < 1 or bool(family.idf)  # depends on how many texts are left
-    if choice.how == "gibbs" or family.norm or (weighted and of_all):
-        return False
-    if family.model == "bernoulli":
-        return a > 0 and not weighted
-    if family.model == "complement":
-        return True
-    return a >= 0 and not (choice.how == "predictive" and family.counts_tokens)
-
-
-def notes(family: Text) -> list[str]:
-    """What stays that of all texts."""
-    return ["the ranks of words"] * family.pruning.ranks
-
-
-def left_one_out(family: Text, feature: Feature, sums: Words, choice: Choice, own: HeldOutRows) -> Real:
-    """log P(words | class) of each text, (texts, classes), under what all texts but itself add up to; 0 where it is missing."""
-    column = _CountedTexts(family, feature, sums, own)
-    alpha = family.prior(choice)
-    if family.model == "bernoulli":
-        return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
-    if family.model == "complement":
-        return column.complement(event_models.complement_pseudo_count(choice.how, alpha))
-    return column.multinomial(event_models.pseudo_count(choice.how, alpha))
 
 
 @dataclass(frozen=True)
@@ -80,10 +48,10 @@ class _Entries:
         )
 
 
-class _CountedTexts:
-    """A column of texts that were all counted, and their sums."""
+class CountedTexts:
+    """A column of texts that were all counted, and their sums; ``family`` is ``bb.Text``."""
 
-    def __init__(self, family: Text, feature: Feature, sums: Words, own: HeldOutRows) -> None:
+    def __init__(self, family: Any, feature: Feature, sums: Words, own: HeldOutRows) -> None:
         self.family, self.own = family, own
         table: Any = sums.table
         self.table = table if family.vocabulary is None else family.given(table).table
@@ -166,11 +134,11 @@ class _CountedTexts:
         if family.vocabulary is not None:
             there = self._given[word]
         if pruning.ranks:
-            return there & self._ranked[word]
+            return np.asarray(there & self._ranked[word])
         n_texts = float(self.per_class.sum()) - (1.0 if self.own.weights is None else 0.0)
         slack = 1e-12
         kept = there & (occurrences >= pruning.min_count - slack) & (documents >= pruning.min_share * n_texts)
-        return kept & (documents <= pruning.max_share * n_texts) if pruning.max_share < 1 else kept
+        return np.asarray(kept & (documents <= pruning.max_share * n_texts) if pruning.max_share < 1 else kept)
 
     @cached_property
     def _given(self) -> Bools:
@@ -245,7 +213,7 @@ class _CountedTexts:
         length, mine = self._per_text(inside, inside.x), self._per_text(inside, inside.mine)
         for classes, counts in self._blocks():
             scaled = self.scale[:, None] * counts
-            found = matrix @ log(scaled + a)
+            scores = matrix @ log(scaled + a)
             total = self._totals(classes, counts) + a * self.vocabulary[:, None]
             at, c = self._labels(classes, labels)
             total[at, c] -= mine[at]
@@ -254,10 +222,10 @@ class _CountedTexts:
             change = inside.x[e] * (log(_minus(n, inside.mine[e]) + a) - log(n + a))
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            found[at, c] += own[at]
+            scores[at, c] += own[at]
             empty = total <= 1e-12 * np.maximum(counts.sum(axis=0), 1.0)
             divisor = np.where(empty, np.maximum(self.vocabulary, 1.0)[:, None], total)
-            result[:, classes] = np.where(empty, 0.0, found) - length[:, None] * np.log(divisor)
+            result[:, classes] = np.where(empty, 0.0, scores) - length[:, None] * np.log(divisor)
         return result
 
     def complement(self, a: float) -> Real:
@@ -269,17 +237,17 @@ class _CountedTexts:
         together = self._together()
         for classes, counts in self._blocks():
             elsewhere = self.scale[:, None] * _minus(every[:, None], counts)
-            found = self._elsewhere(inside, elsewhere, a)
+            scores = self._elsewhere(inside, elsewhere, a)
             e, c = self._labels(classes, labels[inside.text])
             m = elsewhere[inside.word[e], c]  # of the text's own class, unchanged
             change = inside.x[e] * (np.log(_minus(m, inside.mine[e]) + a) - np.log(m + a))
             own = np.bincount(inside.text[e], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            found[at, c] += own[at]
+            scores[at, c] += own[at]
             total = (together - mine)[:, None] - self._totals(classes, counts)
             total[at, c] += mine[at]
             total = np.maximum(total, 0.0) + a * np.maximum(self.vocabulary, 1.0)[:, None]
-            result[:, classes] = found + length[:, None] * np.log(total)
+            result[:, classes] = scores + length[:, None] * np.log(total)
         return result
 
     def _together(self) -> Real:
@@ -289,18 +257,18 @@ class _CountedTexts:
     def _elsewhere(self, entries: _Entries, elsewhere: Real, a: float) -> Real:
         """−x · log(m + a) summed over each text's words, m without the text's own."""
         sizes, number, each = np.unique(entries.mine, return_inverse=True, return_counts=True)
-        found = np.zeros((self.n_texts, elsewhere.shape[1]))
+        scores = np.zeros((self.n_texts, elsewhere.shape[1]))
         often = np.argsort(-each, kind="stable")[:TABLES]
         for size in often.tolist():
             some = entries.only(number == size)
-            found += self._matrix(some, some.x) @ -np.log(_minus(elsewhere, sizes[size]) + a)
+            scores += self._matrix(some, some.x) @ -np.log(_minus(elsewhere, sizes[size]) + a)
         rest = entries.only(~np.isin(number, often))
         step = max(1, BLOCK // max(elsewhere.shape[1], 1))
         for start in range(0, len(rest.text), step):
             part = slice(start, start + step)
             m = _minus(elsewhere[rest.word[part]], rest.mine[part, None])
-            np.subtract.at(found, rest.text[part], rest.x[part, None] * np.log(m + a))
-        return found
+            np.subtract.at(scores, rest.text[part], rest.x[part, None] * np.log(m + a))
+        return scores
 
     def bernoulli(self, a: float) -> Real:
         """log p of words in the text, log(1 − p) of all others, p = (d + a) / (D + 2a); the text is not in d and D."""
@@ -309,7 +277,7 @@ class _CountedTexts:
         for classes, d in self._blocks():
             texts = self.per_class[classes]
             yes, no = _logs(d, texts, a)
-            found = self._always @ no + present @ yes - counted @ no
+            scores = self._always @ no + present @ yes - counted @ no
             fewer = np.maximum(texts - 1.0, 0.0)
             _, without = _logs(d, fewer, a)  # of words that the text does not have
             base = self._always @ without
@@ -319,8 +287,8 @@ class _CountedTexts:
             change = e.inside[of] * with_it - e.outside[of] * without[e.word[of], c]
             own = np.bincount(e.text[of], weights=change, minlength=self.n_texts)
             at, c = self._labels(classes, labels)
-            found[at, c] = base[c] + own[at]
-            result[:, classes] = np.where(self.there[:, None], found, 0.0)
+            scores[at, c] = base[c] + own[at]
+            result[:, classes] = np.where(self.there[:, None], scores, 0.0)
         return result
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.event_models import CERTAIN, WeighedWords, WordScores
 from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
@@ -19,13 +19,14 @@ from banbury.distributions.family import (
     SMALLEST_ALPHA,
     Choice,
     ColumnReader,
+    Encoding,
     Feature,
     Parameters,
     by_class,
     check_positive,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, mutual_information, pairs_of
-from banbury.distributions.words import WordFamily
+from banbury.distributions.word_families import TellingFamily
 from banbury.sums import Words
 
 MOST_OCCURRENCES = 2.0**500  # of a column in one row that is asked about
@@ -39,7 +40,7 @@ UNREAD = _core.Tokeniser("word", True, False, 1, 1, [], False, False)  # counts 
 
 
 @dataclass(frozen=True, repr=False)
-class Occurrences(WordFamily):
+class Occurrences(TellingFamily):
     """A block of columns that say how often each word, product or event occurs in a row: a text that was counted elsewhere.
 
     ``model``: "multinomial" (the columns share all occurrences of a class), "complement" (how little a column belongs to all
@@ -225,6 +226,31 @@ class Occurrences(WordFamily):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         n_columns = len(features[0].inputs)
         return [(n_columns if self.model == "bernoulli" else max(n_columns - 1, 0), 0)]
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
+        """The block's numbers as they are counted."""
+        from scipy import sparse
+
+        cells, columns = rows.occurrences(features[0].inputs), features[0].inputs
+        if isinstance(cells, tuple):
+            matrix = sparse.csr_matrix((cells[2], cells[1], cells[0]), shape=(rows.n_rows, len(columns)))
+        else:
+            matrix = sparse.csr_matrix(np.asarray(cells))
+        matrix = matrix.astype(np.float64)
+        matrix.data = np.nan_to_num(matrix.data)
+        if self.threshold is not None:
+            matrix.data = (matrix.data > self.threshold).astype(np.float64)
+        return Encoding(words=matrix)
+
+    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+        return self.words(sums, len(feature.inputs))
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
+        row, column = self.places(rows, feature)
+        return np.arange(rows.n_rows), row, self.used_words(feature, sums).ids[column].astype(np.int64)
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return False  # refitting is quicker
 
 
 @dataclass(eq=False)

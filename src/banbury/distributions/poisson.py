@@ -11,15 +11,20 @@ from numpy.typing import NDArray
 
 from banbury.arrays import Real
 from banbury.distributions.family import (
+    UNUSED,
     Choice,
     ColumnReader,
     Counter,
     Family,
     Feature,
+    HeldOutRows,
     NumericParameters,
     check_positive,
 )
 from banbury.distributions.gamma import log_rising
+from banbury.distributions.histogram import in_bins
+from banbury.distributions.information import bits_of_densities, grid, shares
+from banbury.distributions.leave_one_out import one_by_one
 from banbury.distributions.moments import WHOLE_NUMBERS, check_counts
 from banbury.sums import Counts, Moments
 
@@ -105,6 +110,27 @@ class Poisson(Family):
         low, high = max(np.floor(low), 0.0), np.ceil(high)
         return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, n))))
 
+    def suits(self, least: float, whole: bool) -> bool:
+        return whole and least >= 0
+
+    def has_density(self) -> bool:
+        return False
+
+    def bits(self, features: tuple[Feature, ...], sums: Moments, rows: Real) -> Real:
+        parameters = self.estimate(features, sums, Choice(), UNUSED)
+        return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
+
+    def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        return (in_bins(feature.name, feature.origin, feature.unit),)
+
+    def check_values(self, rows: ColumnReader, feature: Feature, threads: int) -> None:
+        check_counts(rows, [feature.name], threads)
+
+    def leave_one_out(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
+    ) -> Real:
+        return one_by_one(self, features, sums, choice, held_out)
+
 
 @dataclass(frozen=True)
 class PoissonParameters(NumericParameters):
@@ -164,6 +190,22 @@ class PoissonParameters(NumericParameters):
                 drawn = mean[f, classes]
             columns.append(rng.poisson(drawn))
         return columns
+
+    def bits(self, f: int, rows: Real) -> float:
+        """I(feature; class); ``rows`` per class that have a value."""
+        seen = rows > 0
+        mean = self.mean[f, seen]
+        if len(mean) < 2:
+            return 0.0
+        near = np.rint(grid(mean, np.sqrt(mean)))  # whole numbers where any of the classes has some
+        nodes = np.unique(np.concatenate([np.arange(64.0), near[near >= 0]]))
+        gaps = np.diff(nodes, prepend=nodes[0] - 1.0, append=nodes[-1] + 1.0)
+        gaps[gaps > 1.0 + 2.0 * float(np.sqrt(mean.max()))] = 1.0  # between the classes there is nothing
+        widths = (gaps[1:] + gaps[:-1]) / 2.0  # how many each of them stands for: one, unless they are many
+        return bits_of_densities(self.log_probability(f, nodes)[:, seen], widths, shares(rows[seen]))
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        return self.log_probability(f, values)
 
     def spread(self, f: int) -> tuple[Real, Real]:
         if self.rate is None:

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
-from banbury.distributions.bag import TextParameters
+from banbury.distributions.bag import TextParameters, missing_texts
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Feature, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Encoding, Feature, HeldOutRows, check_positive
+from banbury.distributions.leave_one_text_out import CountedTexts
+from banbury.distributions.looked_up import LookedUpTexts
 from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
-from banbury.distributions.words import WordFamily
+from banbury.distributions.word_families import TellingFamily
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
@@ -35,7 +37,7 @@ NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
-class Text(WordFamily):
+class Text(TellingFamily):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
@@ -328,8 +330,66 @@ class Text(WordFamily):
         n_words = self.words(sums.table).n_words
         return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
 
+    # Settings ------------------------------------------------------------------------------------------------------------
 
-# Settings ------------------------------------------------------------------------------------------------------------
+    # What it tells about the class
+
+    def used_words(self, feature: Feature, sums: Words) -> Vocabulary:
+        return self.words(sums.table, by_name=True)
+
+    def words_in_rows(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Int]:
+        texts = self.texts(rows, feature.name)
+        offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
+        row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
+        return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
+
+    def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> LookedUpTexts:
+        return LookedUpTexts.of(feature, rows, weights, threads)
+
+    # What is tuned, and given to others
+
+    def text_settings(self) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(self))
+
+    def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Words, threads: int) -> Encoding:
+        """How often each text has each word, by the ids of words."""
+        from scipy import sparse
+
+        texts = self.texts(rows, features[0].name)
+        offsets, ids = sums.table.encode(self.tokeniser, texts, threads)
+        known = ids >= 0
+        starts = np.append(0, np.cumsum(known))[offsets]
+        shape = (rows.n_rows, sums.table.n_ids)
+        matrix = sparse.csr_matrix((np.ones(int(starts[-1])), ids[known], starts), shape=shape)
+        matrix.sum_duplicates()
+        return Encoding(words=matrix)
+
+    def encoded_words(self, sums: Words) -> Int:
+        return np.sort(self.words(sums.table).ids).astype(np.int64)
+
+    # Leave-one-out
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        a = event_models.pseudo_count(choice.how, self.prior(choice))
+        of_all = self.min_share > 0 or self.max_share < 1 or bool(self.idf)  # depends on how many texts are left
+        if choice.how == "gibbs" or self.norm or (weighted and of_all):
+            return False
+        if self.model == "bernoulli":
+            return a > 0 and not weighted
+        if self.model == "complement":
+            return True
+        return a >= 0 and not (choice.how == "predictive" and self.counts_tokens)
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Words, choice: Choice, held_out: HeldOutRows) -> Real:
+        column, alpha = CountedTexts(self, features[0], sums, held_out), self.prior(choice)
+        if self.model == "bernoulli":
+            return column.bernoulli(event_models.pseudo_count(choice.how, alpha))
+        if self.model == "complement":
+            return column.complement(event_models.complement_pseudo_count(choice.how, alpha))
+        return column.multinomial(event_models.pseudo_count(choice.how, alpha))
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the ranks of words"] * self.pruning.ranks
 
 
 def _is_whole(number: Any) -> bool:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.dependence.information import entropy, shares
 from banbury.distributions import dirichlet
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
+from banbury.distributions.information import entropy, shares
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
 from banbury.networks.counting import Sums, counted

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Real
-from banbury.dependence.pairs import FEWEST_ROWS, PairInformation, measured
+from banbury.dependence.pairs import PairInformation, measured
+from banbury.distributions.information import FEWEST_ROWS
 from banbury.networks.counting import Sums, Weighed, counted, summed, tallied, turned
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.structure import directed, spanning_forest
@@ -221,7 +222,9 @@ class Pairs:
         second = np.repeat([b for _, b in compared], [len(before) for before, _ in compared])
         bits, shown = every.joint, np.arange(len(first))
         if level is not None:
-            found = every.found(lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, 1.0)
+            found = every.beyond_chance(
+                lambda k: (self.features[first[k]].name, self.features[second[k]].name), whole, 1.0
+            )
             bits, shown = found.bits, np.flatnonzero((found.p * len(first) < level) & (found.bits > 0))
         order = shown[np.lexsort((second[shown], first[shown], -bits[shown]))]
         return [(int(first[k]), int(second[k]), float(bits[k])) for k in order]

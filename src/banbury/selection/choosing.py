@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core, errors
-from banbury.arrays import Real
-from banbury.distributions import Gaussian, Histogram, KernelDensity, Poisson
+from banbury.distributions import FAMILIES
 from banbury.distributions.family import Family, Feature, How
-from banbury.distributions.gaussian import GaussianParameters
-from banbury.distributions.histogram import HistogramParameters
-from banbury.distributions.kernel_density import KernelDensityParameters
-from banbury.distributions.poisson import PoissonParameters
 from banbury.naive_bayes import estimate
 from banbury.readers import Batch
 from banbury.schema import Schema, infer
@@ -23,9 +18,6 @@ from banbury.selection.folds import Round
 from banbury.selection.groups import Groups
 from banbury.selection.scoring import learned
 
-CANDIDATES: tuple[Family, ...] = (Gaussian(), Histogram(), KernelDensity(), Poisson())
-BEYOND = 64  # bins beyond the outer ones of a histogram: what lies farther is next to nothing
-WIDE = 100.0  # a kernel this wide is the same all over a cell, to four parts in a million
 LEAST = 1e-300  # a probability below this counts as this
 
 
@@ -59,15 +51,14 @@ class FamilyChoice:
 
 def choose(rows: Dataset, each: Round, how: How, seed: int) -> FamilyChoice:
     """Counts the columns of numbers once for each candidate, and scores each fold by what the others say."""
-    numeric = [f for f in rows.schema.features if isinstance(f.family, Gaussian)]
-    whole = {f.name for f in numeric if all(_is_whole(batch, f.name) for batch in rows.batches)}
-    counts = {name for name in whole if all(_is_count(batch, name) for batch in rows.batches)}
+    families = [family() for family in FAMILIES.values()]
+    numeric = [f for f in rows.schema.features if f.family in families and f.family.suits(-np.inf, False)]
+    spans = {f.name: [_span(batch, f.name) for batch in rows.batches] for f in numeric}
+    least, whole = ({name: min(span[k] for span in each) for name, each in spans.items()} for k in (0, 1))
     scores: dict[str, dict[str, float]] = {f.name: {} for f in numeric}
     features: dict[str, Feature] = {}
-    for candidate in CANDIDATES:
-        names = [f.name for f in numeric if f.name in counts or not isinstance(candidate, Poisson)]
-        if not names:
-            continue
+    for candidate in families:
+        names = [f.name for f in numeric if candidate.suits(least[f.name], bool(whole[f.name]))]
         for name, (score, part) in _tried(rows, names, candidate, each, how, seed, whole).items():
             if not scores[name] or score > max(scores[name].values()):
                 features[name] = part.schema[name]._replace(why="chosen by held-out likelihood")
@@ -77,18 +68,19 @@ def choose(rows: Dataset, each: Round, how: How, seed: int) -> FamilyChoice:
 
 
 def _tried(
-    rows: Dataset, names: list[str], candidate: Family, each: Round, how: How, seed: int, whole: set[str]
+    rows: Dataset, names: list[str], candidate: Family, each: Round, how: How, seed: int, whole: Mapping[str, float]
 ) -> dict[str, tuple[float, Dataset]]:
     """The score of a candidate in each column, and as what it was counted; without columns that it cannot count."""
+    if not names:
+        return {}
     try:
         part = _counted_as(rows, names, candidate)
         return {name: (score, part) for name, score in _likelihoods(part, each, how, seed, whole).items()}
     except errors.BadValue:
-        if isinstance(candidate, Gaussian):
+        if all(rows.schema[name].family == candidate for name in names):  # as they are counted otherwise
             raise
     halves = [names[: len(names) // 2], names[len(names) // 2 :]] if len(names) > 1 else []
-    found = [_tried(rows, half, candidate, each, how, seed, whole) for half in halves]
-    return {name: score for half in found for name, score in half.items()}
+    return {k: v for half in halves for k, v in _tried(rows, half, candidate, each, how, seed, whole).items()}
 
 
 def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
@@ -98,7 +90,7 @@ def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
     return replace(rows, schema=replace(schema, target=rows.schema.target, named=rows.schema.named))
 
 
-def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: set[str]) -> dict[str, float]:
+def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: Mapping[str, float]) -> dict[str, float]:
     """Of every feature the mean of log P(value | true class) over the values of all tests."""
     groups = Groups.of(rows, each.groups, each.n_groups)
     features = rows.schema.features
@@ -112,13 +104,15 @@ def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: set[str
             labels, weights = place[rows.labels[tested]], None if rows.weights is None else rows.weights[tested]
             start += batch.n_rows
             (group,) = model.parameters
-            found = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", 1)[0]
+            scores = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", 1)[0]
             for f, feature in enumerate(features):
                 x = np.asarray(batch.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
                 there = np.flatnonzero(~np.isnan(x) & (labels >= 0))
-                likely = found[there, f, labels[there]]
-                if feature.name in whole:
-                    cells = _cells(group, f, x[there], labels[there])
+                likely = scores[there, f, labels[there]]
+                values, inverse = np.unique(x[there], return_inverse=True)
+                table = group.log_cells(f, values) if whole[feature.name] else None
+                if table is not None:
+                    cells = table[inverse.reshape(-1), labels[there]]
                     likely = np.where(np.isfinite(cells), cells, likely)  # far out the density says more
                 weight = np.ones(len(there)) if weights is None else weights[there]
                 total[f] += weight @ np.maximum(likely, np.log(LEAST))
@@ -128,56 +122,8 @@ def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: set[str
     return dict(zip(names, means.tolist(), strict=True))
 
 
-# Whole numbers -------------------------------------------------------------------------------------------------------
-
-
-def _is_whole(batch: Batch, name: str) -> bool:
+def _span(batch: Batch, name: str) -> tuple[float, bool]:
+    """The least of a column's numbers, and whether all are whole."""
     x = np.asarray(batch.numbers([name])[0], dtype=np.float64).reshape(-1)
     x = x[~np.isnan(x)]
-    return bool(np.all(x == np.rint(x))) and bool(np.all(np.abs(x) < 2.0**52))
-
-
-def _is_count(batch: Batch, name: str) -> bool:
-    x = np.asarray(batch.numbers([name])[0], dtype=np.float64).reshape(-1)
-    return not bool(np.any(x < 0)) and not bool(np.any(x > 2.0**53))
-
-
-def _cells(group: object, f: int, x: Real, labels: NDArray[np.int64]) -> Real:
-    """log P of the unit cell of each value in its class."""
-    values, inverse = np.unique(x, return_inverse=True)
-    if isinstance(group, PoissonParameters):
-        table = group.log_probability(f, values)
-    else:
-        with np.errstate(divide="ignore"):
-            table = np.log(np.maximum(_cell_table(group, f, values), 0.0))
-    return np.asarray(table[inverse.reshape(-1), labels])
-
-
-def _cell_table(group: object, f: int, values: Real) -> Real:
-    """P(x − ½ < X < x + ½ | class), of a histogram P(x ≤ X < x + 1 | class), (values, classes)."""
-    from scipy.special import ndtr
-
-    edges = np.stack([values - 0.5, values + 0.5])
-    if isinstance(group, GaussianParameters):
-        z = (edges - group.origin[f]) / group.unit[f]
-        below = ndtr((z[..., None] - group.mean[f]) * np.sqrt(2.0 * group.precision[f]))
-    elif isinstance(group, HistogramParameters):
-        width, first = group.widths[f], group.firsts[f]
-        edges = edges + 0.5  # whole numbers are where bins begin
-        inside = np.exp(group.tables[f]) * width
-        halves = 0.5 ** np.arange(1, BEYOND + 1)[:, None]  # the density halves from bin to bin
-        share = np.concatenate([inside[:1] * halves[::-1], inside, inside[-1:] * halves])
-        first -= BEYOND
-        steps = np.concatenate([np.zeros((1, share.shape[1])), np.cumsum(share, axis=0)])
-        at = np.clip((edges - group.features[f].origin) / width - first, 0.0, len(share))
-        left = np.minimum(at.astype(np.int64), len(share) - 1)
-        below = steps[left] + (at - left)[..., None] * share[left]
-    else:
-        assert isinstance(group, KernelDensityParameters)
-        bump, feature = group.bumps[f], group.features[f]
-        z = (edges - feature.origin) / feature.unit
-        below = np.full((2, len(values), bump.weights.shape[1]), np.nan)
-        for c, bandwidth in enumerate(bump.bandwidth.tolist()):
-            if bandwidth * feature.unit < WIDE:  # else the density says it
-                below[..., c] = ndtr((z[..., None] - bump.centres) / bandwidth) @ bump.weights[:, c]
-    return np.asarray(below[1] - below[0])
+    return float(x.min(initial=np.inf)), bool(np.all((x == np.rint(x)) & (np.abs(x) < 2.0**52)))

@@ -90,24 +90,23 @@ def learning_curve(
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    table = None if peer is None else PeerArrays.of(rows)
-    found: list[list[Evaluation]] = []
+    validations: list[list[Evaluation]] = []
     others: list[list[Evaluation]] = []
     told = PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([int(seed), number]))
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))]
-        found.append([scored(rows, tally, tested, settings, told) for tally in tallies])
-        if peer is not None and table is not None:
-            full = table.with_words(rows, growth.groups.counted)
+        validations.append([scored(rows, tally, tested, settings, told) for tally in tallies])
+        if peer is not None:
+            table = PeerArrays.of(rows, growth.groups.counted)
             each = [(growth.rows_of(k), tally) for k, tally in enumerate(tallies)]
-            others.append([scored_beside(rows, full, learned, tally, tested, peer) for learned, tally in each])
+            others.append([scored_beside(rows, table, learned, tally, tested, peer) for learned, tally in each])
     told.warn(how)
-    majority = float(np.mean([each[0].majority for each in found]))
+    majority = float(np.mean([each[0].majority for each in validations]))
     return LearningCurve(
         "naive Bayes",
-        *_measures(found),
+        *_measures(validations),
         np.array(ends, dtype=np.int64),
         n_rows,
         n_test,
@@ -224,10 +223,10 @@ def _answered(rows: Dataset, tested: Int, posteriors: Real) -> Evaluation:
     return Evaluation(rows.classes, tested, rows.labels[tested], posteriors, weights)
 
 
-def _measures(found: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
+def _measures(validations: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
     """Accuracies and log losses, repeats × sizes."""
-    accuracy = np.array([[each.accuracy.value for each in repeat] for repeat in found])
-    return accuracy, np.array([[each.log_loss for each in repeat] for repeat in found])
+    accuracy = np.array([[each.accuracy.value for each in repeat] for repeat in validations])
+    return accuracy, np.array([[each.log_loss for each in repeat] for repeat in validations])
 
 
 # The curve -----------------------------------------------------------------------------------------------------------

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from banbury import _core
 from banbury.arrays import Int, Real
-from banbury.distributions import Text, leave_one_out, leave_one_text_out
-from banbury.distributions.family import Choice
-from banbury.distributions.leave_one_out import HeldOutRows
+from banbury.distributions.family import Choice, Feature, HeldOutRows
 from banbury.naive_bayes import Model, estimate
-from banbury.readers import Batch
+from banbury.readers import Batch, Codes
+from banbury.schema import Schema
 from banbury.selection.dataset import Dataset
 from banbury.selection.groups import Groups
 from banbury.sums import weighed
-from banbury.tally import Tally
+from banbury.tally import Growing, count_rows
 
 
 def supported(rows: Dataset, choice: Choice) -> bool:
-    """Whether every family has a formula."""
-    if choice.how == "gibbs":
-        return False
-    own = HeldOutRows(rows.batches[0], np.zeros(0, dtype=np.int64), rows.weights, 1)
-    if any(feature.columns for feature in rows.schema.features):
-        return False
-    families = {feature.family for feature in rows.schema.features if feature.family.shape in ("keys", "moments")}
-    if any(
-        getattr(family, "codes", None) is not None or getattr(family, "smoothing", None) is not None
-        for family in families
-    ):
-        return False
-    if any(getattr(feature.family, "bins", None) == "mdl" for feature in rows.schema.keyed):  # a row may move every cut
-        return False
-    texts = (feature.family for feature in rows.schema.texts)
-    return all(isinstance(family, Text) and leave_one_text_out.supported(family, choice, own) for family in texts)
+    """Whether every family can leave out all rows at once."""
+    weighted = rows.weights is not None
+    kinds = {(feature.family, bool(feature.columns)): feature for feature in rows.schema.features}
+    return all(f.family.can_leave_one_out((f,), choice, weighted) for f in kinds.values())
 
 
 def left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real, int, list[str]]:
@@ -51,19 +40,20 @@ def left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real,
     place = np.array([total.classes.index(c) if c in total.classes else -1 for c in rows.classes], dtype=np.int64)
     labels = place[rows.labels[tested]]
     weights = None if rows.weights is None else rows.weights[tested]
-    found, start, impossible = [], 0, 0
+    joints, start, impossible = [], 0, 0
     for batch in rows.take(tested):
         part = slice(start, start + batch.n_rows)
         scores, lost = _of_batch(model, batch, labels[part], None if weights is None else weights[part], rows.threads)
-        found.append(scores)
+        joints.append(scores)
         impossible += lost
         start = part.stop
-    every = found[0] if len(found) == 1 else np.concatenate(found)
+    every = joints[0] if len(joints) == 1 else np.concatenate(joints)
     if total.classes != rows.classes:
         wide = np.full((len(tested), len(rows.classes)), -np.inf)
         wide[:, [c for c, at in enumerate(place.tolist()) if at >= 0]] = every
         every = wide
-    return tested, every, impossible, _notes(total)
+    notes = [note for family, _, _ in total.groups for note in family.leave_one_out_notes()]
+    return tested, every, impossible, list(dict.fromkeys(notes))
 
 
 def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, threads: int) -> tuple[Real, int]:
@@ -77,26 +67,34 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
             result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
             lost += more
         return result, lost
-    own = HeldOutRows(batch, labels, weights, threads)
-    prior = _log_prior(model, own)
+    own_sums = partial(_own_sums, model.schema, batch, weights, threads)
+    held_out = HeldOutRows(batch, labels, weights, len(model.classes), threads, own_sums)
+    prior = _log_prior(model, held_out)
     result = prior.copy()
     for family, features, sums in model.tally.groups:
-        if isinstance(family, Text):
-            result += leave_one_text_out.left_one_out(family, features[0], sums, model.choice, own)
-        else:
-            result += leave_one_out.left_one_out(family, features, sums, model.choice, own)
+        result += family.leave_one_out(features, sums, model.choice, held_out)
     if not np.isneginf(result.min(initial=0.0)):
         return result, 0
     hopeless = np.asarray(np.isneginf(result).all(axis=1))
     return np.where(hopeless[:, None], prior, result), int(hopeless.sum())
 
 
-def _log_prior(model: Model, own: HeldOutRows) -> Real:
+def _own_sums(schema: Schema, batch: Batch, weights: Real | None, threads: int, features: tuple[Feature, ...]) -> Any:
+    """The sums of some features, every row a class of its own."""
+    numbers = tuple(range(batch.n_rows))
+    growing = Growing(replace(schema, features=features), numbers)
+    labels = Codes(np.arange(batch.n_rows, dtype=np.int32), 0, numbers)
+    growing.add(count_rows(batch, growing.schema, labels, weights, threads))
+    [(_, _, sums)] = growing.frozen().with_classes(numbers).groups
+    return sums
+
+
+def _log_prior(model: Model, held_out: HeldOutRows) -> Real:
     """The class prior without each row; −inf where its class has no other."""
-    rows, at = model.tally.rows.value, np.arange(len(own.labels))
-    alone, parts = weighed(at.astype(np.int32), own.weights)
+    rows, at = model.tally.rows.value, np.arange(len(held_out.labels))
+    alone, parts = weighed(at.astype(np.int32), held_out.weights)
     mine = _core.count_classes(alone, len(at), parts, 1)
-    others = model.tally.rows.take(own.labels, 0) - mine
+    others = model.tally.rows.take(held_out.labels, 0) - mine
     gone, left = others.is_zero() | others.is_negative(), others.value
     result = np.broadcast_to(model.log_prior, (len(at), len(rows))).copy()
     prior = model.class_prior
@@ -104,13 +102,6 @@ def _log_prior(model: Model, own: HeldOutRows) -> Real:
         alpha = float(prior or 0.0)
         with np.errstate(divide="ignore"):
             result[:] = np.log(rows + alpha)
-            result[at, own.labels] = np.log(np.where(gone, 0.0, left) + alpha)
-    result[at[gone], own.labels[gone]] = -np.inf
+            result[at, held_out.labels] = np.log(np.where(gone, 0.0, left) + alpha)
+    result[at[gone], held_out.labels[gone]] = -np.inf
     return result
-
-
-def _notes(tally: Tally) -> list[str]:
-    kept = leave_one_out.notes(tally.schema.features)
-    for feature in tally.schema.texts:
-        kept += leave_one_text_out.notes(feature.family)  # type: ignore[arg-type]
-    return list(dict.fromkeys(kept))

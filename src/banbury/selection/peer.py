@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions import Bernoulli, Occurrences, Text
-from banbury.distributions.categorical import values_of
-from banbury.distributions.family import Feature
-from banbury.readers import Batch
+from banbury.distributions.key_families import looked_up
 from banbury.selection.dataset import Dataset
 from banbury.tally import Tally
 
@@ -57,9 +54,9 @@ class Peer:
         with warnings.catch_warnings(), threadpool_limits(1, "blas"):
             warnings.simplefilter("ignore", ConvergenceWarning)
             classifier.fit(learned, labels, **self._weighed(weights))
-            found = np.asarray(classifier.predict_proba(tested), dtype=np.float64)
-        wide = np.zeros((len(found), n_classes))
-        wide[:, np.asarray(classifier.classes_, dtype=np.int64)] = found
+            shares = np.asarray(classifier.predict_proba(tested), dtype=np.float64)
+        wide = np.zeros((len(shares), n_classes))
+        wide[:, np.asarray(classifier.classes_, dtype=np.int64)] = shares
         return wide
 
     def _fresh(self, labels: Any) -> Any:
@@ -92,22 +89,21 @@ class PeerArrays:
 
     numbers: Real  # (rows, columns)
     categories: Int  # (rows, columns)
-    words: tuple[Any, ...] = ()  # a sparse matrix of rows × words for each column of text, or block of occurrences
+    words: Mapping[str, Any]  # a sparse matrix of rows × words for each column of text, or block of occurrences
 
     @classmethod
-    def of(cls, rows: Dataset) -> PeerArrays:
-        """All columns but those of text; those of blocks one by one."""
-        numeric = [name for f in rows.schema.features if _is_number(f) for name in f.inputs]
-        valued = [f for f in rows.schema.features if f.family.shape == "keys" and not _is_number(f)]
-        others = [column for feature in valued for column in _one_by_one(feature)]
-        numbers = np.concatenate([_numbers(batch, numeric) for batch in rows.batches])
-        columns = [_categories(rows, feature)[:, None] for feature in others]
-        return cls(numbers, np.concatenate([np.zeros((rows.n_rows, 0), dtype=np.int64), *columns], axis=1))
-
-    def with_words(self, rows: Dataset, counted: Tally) -> PeerArrays:
-        """The columns of text too, by the ids that words have in a tally."""
-        texts = zip(rows.schema.texts, counted.words, strict=True)
-        return replace(self, words=tuple(_occurrences(rows, feature, sums.table) for feature, sums in texts))
+    def of(cls, rows: Dataset, counted: Tally) -> PeerArrays:
+        """All columns, those of blocks one by one; words by the ids that they have in a tally."""
+        none = np.zeros((rows.n_rows, 0))
+        numbers, categories, words = [none], [none.astype(np.int64)], {}
+        for family, features, sums in counted.groups:
+            batches = [family.encoded(batch, features, sums, rows.threads) for batch in rows.batches]
+            columns = zip(*(batch.numbers for batch in batches), strict=True)
+            numbers += [np.concatenate(column, dtype=np.float64) for column in columns]
+            categories += [_numbered(column)[:, None] for column in zip(*(b.categories for b in batches), strict=True)]
+            if batches[0].words is not None:
+                words[features[0].name] = _stacked([batch.words for batch in batches])
+        return cls(np.concatenate(numbers, axis=1), np.concatenate(categories, axis=1), words)
 
     def matrices(self, learned: Int, tested: Int, tally: Tally) -> tuple[Any, Any]:
         """What to fit and what to answer, scaled and weighed by the rows learned from: arrays, or sparse matrices if wide.
@@ -137,76 +133,25 @@ class PeerArrays:
 
         scaled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
         blocks = [(scaled, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
-        for feature, sums, matrix in zip(tally.schema.texts, tally.words, self.words, strict=True):
-            if isinstance(feature.family, Text):
-                kept = feature.family.words(sums.table).ids
-                matrix = matrix[:, np.sort(kept[kept < matrix.shape[1]])]
-            blocks.append((TfidfTransformer(), matrix))
+        for family, features, sums in tally.groups:
+            for matrix in (self.words[feature.name] for feature in features if feature.name in self.words):
+                kept = family.encoded_words(sums)
+                blocks.append((TfidfTransformer(), matrix if kept is None else matrix[:, kept[kept < matrix.shape[1]]]))
         return blocks
 
 
-def _is_number(feature: Feature) -> bool:
-    flag = isinstance(feature.family, Bernoulli) and feature.family.yes is None and feature.kind != "string"
-    return feature.family.shape in ("bins", "moments", "products") or flag
-
-
-def _one_by_one(feature: Feature) -> list[Feature]:
-    """A column of values; of a joint table its columns."""
-    if not feature.columns:
-        return [feature]
-    return [Feature(name, feature.family, kind=kind) for name, kind in zip(feature.columns, feature.kinds, strict=True)]
-
-
-def _numbers(batch: Batch, names: Sequence[str]) -> Real:
-    columns = [column.reshape(batch.n_rows, -1) for column in batch.numbers(names)] if names else []
-    return np.concatenate([np.zeros((batch.n_rows, 0)), *columns], axis=1, dtype=np.float64)
-
-
-def _categories(rows: Dataset, feature: Feature) -> Int:
+def _numbered(batches: Sequence[Any]) -> Int:
     """Numbers of a column's values, the same in all batches; −1 where missing."""
     place: dict[Any, int] = {}
-    found = []
-    for batch in rows.batches:
-        column = values_of(batch, feature)
-        used, inverse = np.unique(np.asarray(column.codes, dtype=np.int64), return_inverse=True)
-        at = (used - column.low).tolist()
-        values = [column.values[k] if 0 <= k < len(column.values) else None for k in at]
-        numbers = [-1 if value is None else place.setdefault(value, len(place)) for value in values]
-        found.append(np.array(numbers, dtype=np.int64)[inverse.reshape(-1)])
-    return np.concatenate(found)
+    return np.concatenate(
+        [
+            looked_up(column, lambda values: [place.setdefault(value, len(place)) for value in values])
+            for column in batches
+        ]
+    )
 
 
-def _occurrences(rows: Dataset, feature: Feature, table: Any) -> Any:
-    """How often each text has each word of a table: a sparse matrix, rows × words; of a block rows × columns."""
+def _stacked(matrices: Sequence[Any]) -> Any:
     from scipy import sparse
 
-    parts = []
-    if isinstance(feature.family, Occurrences):
-        return sparse.vstack([_counts(feature.family, feature, batch) for batch in rows.batches], format="csr")
-    assert isinstance(feature.family, Text)
-    for batch in rows.batches:
-        texts = feature.family.texts(batch, feature.name)
-        offsets, ids = table.encode(feature.family.tokeniser, texts, rows.threads)
-        known = ids >= 0
-        starts = np.append(0, np.cumsum(known))[offsets]
-        part = sparse.csr_matrix((np.ones(int(starts[-1])), ids[known], starts), shape=(batch.n_rows, table.n_ids))
-        part.sum_duplicates()
-        parts.append(part)
-    return sparse.vstack(parts, format="csr")
-
-
-def _counts(family: Occurrences, feature: Feature, batch: Batch) -> Any:
-    """A block's numbers as they are counted."""
-    from scipy import sparse
-
-    cells = batch.occurrences(feature.inputs)
-    if isinstance(cells, tuple):
-        offsets, columns, values = cells
-        matrix = sparse.csr_matrix((values, columns, offsets), shape=(batch.n_rows, len(feature.inputs)))
-    else:
-        matrix = sparse.csr_matrix(np.asarray(cells))
-    matrix = matrix.astype(np.float64)
-    matrix.data = np.nan_to_num(matrix.data)
-    if family.threshold is not None:
-        matrix.data = (matrix.data > family.threshold).astype(np.float64)
-    return matrix
+    return sparse.vstack(matrices, format="csr")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions import Text
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
@@ -210,20 +209,20 @@ def _texts(text: Any, rows: Dataset) -> list[dict[str, Any]]:
         raise errors.bad_setting(
             "text", text, "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
         )
-    known = [field.name for field in fields(Text)]
+    known = next((given for f in rows.schema.features if (given := f.family.text_settings())), None)
+    if known is None:
+        raise errors.bad_setting("text", dict(text), "left out where no column is text")
     for name in text:
         if name not in known:
             raise errors.unknown_choice("a setting of text", name, known)
-    if not rows.schema.texts:
-        raise errors.bad_setting("text", dict(text), "left out where no column is text")
     each = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
     for name, values in zip(text, each, strict=True):
         if not values:
             raise errors.bad_setting(f"text[{name!r}]", [], "one value at least")
-    found = [dict(zip(text, values, strict=True)) for values in product(*each)]
-    for one in found:
+    combinations = [dict(zip(text, values, strict=True)) for values in product(*each)]
+    for one in combinations:
         with_text(rows.schema, one)  # raises what is wrong before anything is counted
-    return found
+    return combinations
 
 
 def _plain(setting: Any) -> Any:
@@ -238,7 +237,7 @@ def with_text(schema: Schema, settings: Mapping[str, Any]) -> Schema:
     if not settings:
         return schema
     changed = tuple(
-        feature._replace(family=replace(feature.family, **settings)) if isinstance(feature.family, Text) else feature
+        feature._replace(family=replace(feature.family, **settings)) if feature.family.text_settings() else feature  # type: ignore[type-var]
         for feature in schema.features
     )
     return replace(schema, features=changed)
@@ -302,10 +301,8 @@ class _Comparison:
                 known = replace(tally, schema=with_text(tally.schema, settings.get("text", {})))
                 chosen = {"how": settings["how"], "alpha": settings["alpha"], **self.rest}
                 model = estimate(known, **fitting_prior(chosen, rows.classes, known.classes))
-                found = answers(
-                    taken, everything, replace(model, threads=rows.threads // workers or 1), "log_posterior"
-                )
-                self._note(i, start + number, found, truth, weights)
+                model = replace(model, threads=rows.threads // workers or 1)
+                self._note(i, start + number, answers(taken, everything, model, "log_posterior"), truth, weights)
 
         with ThreadPoolExecutor(workers) as pool:
             for _ in pool.map(errors.led_from_here(one), range(len(each.splits))):
@@ -329,7 +326,7 @@ class _Comparison:
 
 def _counting(schema: Schema) -> tuple[Any, ...]:
     """What settings must share to be counted together."""
-    return tuple(feature.family.counted() for feature in schema.texts)
+    return tuple(feature.family.counted() for feature in schema.features if feature.family.text_settings())
 
 
 def _macro_f1(confusion: Real) -> Real:

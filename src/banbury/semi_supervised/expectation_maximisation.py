@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.gaussian import GaussianParameters
 from banbury.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
-from banbury.sums import Moments
 from banbury.tally import Label
 
 TRIAL = 30  # iterations after which a mixture's poorer starts are given up
@@ -28,7 +26,6 @@ GO_ON = 3  # starts that go on from there
 ROUNDS = 5  # of gathering texts, before a mixture of them begins to climb
 GATHERED = 2 / 3  # of an equal part of the rows: so many are gathered by each class
 LITTLE = 1e-3  # of its weight: what any other row counts there
-NARROW = 1e-6  # of a column's variance: a bell curve of less stands on one value
 HOWS = ("mle", "map", "mean")  # those that maximise something
 FALL = 1e-9  # of the objective: rounding may lose as much
 
@@ -88,15 +85,22 @@ class Climb:
 
 def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
     """EM from P(class | row), rows × classes, until the objective grows by no more than ``tol`` of itself."""
-    for name, weight in zip(task.classes, (task.weights @ start).tolist(), strict=True):
-        if not weight > 0:
-            raise errors.empty_class(name)
+    _refuse_empty(task.classes, task.weights @ start)
     return _climbed(task, start, None, max_iter, tol)
 
 
-def onward(task: Task, found: Climb, max_iter: int, tol: float) -> Climb:
+def _refuse_empty(classes: tuple[Label, ...], weights: Real) -> None:
+    """Raises where a class has no weight."""
+    for c in np.flatnonzero(~(weights > 0)).tolist():
+        raise errors.EmptyData(
+            f"class {classes[c]!r} has no row to start from: all weights of its rows are zero. "
+            "Give one of its rows a weight above zero, or leave the class out."
+        )
+
+
+def onward(task: Task, last: Climb, max_iter: int, tol: float) -> Climb:
     """The same climb, of ``max_iter`` iterations in all."""
-    return _climbed(task, found.posteriors, found, max_iter, tol)
+    return _climbed(task, last.posteriors, last, max_iter, tol)
 
 
 def _climbed(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
@@ -139,13 +143,13 @@ def with_starts(
     ``trial``: every start goes so far, and only the best three of them go on. What estimating would warn of is kept of this
     model alone, for the caller to say.
     """
-    found = list[Climb]()
+    climbs = list[Climb]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.BanburyWarning)
         for start in starts:
-            found.append(climb(task, start(), min(trial or max_iter, max_iter), tol))
-            found = _best(found)[: 1 if trial is None else GO_ON]
-        best = _best([onward(task, each, max_iter, tol) for each in found])[0]
+            climbs.append(climb(task, start(), min(trial or max_iter, max_iter), tol))
+            climbs = _best(climbs)[: 1 if trial is None else GO_ON]
+        best = _best([onward(task, each, max_iter, tol) for each in climbs])[0]
     tally = task.observed.named(task.classes, best.soft)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -154,25 +158,19 @@ def with_starts(
     return replace(best, model=model, said=tuple(each.message for each in said))
 
 
-def _best(found: list[Climb]) -> list[Climb]:
+def _best(climbs: list[Climb]) -> list[Climb]:
     """The highest first; of equals the one that was first."""
-    return sorted(found, key=lambda each: -each.objectives[-1])
+    return sorted(climbs, key=lambda each: -each.objectives[-1])
 
 
 def narrowed(model: Model) -> list[tuple[Label, str, float]]:
     """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
-    found = []
-    for (_, features, sums), group in zip(model.tally.groups, model.parameters, strict=True):
-        if not isinstance(group, GaussianParameters) or not isinstance(sums, Moments):
-            continue
-        rows, _, spread = sums.pooled()
-        for f, feature in enumerate(features):
-            mean, deviation = group.spread(f)
-            own = float(spread[f, 0] / max(rows[f, 0], 1e-300))
-            narrow = (deviation / feature.unit) ** 2 < NARROW * own
-            there = np.flatnonzero(narrow & (sums.n.value[f] > 0))
-            found += [(model.classes[c], feature.name, float(mean[c])) for c in there.tolist()]
-    return found
+    groups = zip(model.tally.groups, model.parameters, strict=True)
+    return [
+        (model.classes[c], features[f].name, value)
+        for (_, features, sums), parameters in groups
+        for f, c, value in parameters.collapsed(sums)
+    ]
 
 
 # Starts --------------------------------------------------------------------------------------------------------------
@@ -190,9 +188,7 @@ def _from_labelled(task: Task, drawn: Real) -> Real:
     known = np.flatnonzero(task.labels >= 0)
     soft = np.zeros((len(task.labels), len(task.classes)))
     soft[known, task.labels[known]] = task.weights[known] * drawn[known]
-    for name, weight in zip(task.classes, soft.sum(axis=0).tolist(), strict=True):
-        if not weight > 0:
-            raise errors.empty_class(name)
+    _refuse_empty(task.classes, soft.sum(axis=0))
     return task.soft_labels(task.observed.log_joint(task.model(soft)))
 
 
@@ -211,7 +207,7 @@ def _from_rows(task: Task, drawn: NDArray[np.int64]) -> Real:
     soft = np.repeat(task.weights[:, None] / n_classes, n_classes, axis=1)
     soft[drawn, np.arange(n_classes)] += task.weights.sum() / n_classes
     log_joint = task.observed.log_joint(task.model(soft))
-    for _ in range(ROUNDS if task.observed.bags else 0):
+    for _ in range(ROUNDS if task.observed.texts else 0):
         log_joint = task.observed.log_joint(task.model(_gathered(task, log_joint)))
     return task.soft_labels(log_joint)
 

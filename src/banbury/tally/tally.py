@@ -85,6 +85,10 @@ class Tally:
         group, at = self._places[self.schema[name].name]
         return self.sums[group].select([at])
 
+    def group_of(self, name: str) -> Any:
+        """The sums of all features that are counted together with this one."""
+        return self.sums[self._places[name][0]]
+
     @cached_property
     def _places(self) -> dict[str, tuple[int, int]]:
         """The group of each feature, and its place there."""

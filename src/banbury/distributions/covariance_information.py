@@ -1,57 +1,39 @@
-"""Blocks of columns: their columns one by one, for pairs; and what a block of normal distributions tells about the class."""
+"""What a block of normal distributions tells about the class: its bits, and the test of chance."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from banbury.arrays import Real
-from banbury.dependence.information import BIT, bits_of_normals, shares
-from banbury.distributions import Categorical, Histogram, grid
-from banbury.distributions.family import Feature
-from banbury.schema import FINE_BINS, Schema
+from banbury.distributions.information import BIT, ColumnTest, entropy, log_mixture, shares, untested
 from banbury.sums import Products
 
 SAME_PLANE = 1e-10  # of the widest direction: a narrower one is rounding
 NARROWEST = 1e-12  # a class's variance in units of that of all rows
-FINEST = 2.0**-1020
+DRAWS = 1 << 15  # rows drawn of each class's density
+MOST_DENSITIES = 1 << 23  # of all rows drawn, times the densities
 
 
-def is_joined(feature: Feature) -> bool:
-    """Whether several columns are modelled together, so that no independence is assumed among them."""
-    return len(feature.columns) > 1 and feature.family.shape != "words"
+def bits_of_normals(prior: Real, mean: Real, covariance: Real) -> float:
+    """I(block; class) of normal distributions: the mean of log P(row | class) − log P(row) over rows drawn from them."""
+    size, d = mean.shape
+    if size < 2:
+        return 0.0
+    roots = np.linalg.cholesky(covariance)
+    whiten = np.linalg.solve(roots, np.broadcast_to(np.eye(d), roots.shape))
+    constant = -np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
+    half = int(np.clip(MOST_DENSITIES // (2 * size * size * d), 16, DRAWS // 2))
+    drawn = np.random.default_rng(0).standard_normal((half, d))
+    noise, nats = np.concatenate([drawn, -drawn]), 0.0
+    for c in range(size):
+        apart = (mean[c] + noise @ roots[c].T)[:, None] - mean
+        densities = constant - 0.5 * np.square(np.einsum("cij,rcj->rci", whiten, apart)).sum(axis=2)
+        nats += float(prior[c] * (densities[:, c] - log_mixture(densities, prior)).mean())
+    return min(max(nats / BIT, 0.0), entropy(prior))
 
 
-def block_of(schema: Schema) -> Mapping[str, str]:
-    """The block of each column that is modelled together with others."""
-    return {column: block.name for block in filter(is_joined, schema.features) for column in block.columns}
-
-
-def one_by_one(feature: Feature) -> Iterator[Feature]:
-    """A block's columns as features: numbers in fine bins, values as they are."""
-    if feature.family.shape == "keys":
-        for column, kind in zip(feature.columns, feature.kinds, strict=True):
-            yield Feature(column, Categorical(), kind=kind)
-        return
-    widths = [unit * 2.0**-FINE_BINS for _, unit in feature.scales]
-    if feature.family.shape == "bins":
-        widths = grid.widths(feature).tolist()
-    for column, (origin, _), width in zip(feature.columns, feature.scales, widths, strict=True):
-        yield Feature(column, Histogram(), origin, max(width, FINEST), "float")
-
-
-class BlockEvidence(NamedTuple):
-    """What a block tells: bits of the model; the bits that chance alone gives, about; and how often it gives as many."""
-
-    bits: float
-    chance: float
-    p: float
-
-
-def told_by_normals(sums: Products, tied: bool, scale: float) -> BlockEvidence | None:
-    """What a block of normal distributions tells; None where rows are too few to say.
+def block_test(sums: Products, tied: bool, scale: float) -> ColumnTest:
+    """What a block of normal distributions tells beyond chance, if rows are enough to say.
 
     By the likelihood-ratio test that all classes have one mean, and one covariance unless it is tied. Where rows are few, G is
     higher on average than chi-square with its degrees of freedom: it is brought down by its expectation, which follows from the
@@ -62,7 +44,7 @@ def told_by_normals(sums: Products, tied: bool, scale: float) -> BlockEvidence |
     n, mean, scatter = _whitened(sums)
     (size, d), rows = mean.shape, n * scale
     if size < 2 or d == 0 or rows.sum() - size < d:
-        return None
+        return ColumnTest(why=untested(float(rows.sum()), sums.n.shape[0], size, "too few rows, or one value only"))
     tied = tied or bool(rows.min() < d + 1)
     covariance = scatter / n[:, None, None]
     if tied:
@@ -71,7 +53,8 @@ def told_by_normals(sums: Products, tied: bool, scale: float) -> BlockEvidence |
     chance = _expected_g(rows, d, tied)
     freedom = (size - 1) * (d if tied else d + d * (d + 1) // 2)
     bits = bits_of_normals(shares(n), mean, covariance + NARROWEST * np.eye(d))
-    return BlockEvidence(bits, chance / (2.0 * float(rows.sum()) * BIT), float(chdtrc(freedom, g * freedom / chance)))
+    beyond = max(bits - chance / (2.0 * float(rows.sum()) * BIT), 0.0)
+    return ColumnTest(beyond, float(chdtrc(freedom, g * freedom / chance)))
 
 
 def _whitened(sums: Products) -> tuple[Real, Real, Real]:
