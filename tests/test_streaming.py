@@ -191,7 +191,7 @@ def test_rows_that_change_between_passes_are_refused():
             self.n += 1
             return iter([{"x": [1.0, 2.0, 4.0] * self.n, "y": list("aba") * self.n}])
 
-    with pytest.raises(bb.BanburyError, match="not the same when they were read again. Hold them in memory"):
+    with pytest.raises(bb.BanburyError, match=r"not the same when they were read again\. Hold them in memory"):
         cross_validate_stream(Growing(), "y", folds=2)
 
 
