@@ -181,6 +181,20 @@ def test_what_can_be_read_once_only_is_kept(tmp_path, monkeypatch):
     same(cross_validate_stream(iter(in_batches(rows, [25])), "y", folds=4), held)
 
 
+def test_rows_that_change_between_passes_are_refused():
+    class Growing:
+        """A table that has one more row each time it is read."""
+
+        n = 20
+
+        def __iter__(self):
+            self.n += 1
+            return iter([{"x": [1.0, 2.0, 4.0] * self.n, "y": list("aba") * self.n}])
+
+    with pytest.raises(bb.BanburyError, match=r"not the same when they were read again\. Hold them in memory"):
+        cross_validate_stream(Growing(), "y", folds=2)
+
+
 def test_no_rows_and_no_classes():
     with pytest.raises(errors.EmptyData, match="no rows"):
         cross_validate_stream({"a": [], "y": []}, "y")

@@ -423,13 +423,6 @@ def too_light(n_rows: int) -> BanburyWarning:
     )
 
 
-def changed_data(source: str | None = None) -> BanburyError:
-    return BanburyError(
-        f"the rows{where(source)} were not the same when they were read a second time. "
-        "Read them into memory first, or diagnose a copy that nobody writes to."
-    )
-
-
 class TooManyCells(BadValue):
     """A table of values and classes would not fit into memory."""
 

@@ -221,7 +221,7 @@ ESTIMATING = """\
 --seed N int =0 | what random choices follow from (0)"""
 ESTIMATED, TUNED = (ESTIMATING.format(tuned=t) for t in ("", "; auto chooses it, as do several numbers: 0.1,1,10"))
 HOLD = """\
---hold MB float =256 | hold rows in memory up to so many megabytes of input (256); read larger input twice instead"""
+--hold MB float =256 | hold rows in memory up to so many megabytes of input (256); read larger input three times instead"""
 OF = "--of NODE | of a network: the node that is asked for (its target)"
 TRUE_TARGET = "--target COLUMN | the column of the true classes (the one the model learned)"
 

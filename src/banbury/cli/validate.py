@@ -24,12 +24,9 @@ def cross_validate(args: Namespace) -> None:
     folds = "loo" if args.folds == "loo" else settings.folds(args.folds, ", or loo")
     with inputs.labelled(args) as data:
         chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
-        large = inputs.size(args) > args.hold and args.groups is None
-        validation: Any
-        if large and isinstance(folds, int) and not settings.tunes(chosen):
-            validation = selection.cross_validate_stream(data, args.target, folds=folds, **chosen)
-        else:
-            validation = selection.cross_validate(data, args.target, **_grouped(folds, args.groups), **chosen)
+        large = inputs.size(args) > args.hold and isinstance(folds, int) and not settings.tunes(chosen)
+        validate: Any = selection.cross_validate_stream if large else selection.cross_validate
+        validation = validate(data, args.target, **_grouped(folds, args.groups), **chosen)
     output.result(args, validation.to_dict(), str(validation))
 
 

@@ -45,7 +45,7 @@ def diagnose(
     """Finds what stands against naive Bayes in a table: columns that repeat each other, and columns that tell nothing.
 
     ``data``, ``target``, ``features``, ``schema``, ``weights``, ``missing`` and ``reading`` are those of ``bb.count``. The table
-    is read twice, batch by batch (an iterator is held in memory): to count values, bins and words, and then to count pairs.
+    is read twice, batch by batch (an iterator is kept meanwhile): to count values, bins and words, and then to count pairs.
     ``n`` is how many pairs, and words of a text, are listed.
 
     Pairs are compared by I(A; B | class), over the rows that have both values. Numbers are cut into at most 12 groups of about

@@ -18,7 +18,7 @@ from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import MOST_BINS, Family, Feature, Kind, check_positive
-from banbury.readers import Batch, Widened, read
+from banbury.readers import Batch, read
 from banbury.readers.columns import kind_of
 from banbury.schema import Schema
 from banbury.sums import Key, Keys, in_order
@@ -160,7 +160,7 @@ class Variable:
         try:
             [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
             return int(self.places(batch, 1)[0])
-        except (errors.BanburyError, Widened, ValueError, TypeError):  # no column could hold it
+        except (errors.BanburyError, ValueError, TypeError):  # no column could hold it
             return UNSEEN
 
     def likelihood(self, known: Any) -> Real:

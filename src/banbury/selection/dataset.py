@@ -161,13 +161,17 @@ class Reread:
 
     def each(self, doing: str) -> Iterator[Batch]:
         """The batches of one pass; raises if there are other rows than before."""
-        sizes = iter(self.sizes)
+        sizes, text = (
+            iter(self.sizes),
+            f"the rows{errors.where(self.table.name)} were not the same when they were read again. ",
+        )
+        changed = errors.BanburyError(text + "Hold them in memory, or validate a copy that nobody writes to.")
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
-                raise errors.changed_data(self.table.name)
+                raise changed
             yield _fitting(self.table, batch, self.schema)
         if next(sizes, None) is not None:
-            raise errors.changed_data(self.table.name)
+            raise changed
 
 
 def held(data: Any, target: Any, **settings: Any) -> Dataset:

@@ -1,0 +1,98 @@
+"""banbury.table: one way from any data to counting, in parts that can be counted elsewhere, started again where need be."""
+
+import pickle
+from functools import reduce
+from operator import add
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import banbury as bb
+from banbury.table import Spooled, Table, opened
+
+N = 90
+
+
+def frame():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, N)
+    texts = [" ".join(rng.choice(["red", "green", "blue", f"w{label}"], 4)) for label in labels]
+    return pd.DataFrame(
+        {"x": rng.normal(labels), "word": [f"v{v}" for v in rng.integers(0, 4, N)], "text": texts, "y": labels}
+    )
+
+
+def elsewhere(table):
+    return pickle.loads(pickle.dumps(table))
+
+
+FAMILIES = {"x": "gaussian", "word": "categorical", "text": "text"}
+
+
+@pytest.mark.parametrize("labels", ["column", "array", "soft"])
+def test_parts_counted_elsewhere_add_up(labels):
+    rows = frame()
+    settings = (
+        {"target": "y", "weights": np.arange(N) % 4 / 2} if labels == "column" else {"target": rows["y"].to_numpy()}
+    )
+    if labels == "soft":
+        settings = {"weights": np.random.default_rng(1).random((N, 3))}
+    if labels != "column":
+        rows = rows.drop(columns="y")
+    whole = bb.count(rows, features=FAMILIES, **settings)
+    parts = list(Table.of(rows, batch_rows=17, schema=whole.schema, **settings).parts())
+    assert len(parts) == 6
+    assert reduce(add, [bb.count(elsewhere(part), schema=whole.schema) for part in parts]) == whole
+
+
+def test_a_part_of_several_files_is_a_file_to_be_opened_there(tmp_path):
+    paths = [tmp_path / f"{k}.csv" for k in range(3)]
+    for k, path in enumerate(paths):
+        frame()[k::3].to_csv(path, index=False)
+    whole = bb.count(paths, target="y", features=FAMILIES)
+    parts = list(Table.of(paths, "y", features=FAMILIES).parts())
+    assert [part.data for part in parts] == paths
+    assert all(len(pickle.dumps(part)) < 2_000 for part in parts)
+    assert reduce(add, [bb.count(elsewhere(part), schema=whole.schema) for part in parts]) == whole
+
+
+@pytest.mark.parametrize(
+    "data", [np.arange(12.0).reshape(6, 2), sparse.csr_array(np.eye(6, 2)), ["one text", "two"] * 3]
+)
+def test_what_comes_once_is_kept_in_memory_or_in_a_file(data, monkeypatch):
+    labels = list("ababab")
+    whole = bb.count(data, labels)
+    for size in (1 << 26, 10):
+        monkeypatch.setattr("banbury.table.IN_MEMORY", size)
+        source = Spooled(opened(data, None, {}))
+        assert bb.count(source, labels) == bb.count(source, labels) == whole
+
+
+def test_names_of_files_from_an_iterator_are_kept(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("x,y\n" + "1,a\n2,b\n" * 600_000 + "word,a\n")
+    with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
+        once = bb.count(iter([path]), target="y")
+    with pytest.warns(bb.BanburyWarning, match="does not stay what its first rows were"):
+        assert once == bb.count([path], target="y")
+
+
+def test_one_place_starts_a_reading_again():
+    source = Path(bb.__file__).parent
+    places = [
+        path.name for path in source.rglob("*.py") for line in path.read_text().splitlines() if "except Widened" in line
+    ]
+    assert places == ["table.py"]
+
+
+def test_old_names_of_columns():
+    rows, labels = np.arange(8.0).reshape(4, 2), list("abab")
+    with pytest.warns(DeprecationWarning, match="names= is now called columns="):
+        old = bb.count(rows, labels, names=["p", "q"])
+    assert old == bb.count(rows, labels, columns=["p", "q"])
+    with pytest.warns(DeprecationWarning, match="names= is now called columns="):
+        bb.cross_validate(rows, labels, folds=2, names=["p", "q"])
+    assert bb.Schema.infer(rows, columns=["p", "q"]).columns == ("p", "q")
