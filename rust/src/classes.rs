@@ -90,6 +90,15 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// The same, always in parts of a row.
+    #[inline(always)]
+    pub fn weight_in_parts(&self, row: usize) -> u128 {
+        match self.weights {
+            Weights::Parts(_) => self.weight(row),
+            _ => self.weight(row) * u128::from(PARTS),
+        }
+    }
+
     pub fn has_ones(&self) -> bool {
         matches!(self.weights, Weights::Ones)
     }

@@ -327,13 +327,6 @@ impl Magnitude {
         Magnitude { limbs, len: self.len + other.len, negative }.trimmed()
     }
 
-    fn shifted(mut self, limbs: usize) -> Self {
-        self.limbs.copy_within(..self.len, limbs);
-        self.limbs[..limbs].fill(0);
-        self.len += limbs;
-        self
-    }
-
     /// Divides; what is left.
     fn divide(&mut self, divisor: u64) -> u64 {
         let rest = divide(&mut self.limbs[..self.len], divisor);
@@ -386,7 +379,9 @@ pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
     let (mut rest, mut exponent) = (false, exponent);
     if digits > 0 && number.len > 0 {
         let room = 1 + (digits / DIGITS) as usize;
-        number = number.shifted(room);
+        number.limbs.copy_within(..number.len, room);
+        number.limbs[..room].fill(0);
+        number.len += room;
         exponent = exponent.saturating_sub(64 * room as i32);
         for _ in 0..digits / DIGITS {
             rest |= number.divide(PARTS) != 0;
@@ -524,13 +519,6 @@ impl Integers {
         &self.words[i * self.limbs..(i + 1) * self.limbs]
     }
 
-    fn most_needed(&self) -> usize {
-        match self.limbs {
-            1 => 1,
-            _ => self.cells().map(needed).max().unwrap_or(1),
-        }
-    }
-
     /// The same in as few limbs and digits as will do: equal arrays are equal in memory.
     fn settled(mut self) -> Result<Self, Error> {
         let whole = |cell: &[u64]| Magnitude::of(cell).divide(PARTS) == 0;
@@ -542,7 +530,10 @@ impl Integers {
             }
             self.digits -= DIGITS;
         }
-        let limbs = self.most_needed();
+        let limbs = match self.limbs {
+            1 => 1,
+            _ => self.cells().map(needed).max().unwrap_or(1),
+        };
         demand(limbs <= MOST - 4, TOO_LARGE)?;
         Ok(self.with_limbs(limbs))
     }

@@ -102,33 +102,31 @@ pub fn one_less(
             let rows = from..from + out.len();
             let mut product = [1.0; ROWS];
             let mut logs = [0.0; ROWS];
-            for (first, block, places) in columns.pieces(0..columns.features()) {
-                for (feature, column) in (first..).zip(places) {
-                    let curve = |row: usize| {
-                        let cell = feature * n_classes + classes[row] as usize;
-                        weights.map_or(table[cell], |weights| {
-                            Left::new(curves, cell, curves.floor[feature], weights[row], enough)
-                        })
-                    };
-                    let (origin, inverse) = (scale.origin[feature], scale.inverse[feature]);
-                    each!(block, view => {
-                        let column = view.slice(s![rows.clone(), column]);
-                        for (at, x) in column.iter().enumerate() {
-                            let z = (x.real() - origin) * inverse;
-                            if z.is_nan() {
-                                continue;
-                            }
-                            let left = curve(from + at);
-                            let gap = (z - left.mean) * (z - left.mean);
-                            let rest = 1.0 - gap * left.steep;
-                            let sure = rest > left.least;
-                            out[at] += if sure { gap * (left.precision - left.bend / rest) } else { f64::NAN };
-                            product[at] *= if sure { rest * left.share } else { 1.0 };
+            for (feature, block, column) in columns.each_of(0..columns.features()) {
+                let curve = |row: usize| {
+                    let cell = feature * n_classes + classes[row] as usize;
+                    weights.map_or(table[cell], |weights| {
+                        Left::new(curves, cell, curves.floor[feature], weights[row], enough)
+                    })
+                };
+                let (origin, inverse) = (scale.origin[feature], scale.inverse[feature]);
+                each!(block, view => {
+                    let column = view.slice(s![rows.clone(), column]);
+                    for (at, x) in column.iter().enumerate() {
+                        let z = (x.real() - origin) * inverse;
+                        if z.is_nan() {
+                            continue;
                         }
-                    });
-                    if (feature + 1).is_multiple_of(TOGETHER) {
-                        take_logs(&mut product, &mut logs, out.len());
+                        let left = curve(from + at);
+                        let gap = (z - left.mean) * (z - left.mean);
+                        let rest = 1.0 - gap * left.steep;
+                        let sure = rest > left.least;
+                        out[at] += if sure { gap * (left.precision - left.bend / rest) } else { f64::NAN };
+                        product[at] *= if sure { rest * left.share } else { 1.0 };
                     }
+                });
+                if (feature + 1).is_multiple_of(TOGETHER) {
+                    take_logs(&mut product, &mut logs, out.len());
                 }
             }
             take_logs(&mut product, &mut logs, out.len());

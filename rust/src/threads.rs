@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Work on fewer values than this is done before another thread has woken up.
@@ -49,10 +50,8 @@ pub fn try_map<T: Send, E: Send>(
 
 /// [`try_map`] for work that cannot fail.
 pub fn map<T: Send>(threads: usize, tasks: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    match (threads > 1 && tasks > 1).then(|| pool(threads)).flatten() {
-        None => (0..tasks).map(&f).collect(),
-        Some(pool) => pool.install(|| (0..tasks).into_par_iter().with_max_len(1).map(&f).collect()),
-    }
+    let Ok(found) = try_map(threads, tasks, |i| Ok::<_, Infallible>(f(i)));
+    found
 }
 
 /// Calls `f(piece number, piece)` for each `size` long piece of `out`; the first error in order is the answer.

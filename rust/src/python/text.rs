@@ -139,12 +139,12 @@ impl Tokeniser {
 
     #[getter]
     fn log(&self) -> bool {
-        self.0.log()
+        self.0.settings().log
     }
 
     #[getter]
     fn length(&self) -> bool {
-        self.0.length()
+        self.0.settings().length
     }
 
     /// The tokens of one text: a str, or for 'given' a list of str.

@@ -135,15 +135,8 @@ pub struct Kernel<'a> {
     scale: Scale<'a>,
     shape: Shape,
     classes: Vec<Bumps>,
-    floor: Floor,
-}
-
-/// A wide normal: its mean, its deviation and the logarithm of its height, already made small.
-#[derive(Debug)]
-struct Floor {
-    mean: f64,
-    deviation: f64,
-    height: f64,
+    /// A wide normal: its mean, its deviation and the logarithm of its height, already made small.
+    floor: [f64; 3],
 }
 
 impl<'a> Kernel<'a> {
@@ -203,11 +196,7 @@ impl<'a> Kernel<'a> {
             }
         });
         let classes = classes.collect();
-        let floor = Floor {
-            mean: floor[0],
-            deviation: floor[1],
-            height: FLOOR.ln() - floor[1].ln() - LOG_SQRT_TAU,
-        };
+        let floor = [floor[0], floor[1], FLOOR.ln() - floor[1].ln() - LOG_SQRT_TAU];
         Ok(Kernel { columns, scale, shape, classes, floor })
     }
 
@@ -249,7 +238,9 @@ impl<'a> Kernel<'a> {
             bumps.constant + bumps.log_normal(z)
         } else {
             let density = (1.0 - FLOOR) * bumps.density(self.shape, z);
-            bumps.constant + log_add(density.ln(), self.floor.log(z))
+            let [mean, deviation, height] = self.floor;
+            let u = ((z - mean) / deviation).abs().min(FARTHEST_U);
+            bumps.constant + log_add(density.ln(), height - 0.5 * u * u)
         }
     }
 }
@@ -430,13 +421,6 @@ fn polynomial(c: &[f64; TERMS], s: f64) -> f64 {
     let (square, pair) = (s * s, |k: usize| c[k] + c[k + 1] * s);
     let (low, high) = (pair(0) + pair(2) * square, pair(4) + pair(6) * square);
     low + high * (square * square)
-}
-
-impl Floor {
-    fn log(&self, z: f64) -> f64 {
-        let u = ((z - self.mean) / self.deviation).abs().min(FARTHEST_U);
-        self.height - 0.5 * u * u
-    }
 }
 
 /// log(exp a + exp b) for a finite b.

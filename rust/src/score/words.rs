@@ -220,32 +220,32 @@ impl<'a> Words<'a> {
 
     /// Whether a word counts as often as it occurs.
     fn is_plain(&self) -> bool {
-        let damped = self.tokeniser.log() || self.tokeniser.length();
-        self.counting == Counting::Often && !damped
+        self.counting == Counting::Often && !self.tokeniser.is_damped()
     }
 
     fn add_text(&self, room: &mut Room) -> Result<(), Error> {
-        if self.is_plain() {
-            if matches!(self.texts, Texts::Encoded(_)) && !room.counted.is_empty() {
-                self.add_rows(room.counted.iter().copied(), &mut room.totals);
-                return Ok(());
-            }
-            let tokens = room.ids.iter().map(|&id| (id, 1.0));
-            self.add_rows(tokens, &mut room.totals);
-            return Ok(());
-        }
         if let Counting::Polya { balls, once } = self.counting {
             room.occurrences.count(&room.ids);
             return self.add_draws(balls, once, room);
+        }
+        if self.is_plain() && !self.is_counted(room) {
+            let tokens = room.ids.iter().map(|&id| (id, 1.0));
+            self.add_rows(tokens, &mut room.totals);
+            return Ok(());
         }
         self.count(room);
         self.add_rows(room.counted.iter().copied(), &mut room.totals);
         Ok(())
     }
 
+    /// Whether a text came with how often its words occur, and these count so often.
+    fn is_counted(&self, room: &Room) -> bool {
+        !room.counted.is_empty() && matches!(self.texts, Texts::Encoded(_))
+    }
+
     /// The distinct words of a text that was read, and how often each counts.
     fn count(&self, room: &mut Room) {
-        if !room.counted.is_empty() && matches!(self.texts, Texts::Encoded(_)) {
+        if self.is_counted(room) {
             return;
         }
         room.occurrences.count(&room.ids);
@@ -262,7 +262,7 @@ impl<'a> Words<'a> {
     fn damp(&self, room: &mut Room) {
         let damping = Damping::of(self.tokeniser);
         room.times.clear();
-        if self.tokeniser.length() {
+        if self.tokeniser.settings().length {
             room.times.extend(room.occurrences.iter().map(|(_, n)| n));
             // Where words were looked up before, none is unknown: room.tokens is empty.
             count_unknown(self.words, &room.tokens, &room.ids, &mut room.times);

@@ -167,14 +167,9 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Whether a word that occurs n times counts log(1 + n).
-    pub fn log(&self) -> bool {
-        self.settings.log
-    }
-
-    /// Whether the counts of a text are divided by their Euclidean length.
-    pub fn length(&self) -> bool {
-        self.settings.length
+    /// Whether a word may count otherwise than it occurs.
+    pub fn is_damped(&self) -> bool {
+        self.settings.log || self.settings.length
     }
 
     pub fn settings(&self) -> &Settings {

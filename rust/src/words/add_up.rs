@@ -69,7 +69,7 @@ pub struct Damping {
 
 impl Damping {
     pub fn of(tokeniser: &Tokeniser) -> Self {
-        Damping { log: tokeniser.log(), length: tokeniser.length() }
+        Damping { log: tokeniser.settings().log, length: tokeniser.settings().length }
     }
 
     #[inline(always)]
@@ -360,7 +360,7 @@ fn parts_job(batch: &Batch, texts: &[Text], slots: Slots, row: &mut Row<Parts>) 
         }
         often.clear();
         often.extend(distinct.iter().map(|&slot| row.cells[slot as usize].times));
-        let (weight, length) = (batch.weight(text.row), damping.length(&mut often));
+        let (weight, length) = (batch.rows.weight_in_parts(text.row), damping.length(&mut often));
         let mut kept = [None; KEPT];
         for &slot in &distinct {
             let cell = &mut row.cells[slot as usize];

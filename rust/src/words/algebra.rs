@@ -4,7 +4,7 @@ use super::add_up::Found;
 use super::index::{UNKNOWN, Vocabulary};
 use super::store::{Cell, Cells, Count, Counts, Form, Unit, merge};
 use super::{TOO_LARGE, TOO_MANY, Words};
-use crate::error::{Error, demand, fit};
+use crate::error::{Error, Number, demand, fit};
 use crate::integers::{Int, PARTS, parts};
 
 /// The difference, or how much is missing.
@@ -75,11 +75,11 @@ impl Words {
     }
 
     fn not_there(&self, word: Option<u32>, class: usize, missing: &Count) -> Error {
-        Error::NotThere {
-            word: word.map(|id| self.name(id)),
-            class,
-            left: self.below_zero(missing),
-        }
+        let left = match self.unit().whole(missing) {
+            (whole, true) => Number::Whole(-i128::from(whole)),
+            _ => Number::Real(-self.unit().value(missing)),
+        };
+        Error::NotThere { word: word.map(|id| self.name(id)), class, left }
     }
 
     /// Takes found texts away; changes nothing if they are not there. `plain`: every token counts as often as it occurs.
@@ -159,7 +159,7 @@ impl Words {
             }
         }
         let form = Form::of(unit, occurrences);
-        let room = self.cells.len() + other.cells.len();
+        let room = self.cells.len + other.cells.len;
         let mut cells = Cells::with_room(vocabulary.len(), room, form);
         for (id, &their) in theirs.iter().enumerate() {
             let mine = self.cells.of(id).map(|cell| cell.to(was, unit));
@@ -218,7 +218,7 @@ impl Words {
             *most = (*most).max(cell.counts[1]);
         }
         let totals = left.totals_of((0..left.n_ids()).flat_map(cells));
-        let (vocabulary, cells) = left.rebuilt(left.cells.len(), cells);
+        let (vocabulary, cells) = left.rebuilt(left.cells.len, cells);
         Words { vocabulary, cells, texts, totals }
     }
 
@@ -228,12 +228,14 @@ impl Words {
         if rounded {
             return Ok(self.minus_rounded(other));
         }
-        let live = |id: &usize| other.cells.is_live(*id);
         let mut ids = vec![];
-        for id in (0..other.n_ids()).filter(live) {
+        for id in (0..other.n_ids()).filter(|&id| other.cells.is_live(id)) {
             let number = other.vocabulary.with_name(id, |name| self.vocabulary.find_name(name));
             if number == UNKNOWN {
-                return Err(other.nobody_has(id));
+                // All of the word is to be taken away where there is nothing.
+                let first = other.cells.of(id).next().unwrap_or(Cell::nothing(0));
+                let class = first.class as usize;
+                return Err(other.not_there(Some(id as u32), class, &first.counts[0]));
             }
             ids.push((id, number));
         }
@@ -250,12 +252,6 @@ impl Words {
         left.subtract(cells, &texts, false)?;
         left.check_documents()?;
         Ok(left.without_empty())
-    }
-
-    /// All of a word is to be taken away where there is nothing.
-    fn nobody_has(&self, id: usize) -> Error {
-        let first = self.cells.of(id).next().unwrap_or(Cell::nothing(0));
-        self.not_there(Some(id as u32), first.class as usize, &first.counts[0])
     }
 
     /// No word is in more documents than there are texts.
@@ -276,7 +272,7 @@ impl Words {
             return self;
         }
         let cells = |id| self.cells.of(id);
-        let (vocabulary, cells) = self.rebuilt(self.cells.len(), cells);
+        let (vocabulary, cells) = self.rebuilt(self.cells.len, cells);
         Words { vocabulary, cells, texts: self.texts, totals: self.totals }
     }
 
@@ -307,7 +303,7 @@ impl Words {
         of: impl Fn(usize) -> I,
     ) -> (Vocabulary, Cells) {
         let mut vocabulary = Vocabulary::new(self.buckets());
-        let mut cells = Cells::with_room(self.n_words(), room, self.cells.form());
+        let mut cells = Cells::with_room(self.n_words(), room, self.cells.form);
         for id in 0..self.n_ids() {
             let mut these = of(id).peekable();
             if these.peek().is_some() {
@@ -350,8 +346,8 @@ impl Words {
             product
         };
         let texts = self.texts.iter().map(|&n| scaled(n, true)).collect();
-        let form = Form::of(unit, most(total)[0] + 1).max(self.cells.form());
-        let mut cells = Cells::with_room(self.cells.words(), self.cells.len(), form);
+        let form = Form::of(unit, most(total)[0] + 1).max(self.cells.form);
+        let mut cells = Cells::with_room(self.cells.words(), self.cells.len, form);
         for id in 0..self.cells.words() {
             let these = self.cells.of(id).map(|Cell { class, counts }| Cell {
                 class,
@@ -403,7 +399,7 @@ impl Words {
             merge(&mut placed.totals[new as usize], &self.totals[class]);
         }
         placed.vocabulary = self.vocabulary.clone();
-        placed.cells = Cells::with_room(self.cells.words(), self.cells.len(), self.cells.form());
+        placed.cells = Cells::with_room(self.cells.words(), self.cells.len, self.cells.form);
         let ascends = index.is_sorted();
         let mut moved = vec![];
         for id in 0..self.cells.words() as u32 {

@@ -8,7 +8,7 @@ use super::add_up::{Found, add_up};
 use super::index::{Fresh, UNKNOWN, Vocabulary};
 use super::merge::gather;
 use super::store::Unit;
-use super::{TOO_LARGE, Texts, Words, weight_in_parts};
+use super::{TOO_LARGE, Texts, Words};
 use crate::classes::{Rows, Weights};
 use crate::error::{Error, Number, demand, fit};
 use crate::integers::PARTS;
@@ -60,22 +60,13 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn is_damped(&self) -> bool {
-        self.tokeniser.log() || self.tokeniser.length()
-    }
-
     /// What numbers count.
     pub(super) fn unit(&self) -> Unit {
         match self.rows.weights {
             Weights::Parts(_) => Unit::Part,
-            _ if self.is_damped() => Unit::Part,
+            _ if self.tokeniser.is_damped() => Unit::Part,
             _ => Unit::One,
         }
-    }
-
-    /// What a row weighs, in parts of a row.
-    pub(super) fn weight(&self, row: usize) -> u128 {
-        weight_in_parts(&self.rows, row)
     }
 
     /// What a row weighs, rounded up.
@@ -287,7 +278,7 @@ impl<'a> Reader<'a> {
         let mut chunks = vec![];
         while self.next < self.end {
             let mut wave = self.wave(vocabulary)?;
-            if let Some(chunk) = wave.iter().find(|chunk| !chunk.fresh.is_empty()) {
+            if let Some(chunk) = wave.iter().find(|chunk| chunk.fresh.names().len() > 0) {
                 return Err(not_there(&self.batch, chunk));
             }
             chunks.append(&mut wave);
@@ -360,7 +351,7 @@ impl Words {
             gather(&mut touched, &found, self.n_ids());
             all.extend(found);
         }
-        self.take_found(&mut all, !reader.batch.is_damped())?;
+        self.take_found(&mut all, !reader.batch.tokeniser.is_damped())?;
         Ok(touched)
     }
 }
@@ -376,7 +367,9 @@ fn not_there(batch: &Batch, chunk: &Chunk) -> Error {
         class: batch.rows.classes[row].max(0) as usize,
         left: match batch.unit() {
             Unit::One => Number::Whole(-i128::from(times * batch.times(row))),
-            Unit::Part => Number::Real(-(times as f64) * batch.weight(row) as f64 / PARTS as f64),
+            Unit::Part => Number::Real(
+                -(times as f64) * batch.rows.weight_in_parts(row) as f64 / PARTS as f64,
+            ),
         },
     }
 }
@@ -564,11 +557,7 @@ mod tests {
             }
         }
         let (tokeniser, texts) = (tokeniser(false, 1), borrowed(&texts));
-        let batch = Batch {
-            tokeniser: &tokeniser,
-            texts: &texts,
-            rows: Rows::new(&classes, 3, Weights::Ones).unwrap(),
-        };
+        let batch = batch(&tokeniser, &texts, &classes, Weights::Ones);
         for cut in [TINY, CUT] {
             let words = counted(batch, cut, 1);
             let found = words.in_order().into_iter().flat_map(|id| {
@@ -604,12 +593,7 @@ mod tests {
     fn one_thread_numbers_words_as_they_come() {
         let texts = ["bb aa bb".to_string(), "cc aa".to_string()];
         let (tokeniser, texts) = (tokeniser(false, 1), borrowed(&texts));
-        let batch = Batch {
-            tokeniser: &tokeniser,
-            texts: &texts,
-            rows: Rows::new(&[0, 0], 1, Weights::Ones).unwrap(),
-        };
-        let words = counted(batch, CUT, 1);
+        let words = counted(batch(&tokeniser, &texts, &[0, 0], Weights::Ones), CUT, 1);
         assert_eq!([0, 1, 2].map(|id| words.name(id)), [b"bb", b"aa", b"cc"]);
     }
 }

@@ -39,7 +39,7 @@ impl Groups {
             classes.iter().all(fits(i32::MAX as usize)) && groups.iter().all(fits(n_groups)),
             "classes and groups must be numbers from 0 up",
         )?;
-        let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.cells.form()) };
+        let empty = || Group { ids: vec![], cells: Cells::with_room(0, 0, words.cells.form) };
         let mut found: Vec<Group> = (0..n_groups).map(|_| empty()).collect();
         let mut these: Vec<(i64, Cell)> = vec![];
         for id in 0..words.n_ids() as u32 {

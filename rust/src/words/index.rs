@@ -622,11 +622,6 @@ impl Vocabulary {
         }
     }
 
-    /// The number of the word that a token is.
-    pub fn find(&self, token: &[u8]) -> u32 {
-        self.find_key(self.key(Key::of(token)), token)
-    }
-
     /// The number of the word of this name; a bucket is called `#17`.
     pub fn find_name(&self, name: &[u8]) -> u32 {
         self.key_named(name).map_or(UNKNOWN, |key| self.find_key(key, name))
@@ -708,19 +703,12 @@ const TOO_MANY: &str = "there are more than 2**31 - 1 distinct words; hash them 
 
 /// The number of a bucket, the next one if it is new.
 #[inline(always)]
-fn number_bucket(bucket: usize, ids: &mut [u32], buckets: &mut Vec<u32>) -> u32 {
+pub fn number_bucket(bucket: usize, ids: &mut [u32], buckets: &mut Vec<u32>) -> u32 {
     if ids[bucket] == 0 {
         buckets.push(bucket as u32);
         ids[bucket] = buckets.len() as u32;
     }
     ids[bucket] - 1
-}
-
-/// Gives numbers to the first so many buckets, where they have none.
-pub fn number_buckets(n: usize, ids: &mut [u32], buckets: &mut Vec<u32>) {
-    for bucket in 0..n {
-        number_bucket(bucket, ids, buckets);
-    }
 }
 
 /// The bucket of this name, if there is one.
@@ -759,10 +747,6 @@ impl Fresh {
             self.keys.push(key);
         }
         number | Fresh::MARK
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.names.len() == 0
     }
 
     pub fn names(&self) -> &Names {
@@ -849,10 +833,10 @@ mod tests {
         assert!(!vocabulary.find_each(&tokens(&slices), &mut again));
         assert_eq!(ids, again);
         for (word, &id) in words.iter().zip(&ids) {
-            assert_eq!(vocabulary.find(word), id);
+            assert_eq!(vocabulary.find_name(word), id);
             vocabulary.with_name(id as usize, |name| assert_eq!(name, word));
         }
-        assert_eq!(vocabulary.find(b"xy"), UNKNOWN);
+        assert_eq!(vocabulary.find_name(b"xy"), UNKNOWN);
     }
 
     #[test]
@@ -916,11 +900,11 @@ mod tests {
             let mut ids = vec![];
             assert!(!read.find_each(&tokens(&slices), &mut ids));
             assert!(first.is_empty() || first == ids);
-            assert_eq!(read.find(b"another"), UNKNOWN);
+            assert_eq!(read.find_name(b"another"), UNKNOWN);
             first = ids;
         }
         assert_eq!(read.add_name(b"another").unwrap() as usize, n);
-        assert_eq!(read.find(b"another") as usize, n);
+        assert_eq!(read.find_name(b"another") as usize, n);
     }
 
     #[test]

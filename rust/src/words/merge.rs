@@ -58,17 +58,17 @@ impl Words {
     /// Lays all words out anew if many cells are new; whether it did.
     fn make_room(&mut self, found: &[Found], threads: usize) -> Result<bool, Error> {
         let cells: usize = found.iter().map(|found| found.ids.len()).sum();
-        if MANY * cells < self.cells.words() + self.cells.len() {
+        if MANY * cells < self.cells.words() + self.cells.len {
             return Ok(false);
         }
         let mut more = vec![0; self.cells.words()];
-        let parts = 1 + (self.cells.len() + cells) / PART;
+        let parts = 1 + (self.cells.len + cells) / PART;
         let size = more.len().div_ceil(parts).max(1);
         let new = threads::try_pieces(threads, &mut more, size, |i, more| {
             let first = (i * size) as u32;
             Ok::<_, Error>(self.count_new(found, first..first + more.len() as u32, more))
         })?;
-        let many = MANY * new.iter().sum::<usize>() >= self.cells.len();
+        let many = MANY * new.iter().sum::<usize>() >= self.cells.len;
         if many {
             self.cells.lay_out(|id| more[id]);
         }

@@ -25,9 +25,8 @@ pub use state::{Numbers, State, Stored, StoredNumbers};
 pub use store::{Cell, Count, Counts, Unit};
 pub use texts::{Encoded, Given, Texts};
 
-use crate::classes::{Rows, Weights};
-use crate::error::{Error, Number, demand};
-use crate::integers::{Integers, PARTS};
+use crate::error::{Error, demand};
+use crate::integers::Integers;
 use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use index::Vocabulary;
@@ -109,7 +108,7 @@ impl Words {
 
     /// Words that some text has.
     pub fn n_words(&self) -> usize {
-        self.cells.live()
+        self.cells.live
     }
 
     /// Numbers given out, those of forgotten words included.
@@ -123,7 +122,7 @@ impl Words {
 
     /// What numbers count. It says how they are held, and nothing about what they are.
     pub fn unit(&self) -> Unit {
-        self.cells.form().unit()
+        self.cells.form.unit()
     }
 
     /// Per class: texts.
@@ -144,19 +143,6 @@ impl Words {
     fn of_totals(&self, which: usize) -> Result<Integers, Error> {
         let counts: Vec<Count> = self.totals.iter().map(|totals| totals[which]).collect();
         Integers::of(vec![counts.len()], self.unit().digits(), &counts)
-    }
-
-    /// A number below zero by this, for messages.
-    fn below_zero(&self, count: &Count) -> Number {
-        match self.unit().whole(count) {
-            (whole, true) => Number::Whole(-i128::from(whole)),
-            _ => Number::Real(-self.unit().value(count)),
-        }
-    }
-
-    /// The number of the word that a token is.
-    pub fn find(&self, token: &[u8]) -> Option<u32> {
-        Some(self.vocabulary.find(token)).filter(|&id| id != UNKNOWN)
     }
 
     /// The number of the word of this name; a bucket is called `#17`.
@@ -365,14 +351,6 @@ impl Words {
                 *count = old.to(unit, *count);
             }
         }
-    }
-}
-
-/// What a row weighs, in parts of a row.
-fn weight_in_parts(rows: &Rows, row: usize) -> u128 {
-    match rows.weights {
-        Weights::Parts(_) => rows.weight(row),
-        _ => rows.weight(row) * u128::from(PARTS),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::integers::{Int, PARTS};
 use crate::threads;
 
 /// Words in the order of their bytes, each with its cells in the order of classes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct State {
     /// The words' text one after the other, and where each ends.
     pub bytes: Vec<u8>,
@@ -32,12 +32,6 @@ pub enum Numbers {
     Wide(Vec<i64>, Vec<i64>),
     /// Numbers of 10^-36: six limbs per cell, three of each number, the least first.
     Parts(Vec<i64>),
-}
-
-impl Default for Numbers {
-    fn default() -> Self {
-        Numbers::Narrow(vec![], vec![])
-    }
 }
 
 impl Numbers {
@@ -87,12 +81,8 @@ impl StoredNumbers<'_> {
     /// The arrays and their lengths, in numbers of cells.
     fn fit(self, n: usize) -> bool {
         match self {
-            StoredNumbers::Narrow(occurrences, documents) => {
-                [occurrences.len(), documents.len()] == [n; 2]
-            }
-            StoredNumbers::Wide(occurrences, documents) => {
-                [occurrences.len(), documents.len()] == [n; 2]
-            }
+            StoredNumbers::Narrow(a, b) => [a.len(), b.len()] == [n; 2],
+            StoredNumbers::Wide(a, b) => [a.len(), b.len()] == [n; 2],
             StoredNumbers::Parts(limbs) => limbs.len() == 6 * n,
             StoredNumbers::Real(sums, _) => sums.len() == 6 * n,
         }
@@ -144,7 +134,10 @@ impl Words {
         };
         let texts = self.texts.iter().map(|&count| stored(count));
         let mut state = State {
+            bytes: vec![],
+            ends: vec![],
             starts: vec![0],
+            classes: vec![],
             counts: match form {
                 Form::Narrow => Numbers::Narrow(vec![], vec![]),
                 Form::Wide => Numbers::Wide(vec![], vec![]),
@@ -154,7 +147,7 @@ impl Words {
                 Form::Parts => texts.flat_map(|count| limbs_of(&count)).collect(),
                 _ => texts.map(|count| count.0[0] as i64).collect(),
             },
-            ..State::default()
+            slots: None,
         };
         let mut vocabulary = Vocabulary::new(self.buckets());
         vocabulary.reserve(order.len());

@@ -198,13 +198,13 @@ pub struct Cells {
     upper: Vec<[u32; 2]>,
     /// The other limbs of parts: two of occurrences, three of documents.
     limbs: Vec<[u64; 5]>,
-    form: Form,
+    pub form: Form,
     /// Places that no span has.
     lost: usize,
     /// Words that have cells.
-    live: usize,
+    pub live: usize,
     /// Cells of all words.
-    len: usize,
+    pub len: usize,
 }
 
 /// A run of places, and what lies there.
@@ -300,17 +300,12 @@ impl<'a> Places<'a> {
 
     /// The first `places` of them, and the rest.
     fn split(self, places: usize) -> (Places<'a>, Places<'a>) {
-        let (pairs, more_pairs) = self.pairs.split_at_mut(places);
-        let (upper, more_upper) = self.upper.split_at_mut(places.min(self.upper.len()));
-        let (limbs, more_limbs) = self.limbs.split_at_mut(places.min(self.limbs.len()));
-        let first = Places { start: self.start, pairs, upper, limbs };
-        let rest = Places {
-            start: self.start + places,
-            pairs: more_pairs,
-            upper: more_upper,
-            limbs: more_limbs,
-        };
-        (first, rest)
+        let pairs = self.pairs.split_at_mut(places);
+        let upper = self.upper.split_at_mut(places.min(self.upper.len()));
+        let limbs = self.limbs.split_at_mut(places.min(self.limbs.len()));
+        let first = Places { start: self.start, pairs: pairs.0, upper: upper.0, limbs: limbs.0 };
+        let start = self.start + places;
+        (first, Places { start, pairs: pairs.1, upper: upper.1, limbs: limbs.1 })
     }
 }
 
@@ -366,20 +361,6 @@ impl Cells {
     /// Words, with or without cells.
     pub fn words(&self) -> usize {
         self.spans.len()
-    }
-
-    /// Words that have cells.
-    pub fn live(&self) -> usize {
-        self.live
-    }
-
-    /// Cells of all words.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    pub fn form(&self) -> Form {
-        self.form
     }
 
     /// Gives words up to this number their (empty) place.
@@ -681,9 +662,9 @@ mod tests {
                 };
             });
             expected.retain(|_, counts| *counts != [0, 0]);
-            assert_eq!(cells.len(), expected.len());
+            assert_eq!(cells.len, expected.len());
             let live = |id: &usize| expected.keys().any(|(other, _)| other == id);
-            assert_eq!(cells.live(), (0..50).filter(live).count());
+            assert_eq!(cells.live, (0..50).filter(live).count());
             let check = |cells: &Cells| {
                 let found = (0..50).flat_map(|id| cells.of(id).map(move |cell| (id, cell)));
                 for ((id, cell), (key, &counts)) in found.zip(&expected) {

@@ -6,7 +6,7 @@ use crate::classes::Rows;
 use crate::error::{Error, demand};
 use crate::threads;
 use crate::words::add_up::Found;
-use crate::words::index::{Vocabulary, number_buckets};
+use crate::words::index::{Vocabulary, number_bucket};
 use crate::words::merge::gather;
 use crate::words::store::{Count, Lane, Unit};
 use crate::words::{TOO_LARGE, TOO_MANY, Words, rounded_up};
@@ -68,7 +68,9 @@ impl Words {
         if let Vocabulary::Hashed { ids, buckets } = &mut self.vocabulary
             && buckets.len() < n_columns
         {
-            number_buckets(n_columns, ids, buckets);
+            for bucket in 0..n_columns {
+                number_bucket(bucket, ids, buckets);
+            }
         }
         self.cells.grow(self.vocabulary.len());
         Ok(())

@@ -113,14 +113,8 @@ impl<'a> Matrix<'a> {
     pub fn counts<T: Value>(&self, x: T) -> f64 {
         let x = x.real();
         match self.threshold {
-            _ if x.is_nan() => {
-                if self.skip {
-                    0.0
-                } else {
-                    x
-                }
-            }
-            _ if x.is_infinite() => f64::NAN,
+            _ if x.is_nan() && self.skip => 0.0,
+            _ if !x.is_finite() => f64::NAN,
             Some(limit) => f64::from(u8::from(x > limit)),
             None => x,
         }

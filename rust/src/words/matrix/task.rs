@@ -8,7 +8,7 @@ use crate::error::{Error, fit};
 use crate::integers::PARTS;
 use crate::words::add_up::Found;
 use crate::words::store::{Count, Unit, times};
-use crate::words::{TOO_LARGE, TOO_MANY, weight_in_parts};
+use crate::words::{TOO_LARGE, TOO_MANY};
 
 /// Numbers of at least this many cells are added up by a thread at a time.
 pub const JOB: usize = 1 << 20;
@@ -30,7 +30,7 @@ impl Task<'_, '_> {
     pub fn weight(&self, row: usize, unit: Unit) -> u128 {
         match unit {
             Unit::One => self.rows.weight(row),
-            Unit::Part => weight_in_parts(&self.rows, row),
+            Unit::Part => self.rows.weight_in_parts(row),
         }
     }
 
