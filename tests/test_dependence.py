@@ -545,7 +545,7 @@ def test_pairs_of_words_are_those_of_loops_over_texts(settings: dict[str, Any]) 
 
 def _bucket(word: str) -> str:
     """The bucket that a word is hashed into."""
-    return bb.count([word], ["y"], features=bb.Text(buckets=1024)).words[0].most_frequent(1)[0]
+    return bb.count([word], ["y"], features=bb.Text(buckets=1024)).sums[0].most_frequent(1)[0]
 
 
 def test_words_of_two_columns_are_compared_where_both_have_a_text() -> None:

@@ -661,9 +661,16 @@ def test_leave_one_out_maximises_the_likelihood_of_each_row_under_the_others() -
     assert left_out(found) >= best - 0.005
 
 
+def left_out(given: bb.KernelDensity, tally: bb.Tally) -> tuple[Any, Any]:
+    """Bandwidths in bins, and the mean log-likelihood, per bin, of a row under the kernels of the others."""
+    (feature,) = tally.schema.features
+    tried, likelihoods = given.tried_bandwidths(feature, tally.of(feature.name), 0, 0)
+    return tried / feature.unit, likelihoods + np.log(feature.unit)
+
+
 def test_leave_one_out_tries_finer_bandwidths_about_the_best() -> None:
     given = bb.KernelDensity(bandwidth="leave-one-out", start=0, width=GRID)
-    tried, likelihoods = given.left_out(*by_shape.counts(one_class(POINTS, given)).feature(0), 0)
+    tried, likelihoods = left_out(given, one_class(POINTS, given))
     best = int(likelihoods.argmax())
     assert np.all(np.diff(tried) > 0)
     np.testing.assert_allclose(np.diff(np.log2(tried))[best - 1 : best + 1], 1 / 16, rtol=1e-9)
@@ -677,7 +684,7 @@ LONELY = np.r_[np.random.default_rng(4).normal(size=80), 40.0, 41.0, -300.0, 1e5
 def test_the_likelihood_left_out_is_that_of_pairs_of_bins(kernel: str, x: Any) -> None:
     given = bb.KernelDensity(kernel, "leave-one-out", start=0, width=2.0**-8)  # type: ignore[arg-type]
     keys, rows = by_shape.counts(one_class(x, given)).feature(0)
-    tried, likelihoods = given.left_out(keys, rows, 0)
+    tried, likelihoods = left_out(given, one_class(x, given))
     cells = {key: Fraction(int(n)) for key, n in zip(keys, rows.value[:, 0], strict=True)}
     for h, found in list(zip(tried.tolist(), likelihoods.tolist(), strict=True))[::3]:
         assert found == pytest.approx(naive.left_out(kernel, cells, h) / len(x), rel=1e-9)
@@ -695,8 +702,7 @@ def test_joining_bins_changes_the_likelihood_of_a_wide_bandwidth_by_little() -> 
 def test_an_outlier_left_out_is_as_unlikely_as_its_neighbours_say() -> None:
     """Others' kernels are not lost beside its own, which is taken out."""
     given = bb.KernelDensity(bandwidth="leave-one-out", start=0, width=0.5)
-    keys, rows = by_shape.counts(one_class([0.0, 1.0, 13.0], given)).feature(0)
-    tried, likelihoods = given.left_out(keys, rows, 0)
+    tried, likelihoods = left_out(given, one_class([0.0, 1.0, 13.0], given))
     h = tried[0]
     apart = np.array([[1, 13], [1, 12], [13, 12]]) / 0.5
     wanted = np.log(stats.norm.pdf(apart, scale=h).mean(axis=1)).mean()

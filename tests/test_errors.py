@@ -382,7 +382,7 @@ EVERY: list[tuple[str, Callable[[Path], Any], type[Exception], list[str]]] = [
         "unknown_format",
         lambda _: bb.load(Path(__file__).parent / "golden" / "hostile" / "format-999.banbury"),
         errors.UnknownFormat,
-        ["format 999", "reads formats up to 2", "a newer one"],
+        ["format 999", "reads formats up to 3", "a newer one"],
     ),
     (
         "unwritable_folder",
@@ -1130,7 +1130,8 @@ def test_every_function_of_errors_is_met_by_a_public_call() -> None:
         and name not in ("listed", "did_you_mean", "shortened", "many", "where", "warn", "led_from_here", "header_hint")
         and not name.startswith("_")
     }
-    assert makers == {entry[0] for entry in [*EVERY, *WARNED] if " " not in entry[0]}
+    tested = {entry[0] for entry in [*EVERY, *WARNED]}  # other names are of sentences that stand where they are raised
+    assert makers == {name for name in tested if hasattr(errors, name)}
 
 
 def test_one_base_class_catches_all_and_is_a_value_error() -> None:

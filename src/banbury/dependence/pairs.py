@@ -259,14 +259,21 @@ def count_pairs(
                 weights = None if every.weights is None else every.weights[at]
                 part = LabelledRows(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
-                    raise errors.changed_data(source.name)
+                    raise _changed(source)
                 _add_columns(pairs.tables, columns, rows, part, n_classes, labels.threads)
                 if words:
                     _add_words(pairs.together, words, texts, rows, part, labels.threads)
         seen += batch.n_rows
     if seen != len(assigned[0].classes):
-        raise errors.changed_data(source.name)
+        raise _changed(source)
     return pairs
+
+
+def _changed(source: Source) -> errors.BanburyError:
+    return errors.BanburyError(
+        f"the rows{errors.where(source.name)} were not the same when they were read a second time. "
+        "Read them into memory first, or diagnose a copy that nobody writes to."
+    )
 
 
 def _add_columns(

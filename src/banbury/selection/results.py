@@ -199,7 +199,7 @@ class Measures:
         }
 
     def _of_accuracy(self) -> dict[str, Any]:
-        return {"accuracy": self.accuracy.value}
+        return {"accuracy": self.accuracy.value, "standard_error": self.accuracy.error}
 
     @property
     def _auc(self) -> float | None:
