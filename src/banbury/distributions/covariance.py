@@ -14,7 +14,7 @@ from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.evidence import Comparison, TellingValues, stretches
 from banbury.distributions.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of
-from banbury.distributions.gamma import log_rising
+from banbury.distributions.log_rising import log_rising
 from banbury.sums import Products
 
 LEAST = 1e-6  # of the columns' variances, mixed into a covariance that rows do not settle
