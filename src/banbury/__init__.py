@@ -68,6 +68,7 @@ __all__ = [
     "Diagnosis",
     "Evaluation",
     "Explanation",
+    "Exponential",
     "Gaussian",
     "GaussianNB",
     "Histogram",
@@ -116,7 +117,8 @@ _HOMES = {
     "calibration": "Calibration calibrate",
     "density": "Density compare_densities independence",
     "dependence": "Diagnosis diagnose mutual_information",
-    "distributions": "Bernoulli Categorical Gaussian Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson Text",
+    "distributions": "Bernoulli Categorical Exponential Gaussian "
+    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
     "estimators.conversion": "from_sklearn",

@@ -7,6 +7,7 @@ from typing import Any
 from banbury import errors
 from banbury.distributions.bernoulli import Bernoulli
 from banbury.distributions.categorical import Categorical
+from banbury.distributions.exponential import Exponential
 from banbury.distributions.family import Family
 from banbury.distributions.gaussian import Gaussian, NormalInverseGamma
 from banbury.distributions.histogram import Histogram
@@ -18,13 +19,25 @@ from banbury.distributions.text import Text
 
 FAMILIES: dict[str, type[Family]] = {
     family.name: family
-    for family in (Bernoulli, Categorical, Gaussian, Poisson, Histogram, KernelDensity, Text, Occurrences, Joint)
+    for family in (
+        Bernoulli,
+        Categorical,
+        Gaussian,
+        Poisson,
+        Exponential,
+        Histogram,
+        KernelDensity,
+        Text,
+        Occurrences,
+        Joint,
+    )
 }
 
 __all__ = [
     "FAMILIES",
     "Bernoulli",
     "Categorical",
+    "Exponential",
     "Family",
     "Gaussian",
     "Histogram",

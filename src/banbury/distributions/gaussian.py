@@ -35,10 +35,10 @@ from banbury.distributions.family import (
     check_positive,
     log_between,
 )
-from banbury.distributions.log_rising import log_rising
 from banbury.distributions.histogram import FINE, in_bins
 from banbury.distributions.information import ColumnTest, bits_of_densities, grid, shares
 from banbury.distributions.leave_one_out import one_by_one
+from banbury.distributions.log_rising import log_rising
 from banbury.distributions.moments import MOMENTS, PRODUCTS
 from banbury.sums import Counts, Moments, Products
 

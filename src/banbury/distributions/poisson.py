@@ -21,10 +21,10 @@ from banbury.distributions.family import (
     NumericParameters,
     check_positive,
 )
-from banbury.distributions.log_rising import log_rising
 from banbury.distributions.histogram import in_bins
 from banbury.distributions.information import bits_of_densities, grid, shares
 from banbury.distributions.leave_one_out import one_by_one
+from banbury.distributions.log_rising import log_rising
 from banbury.distributions.moments import WHOLE_NUMBERS, check_counts
 from banbury.sums import Counts, Moments
 

@@ -1,0 +1,229 @@
+"""Exponential: how long until, how far to; numbers from 0 up, the smaller the likelier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury._core import Integers
+from banbury.arrays import Int, Real
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Counter,
+    Family,
+    Feature,
+    HeldOutRows,
+    NumericParameters,
+    RowsToCount,
+    check_positive,
+)
+from banbury.distributions.leave_one_out import one_by_one
+from banbury.distributions.moments import MomentCounter, names_of
+from banbury.distributions.scales import first_rows, scales
+from banbury.readers import Batch
+from banbury.sums import GRID, Moments
+
+SMALLEST_MEAN = 2.0**-200  # of z: keeps a column of zeros from making every other number impossible
+
+
+class PositiveCounter(MomentCounter):
+    """Moments of numbers from 0 up, about 0."""
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        units = scales(first_rows(batch, names_of(features, batch)))[1].tolist()
+        return [Feature(f.name, f.family, 0.0, u, "float", f.why) for f, u in zip(features, units, strict=True)]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Moments]:
+        check_not_negative(rows.batch, names_of(features, rows.batch))
+        return super().count(features, rows)
+
+    def check(self, features: Sequence[Feature], sums: Moments, rows: Integers, classes: Sequence[Any]) -> None:
+        super().check(features, sums, rows, classes)
+        for f, label in np.argwhere(sums.sums.is_negative()[..., 0]):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+        return feature._replace(unit=other.unit)
+
+    def check_exact(self, features: Sequence[Feature], sums: Moments) -> None:
+        super().check_exact(features, sums)
+        for f in np.flatnonzero((sums.sums.values(-GRID)[..., 0] < 0).any(axis=1)).tolist():
+            raise ValueError(f"feature {features[f].name!r} has numbers below 0")
+
+
+def check_not_negative(
+    rows: Any, names: Sequence[str], least: float = 0.0, family: str = "an exponential", wanted: str = "from 0 up"
+) -> None:
+    """Raises unless all numbers are 0, or what is the least, or more."""
+    at = 0
+    for block in rows.numbers(names):
+        columns = block[:, None] if block.ndim == 1 else block
+        for column in columns.T:
+            if (below := column < least).any():
+                row = int(below.argmax())
+                place = f"row {rows.first_row + row:,} of column {names[at]!r}{errors.where(rows.source)}"
+                raise errors.BadValue(
+                    f"{place} is {column[row]:g}, and {family} column holds numbers {wanted}. Replace it, or count the "
+                    "column as 'gaussian', 'histogram' or 'kernel_density' instead.",
+                    what="negative",
+                    value=float(column[row]),
+                    column=names[at],
+                    row=rows.first_row + row,
+                )
+            at += 1
+
+
+POSITIVE = PositiveCounter()
+
+
+@dataclass(frozen=True, repr=False)
+class Exponential(Family):
+    """Numbers from 0 up: waiting times, distances, amounts; the density falls by the same share from unit to unit.
+
+    The prior of the rate is Gamma: ``prior_rows`` pseudo-rows that add up to ``prior_total``, by default one pseudo-row at the
+    column's mean over all classes. ``predictive`` is the Lomax distribution, whose tail is heavier.
+
+    >>> import banbury as bb
+    >>> waits = {"minutes": [1.0, 2.0, 30.0, 50.0], "line": ["metro", "metro", "bus", "bus"]}
+    >>> tally = bb.count(waits, target="line", features={"minutes": "exponential"})
+    >>> bb.estimate(tally, how="mle").predict({"minutes": [3.0, 40.0]}).tolist()
+    ['metro', 'bus']
+    """
+
+    prior_rows: float | None = None
+    prior_total: float | None = None
+
+    name: ClassVar[str] = "exponential"
+
+    def __post_init__(self) -> None:
+        for setting in ("prior_rows", "prior_total"):
+            if getattr(self, setting) is not None:
+                check_positive(setting, getattr(self, setting))
+
+    def counter(self, feature: Feature) -> Counter:
+        return POSITIVE
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, rng: np.random.Generator
+    ) -> ExponentialParameters:
+        n, total = sums.n.value, np.maximum(sums.n.value * sums.mean, 0.0)
+        every = np.maximum(sums.pooled()[1], SMALLEST_MEAN)
+        rows, more = self._prior(features, every)
+        shape, scale = n + rows, total + more
+        if choice.how == "predictive":
+            return ExponentialParameters(features, shape / scale, scale)
+        if choice.how == "mle":
+            mean = np.where(n > 0, total / np.where(n > 0, n, 1.0), every)
+            return ExponentialParameters(features, 1.0 / np.maximum(mean, SMALLEST_MEAN), None)
+        if choice.how == "map":
+            return ExponentialParameters(features, np.maximum(shape - 1.0, rows * 2.0**-30) / scale, None)
+        if choice.how == "gibbs":
+            drawn = np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny)
+            return ExponentialParameters(features, drawn / scale, None)
+        return ExponentialParameters(features, shape / scale, None)
+
+    def _prior(self, features: tuple[Feature, ...], every: Real) -> tuple[float, Real]:
+        """The prior's rows, and what they add up to in units of z, (features, 1)."""
+        rows = 1.0 if self.prior_rows is None else self.prior_rows
+        if self.prior_total is None:
+            return rows, rows * every
+        return rows, np.array([[self.prior_total / feature.unit] for feature in features])
+
+    def log_prior(self, parameters: ExponentialParameters, sums: Moments, choice: Choice) -> float:
+        if choice.how == "mle":
+            return 0.0
+        rows, total = self._prior(parameters.features, np.maximum(sums.pooled()[1], SMALLEST_MEAN))
+        times = max(rows - 1.0, 0.0) if choice.how == "map" else rows
+        return float((times * np.log(parameters.rate) - total * parameters.rate).sum())
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+        return [(1, 0)] * len(features)
+
+    def suits(self, least: float, whole: bool) -> bool:
+        return least >= 0
+
+    def leave_one_out(
+        self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
+    ) -> Real:
+        return one_by_one(self, features, sums, choice, held_out)
+
+    def points(self, low: float, high: float, n: int) -> Real:
+        return np.linspace(max(low, 0.0), high, n)
+
+
+@dataclass(frozen=True)
+class ExponentialParameters(NumericParameters):
+    """Exponential of these rates; or, where ``scale`` is given, Lomax: exponential under Gamma(rate · scale, scale).
+
+    Rates and scales are those of z = x / unit, (features, classes).
+    """
+
+    features: tuple[Feature, ...]
+    rate: Real
+    scale: Real | None
+
+    @property
+    def _unit(self) -> Real:
+        return np.array([feature.unit for feature in self.features])
+
+    def log_probability_of_each(self, x: Real) -> Real:
+        """log density of each number, (numbers, classes), where every number has a feature of its own."""
+        unit = self._unit[:, None]
+        return _log_density(x[:, None] / unit, self.rate, self.scale) - np.log(unit)
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        check_not_negative(rows, [feature.name for feature in self.features])
+        return [self._part(f, rows) for f in range(len(self.features))]
+
+    def _part(self, f: int, rows: ColumnReader) -> tuple[Any, ...]:
+        """A table with a line for every row."""
+        feature, scale = self.features[f], None if self.scale is None else self.scale[f]
+        x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+        there = ~np.isnan(x)
+        z = np.where(there, x, 0.0)[:, None] / feature.unit
+        table = _log_density(z, self.rate[f], scale) - np.log(feature.unit)
+        codes, lookup = np.where(there, np.arange(len(x)), -1), np.arange(len(x), dtype=np.uint32)
+        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+
+    def select(self, index: Sequence[int]) -> ExponentialParameters:
+        at = np.asarray(index, dtype=np.int64)
+        scale = None if self.scale is None else self.scale[at]
+        return ExponentialParameters(tuple(self.features[f] for f in index), self.rate[at], scale)
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = []
+        for f, feature in enumerate(self.features):
+            rate = self.rate[f, classes]
+            if self.scale is not None:
+                scale = self.scale[f, classes]
+                rate = np.maximum(rng.standard_gamma(rate * scale), np.finfo(float).tiny) / scale
+            columns.append(feature.unit * rng.standard_exponential(len(classes)) / rate)
+        return columns
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of Lomax, which may have neither, those of an exponential of the expected rate."""
+        mean = self.features[f].unit / self.rate[f]
+        return mean, mean
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        z = np.maximum(cuts, 0.0)[:, None] / self.features[f].unit
+        if self.scale is None:
+            return -np.expm1(-self.rate[f] * z), np.exp(-self.rate[f] * z)
+        above = -self.rate[f] * self.scale[f] * np.log1p(z / self.scale[f])
+        return -np.expm1(above), np.exp(above)
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        return np.maximum(super().ends(f, wanted, step), 0.0)
+
+
+def _log_density(z: Real, rate: Real, scale: Real | None) -> Real:
+    """Of z: the logarithm of rate · exp(−rate · z), or of Lomax."""
+    if scale is None:
+        return np.asarray(np.log(rate) - rate * z)
+    return np.asarray(np.log(rate) - (rate * scale + 1.0) * np.log1p(z / scale))
