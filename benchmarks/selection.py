@@ -24,7 +24,7 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import banbury as bb
-from banbury.selection.results import calibration_error
+from banbury.selection.results import Evaluation
 from benchmarks import datasets, gaussian, zipf
 from benchmarks.measure import Figure, Setting, WrongAnswer, floored, in_turns, limited, same_classes, say
 from benchmarks.report import amount
@@ -340,7 +340,9 @@ class Quality:
         posteriors = model.predict_proba(corpus.held)
         right = model.classes_[posteriors.argmax(axis=1)] == corpus.held_labels
         loss = float(log_loss(corpus.held_labels, posteriors, labels=model.classes_))
-        return cls(loss, calibration_error(posteriors.max(axis=1), right), float(right.mean()))
+        truth = np.searchsorted(model.classes_, corpus.held_labels).astype(np.int32)
+        said = Evaluation(tuple(model.classes_.tolist()), np.arange(len(truth)), truth, posteriors, None)
+        return cls(loss, said.calibration_error, float(right.mean()))
 
     def __str__(self) -> str:
         return f"log loss {self.loss:.3f}, calibration error {self.error:.3f}, {self.right:.2%} right"

@@ -147,12 +147,6 @@ def _model(tally: Tally, alpha: Any, prior: Any) -> Model:
     return estimate(tally, how="mle" if alpha == 0 else "mean", class_prior=prior)
 
 
-def _tally(schema: Schema, classes: tuple[Any, ...], rows: Integers, **sums: Any) -> Tally:
-    size = len(classes)
-    empty = {"counts": Counts.join([], size), "moments": Moments.zeros(0, size), "words": ()}
-    return Tally(schema, classes, rows, **(empty | sums))  # type: ignore[arg-type]
-
-
 # Class by class ------------------------------------------------------------------------------------------------------
 
 
@@ -175,7 +169,7 @@ def _of_gaussian(fitted: Any) -> Model:
     each = rows.arranged([1, len(n)]).take(np.zeros(len(names), dtype=np.int64), 0)
     sums = _moments(each, z, variance / np.square(unit)[:, None])
     schema = Schema(features, None, names, named)
-    tally = _tally(schema, classes, rows, moments=Moments(each, sums), rounded=True)
+    tally = Tally(schema, classes, rows, (Moments(each, sums),), rounded=True)
     return _model(tally, 1.0, _prior(np.log(np.maximum(fitted.class_prior_, 1e-300)), kept))
 
 
@@ -199,7 +193,7 @@ def _of_categorical(fitted: Any) -> Model:
         features.append(Feature(name, Categorical(alpha=alpha, codes=int(cells.shape[1])), kind="integer"))
     schema = Schema(tuple(features), None, names, named)
     rows = _rows(np.asarray(fitted.class_count_)[kept])
-    tally = _tally(schema, classes, rows, counts=Counts.join(parts, len(classes)))
+    tally = Tally(schema, classes, rows, (Counts.join(parts, len(classes)),))
     return _model(tally, alpha, _prior(fitted.class_log_prior_, kept))
 
 
@@ -229,7 +223,7 @@ def _of_counts(fitted: Any) -> Model:
     words = [f"#{j}" for j in range(len(names))]
     table = _table(fitted, kept, words, family.empty_table(feature, len(classes)).buckets)
     schema = Schema((feature,), None, names, named)
-    tally = _tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), words=(Words(table),))
+    tally = Tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), (Words(table),))
     return _model(tally, alpha, _prior_of_counts(fitted, kept))
 
 
@@ -300,7 +294,7 @@ def _of_pipeline(pipeline: Any) -> Model:
     words = sorted(vocabulary, key=lambda word: vocabulary[word])
     schema = Schema((Feature("text", family, why="declared"),), None, ("text",), False)
     table = _table(fitted, kept, words, 0)
-    tally = _tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), words=(Words(table),))
+    tally = Tally(schema, classes, _rows(np.asarray(fitted.class_count_)[kept]), (Words(table),))
     return _model(tally, _alpha(fitted), _prior_of_counts(fitted, kept))
 
 
