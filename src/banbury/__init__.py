@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from banbury.distributions import (
         Bernoulli,
         Categorical,
+        Exponential,
         Gaussian,
         Histogram,
         Joint,
