@@ -18,11 +18,11 @@ from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import MOST_BINS, Family, Feature, Kind, check_positive
+from banbury.distributions.keys import dense_numbers
 from banbury.readers import Batch, read
 from banbury.readers.columns import kind_of
 from banbury.schema import Schema
 from banbury.sums import Key, Keys, in_order
-from banbury.tally import dense_numbers
 
 Places = NDArray[np.int32]
 Bins = int | Literal["mdl"]
