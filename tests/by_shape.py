@@ -7,6 +7,7 @@ from typing import Any
 from banbury._core import Integers
 from banbury.distributions.bins import BinCounter
 from banbury.distributions.family import Counter, Family, Feature
+from banbury.distributions.gamma import LogMomentCounter
 from banbury.distributions.keys import KeyCounter
 from banbury.distributions.moments import MomentCounter, ProductCounter
 from banbury.distributions.words import WordCounter
@@ -20,6 +21,7 @@ SHAPES: dict[type[Counter], str] = {
     MomentCounter: "moments",
     ProductCounter: "products",
     WordCounter: "words",
+    LogMomentCounter: "log moments",
 }
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -91,6 +92,10 @@ def _count_value(tally: Tally, feature: Any, value: Any, label: Any, w: Fraction
         n, first, second = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
         x = on_grid(value, feature.origin, feature.unit)
         tally.sums[feature.name][label] = n + w, first + w * x, second + w * x * x
+    elif feature.family.name == "gamma":
+        n, first, logs = tally.sums[feature.name].get(label, (ZERO, ZERO, ZERO))
+        x, log_x = on_grid(value, feature.origin, feature.unit), on_grid(logarithm(value), 0.0, 1.0)
+        tally.sums[feature.name][label] = n + w, first + w * x, logs + w * log_x
     elif by_shape.shape(feature.family) == "words":
         texts, words = tally.texts[feature.name], tally.words[feature.name]
         texts[label] = texts.get(label, ZERO) + w
@@ -154,6 +159,8 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
         "categorical": _keyed,
         "gaussian": _gaussian,
         "poisson": _poisson,
+        "exponential": _exponential,
+        "gamma": _gamma,
         "histogram": _histogram,
         "kernel_density": _kernel_density,
         "text": _text,
@@ -305,6 +312,92 @@ def _poisson(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha
     else:
         rate = max(events + first - (how == "map"), ZERO) / (rows + n)
     return (value * log(rate) if value else 0.0) - float(rate) - math.lgamma(value + 1)
+
+
+def _exponential(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    family, sums, unit = feature.family, tally.sums[feature.name], Fraction(feature.unit)
+    every = [sum((s[i] for s in sums.values()), ZERO) for i in range(2)]
+    mean = max(every[1] / every[0] if every[0] else ZERO, Fraction(2) ** -200 * unit)
+    rows = Fraction(1 if family.prior_rows is None else family.prior_rows)
+    more = rows * mean if family.prior_total is None else Fraction(family.prior_total)
+    n, total, _ = sums.get(label, (ZERO, ZERO, ZERO))
+    shape, scale = n + rows, total + more
+    value = min(Fraction(value), Fraction(2) ** 400 * unit)
+    if how == "predictive":
+        return log(shape / scale) - float(shape + 1) * math.log1p(float(Fraction(value) / scale))
+    if how == "mle":
+        rate = 1 / max(total / n if n else mean, Fraction(2) ** -200 * unit)
+    else:
+        rate = max(shape - 1, rows / 2**30) / scale if how == "map" else shape / scale
+    return log(rate) - float(rate * Fraction(value))
+
+
+def logarithm(x: float) -> float:
+    """As it is counted: by arithmetic that is the same on all machines."""
+    m, k = math.frexp(x)
+    if m < 0.7071067811865476:
+        m, k = 2 * m, k - 1
+    s, series = (m - 1) / (m + 1), 0.0
+    for power in range(23, 0, -2):
+        series = series * (s * s) + 1 / power
+    return k * 0.6931471805599453 + 2 * s * series
+
+
+def _gamma(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    sums, unit = tally.sums[feature.name], Decimal(feature.unit)
+    every = [sum((s[i] for s in sums.values()), ZERO) for i in range(3)]
+    mean, log_mean = (decimal(every[i] / every[0]) if every[0] else Decimal(1 - i // 2) for i in (1, 2))
+    mean = mean if every[0] else unit
+    log_mean = log_mean if every[0] else unit.ln()
+    m = Decimal(1 if feature.family.prior_rows is None else feature.family.prior_rows)
+    n, total, logs = (decimal(part) for part in sums.get(label, (ZERO, ZERO, ZERO)))
+    if how != "mle" or not n:
+        m = m if how != "mle" else Decimal(1)
+        n, total, logs = n + m, total + m * mean, logs + m * log_mean
+    k, x = _shape((total / n).ln() - logs / n), min(Decimal(value), unit * Decimal(2) ** 400)
+    if how == "predictive":
+        a = k * n + 1
+        return float((k - 1) * x.ln() + a * total.ln() - (a + k) * (total + x).ln()
+                     + log_gamma(a + k) - log_gamma(a) - log_gamma(k))  # fmt: skip
+    rate = (k * n + 1) / total if how == "mean" else k * n / total
+    return float(k * rate.ln() + (k - 1) * x.ln() - rate * x - log_gamma(k))
+
+
+def decimal(x: Fraction) -> Decimal:
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def _shape(s: Decimal) -> Decimal:
+    """The k with log k − ψ(k) = s, halving an interval again and again."""
+    low, high = Decimal("1e-3"), Decimal("1e8")
+    s = min(max(s, Decimal("5e-9")), Decimal(1000))
+    for _ in range(120):
+        middle = (low * high).sqrt()
+        low, high = (middle, high) if middle.ln() - digamma(middle) > s else (low, middle)
+    return low
+
+
+def log_gamma(x: Decimal) -> Decimal:
+    """Stirling's series, which is exact from 60 on; below by Γ(x + 1) = x Γ(x)."""
+    below = Decimal(0)
+    while x < 60:
+        below, x = below + x.ln(), x + 1
+    series = sum(
+        (Decimal(b) / (Decimal(2 * i * (2 * i - 1) * d) * x ** (2 * i - 1)) for i, (b, d) in enumerate(BERNOULLI, 1))
+    )
+    return (x - Decimal("0.5")) * x.ln() - x + (2 * PI).ln() / 2 + series - below
+
+
+def digamma(x: Decimal) -> Decimal:
+    below = Decimal(0)
+    while x < 60:
+        below, x = below + 1 / x, x + 1
+    series = sum((Decimal(b) / (Decimal(2 * i * d) * x ** (2 * i)) for i, (b, d) in enumerate(BERNOULLI, 1)))
+    return x.ln() - 1 / (2 * x) - series - below
+
+
+PI = Decimal("3.14159265358979323846264338327950288")
+BERNOULLI = ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6))  # B₂, B₄ and so on
 
 
 # Histogram and kernel density

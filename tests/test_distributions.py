@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 from scipy.special import logsumexp
 
 import banbury as bb
@@ -323,6 +323,80 @@ def test_large_counts_keep_their_digits() -> None:
 def test_a_column_of_zeros_does_not_make_other_counts_impossible() -> None:
     tally = count([0, 0, 0, 0], list("aabb"), "poisson")
     assert np.isfinite(bb.estimate(tally).log_joint({"x": [0, 3]})).all()
+
+
+POSITIVE = np.array([0.3, 0.9, 1.1, 2.5, 4.0, 7.5, 0.2])
+
+
+def positive(family: Any, how: Any, x: Any = POSITIVE, points: Any = (0.1, 1.0, 30.0)) -> Any:
+    """Log densities of one class at some points."""
+    return bb.estimate(bb.count({"x": x}, ["only"] * len(x), features={"x": family}), how=how).log_joint(
+        {"x": list(points)}
+    )[:, 0]
+
+
+def test_exponential_distributions_are_scipys() -> None:
+    points, n, mean = (0.1, 1.0, 30.0), len(POSITIVE), POSITIVE.mean()
+    np.testing.assert_allclose(positive("exponential", "mle"), stats.expon.logpdf(points, scale=mean), rtol=1e-12)
+    scale, shape = POSITIVE.sum() + mean, n + 1.0
+    np.testing.assert_allclose(
+        positive("exponential", "mean"), stats.expon.logpdf(points, scale=scale / shape), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        positive("exponential", "map"), stats.expon.logpdf(points, scale=scale / (shape - 1.0)), rtol=1e-12
+    )
+    lomax = stats.lomax.logpdf(points, shape, scale=scale)
+    np.testing.assert_allclose(positive("exponential", "predictive"), lomax, rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_gamma_distributions_are_scipys(unit: float) -> None:
+    points = np.array([0.1, 1.0, 30.0]) * unit
+    x = POSITIVE * unit
+    shape, _, scale = stats.gamma.fit(x, floc=0)
+    np.testing.assert_allclose(
+        positive("gamma", "mle", x, points), stats.gamma.logpdf(points, shape, scale=scale), rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        positive("gamma", "map", x, points), stats.gamma.logpdf(points, shape, scale=scale), rtol=1e-6
+    )  # one row more at the average changes neither
+    a, b = shape * (len(x) + 1) + 1, x.sum() + x.mean()
+    compound = stats.betaprime.logpdf(points, shape, a, scale=b)
+    np.testing.assert_allclose(positive("gamma", "predictive", x, points), compound, rtol=1e-6)
+
+
+def test_gamma_draws_are_about_its_mode() -> None:
+    rng = np.random.default_rng(2)
+    tally = bb.count({"x": rng.gamma(5.0, 2.0, 2000)}, ["only"] * 2000, features={"x": "gamma"})
+    drawn = [bb.estimate(tally, how="gibbs", seed=seed).parameters[0] for seed in range(200)]
+    shapes = np.array([each.shape[0, 0] for each in drawn])  # type: ignore[attr-defined]
+    mode = bb.estimate(tally, how="map").parameters[0].shape[0, 0]  # type: ignore[attr-defined]
+    expected = (1.0 / (2001 * (special.polygamma(1, mode) - 1.0 / mode))) ** 0.5  # the inverse of Fisher's information
+    assert shapes.mean() == pytest.approx(mode, abs=4 * expected / 200**0.5)
+    assert shapes.std() == pytest.approx(expected, rel=0.2)
+
+
+def test_narrow_gammas_keep_their_digits() -> None:
+    """Of 10⁸ terms that cancel nothing is lost: about a mean it is normal."""
+    rng = np.random.default_rng(0)
+    x = 1000.0 + rng.normal(size=500)
+    found = positive("gamma", "mle", x, [999.0, 1000.0, 1002.5])
+    near = stats.norm.logpdf([999.0, 1000.0, 1002.5], x.mean(), x.std())
+    np.testing.assert_allclose(found, near, atol=0.02)
+    assert np.isfinite(positive("gamma", "mle", np.full(20, 3.0))).all()
+
+
+@pytest.mark.parametrize("family, value, words", [
+    ("exponential", -0.5, "an exponential column holds numbers from 0 up"),
+    ("gamma", 0.0, "a gamma column holds numbers above 0"),
+    ("gamma", -2.0, "a gamma column holds numbers above 0"),
+])  # fmt: skip
+def test_numbers_that_are_too_small_are_refused(family: str, value: float, words: str) -> None:
+    with pytest.raises(bb.BanburyError, match=words):
+        bb.count({"x": [1.0, value]}, ["a", "b"], features={"x": family})
+    model = bb.estimate(bb.count({"x": [1.0, 2.0]}, ["a", "b"], features={"x": family}))
+    with pytest.raises(bb.BanburyError, match=words):
+        model.predict({"x": [value]})
 
 
 @pytest.mark.parametrize("value", [-1, 0.5, 2.5e16])

@@ -44,6 +44,7 @@ TINY = st.sampled_from([0.0, 5e-324, -1e-310, 2e-308])
 TIMESTAMPS = st.integers(0, 999).map(lambda i: 1.7e9 + i / 1000)
 LARGE = st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, 2**60 + 3, -(2**62)])
 AMOUNTS = st.sampled_from([0, 1, 3, 20, 10**12, 2**53])
+POSITIVE = ("exponential", "gamma")  # families of numbers above 0
 SAME = st.sampled_from([0.3, 0.3, 0.3, 0.3, 0.7])
 
 
@@ -52,6 +53,8 @@ def beyond(case: Case) -> st.SearchStrategy[Any]:
     more = {"moments": SENTINELS, "products": SENTINELS, "bins": NEARER, "keys": case.cells}
     if case.family.name == "poisson":
         return AMOUNTS
+    if case.family.name in POSITIVE:
+        return st.sampled_from([1e-300, 1e-12, 0.3, 2.9, 1e8, 1e18])
     if str(case.family) == str(CASES["categorical, integers"].family):
         return LARGE
     if case.family.name == "joint" or not case.far:

@@ -70,6 +70,7 @@ __all__ = [
     "Evaluation",
     "Explanation",
     "Exponential",
+    "Gamma",
     "Gaussian",
     "GaussianNB",
     "Histogram",
@@ -118,7 +119,7 @@ _HOMES = {
     "calibration": "Calibration calibrate",
     "density": "Density compare_densities independence",
     "dependence": "Diagnosis diagnose mutual_information",
-    "distributions": "Bernoulli Categorical Exponential Gaussian "
+    "distributions": "Bernoulli Categorical Exponential Gamma Gaussian "
     "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",

@@ -9,6 +9,7 @@ from banbury.distributions.bernoulli import Bernoulli
 from banbury.distributions.categorical import Categorical
 from banbury.distributions.exponential import Exponential
 from banbury.distributions.family import Family
+from banbury.distributions.gamma import Gamma
 from banbury.distributions.gaussian import Gaussian, NormalInverseGamma
 from banbury.distributions.histogram import Histogram
 from banbury.distributions.joint import Joint
@@ -25,6 +26,7 @@ FAMILIES: dict[str, type[Family]] = {
         Gaussian,
         Poisson,
         Exponential,
+        Gamma,
         Histogram,
         KernelDensity,
         Text,
@@ -39,6 +41,7 @@ __all__ = [
     "Categorical",
     "Exponential",
     "Family",
+    "Gamma",
     "Gaussian",
     "Histogram",
     "Joint",

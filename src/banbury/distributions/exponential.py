@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
@@ -29,6 +30,7 @@ from banbury.distributions.scales import first_rows, scales
 from banbury.readers import Batch
 from banbury.sums import GRID, Moments
 
+FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
 SMALLEST_MEAN = 2.0**-200  # of z: keeps a column of zeros from making every other number impossible
 
 
@@ -218,12 +220,17 @@ class ExponentialParameters(NumericParameters):
         above = -self.rate[f] * self.scale[f] * np.log1p(z / self.scale[f])
         return -np.expm1(above), np.exp(above)
 
+    def log_cells(self, f: int, values: Real) -> Real:
+        (low, above), (high, beyond) = self.tails(f, values - 0.5), self.tails(f, values + 0.5)
+        return log(np.where(low < 0.5, high - low, above - beyond))
+
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
         return np.maximum(super().ends(f, wanted, step), 0.0)
 
 
 def _log_density(z: Real, rate: Real, scale: Real | None) -> Real:
     """Of z: the logarithm of rate · exp(−rate · z), or of Lomax."""
+    z = np.minimum(z, FARTHEST)
     if scale is None:
         return np.asarray(np.log(rate) - rate * z)
     return np.asarray(np.log(rate) - (rate * scale + 1.0) * np.log1p(z / scale))

@@ -1,0 +1,324 @@
+"""Gamma: numbers above 0 about a mean, the wider the farther from it; waiting for several events, incomes, sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core, errors
+from banbury._core import Integers
+from banbury.arrays import Int, Real
+from banbury.distributions.dirichlet import log
+from banbury.distributions.exponential import check_not_negative
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Counter,
+    Family,
+    Feature,
+    NumericParameters,
+    RowsToCount,
+    Stored,
+    check_positive,
+)
+from banbury.distributions.moments import MOMENTS, names_of
+from banbury.distributions.scales import first_rows, scales
+from banbury.readers import Batch
+from banbury.sums import GRID, Keys, Moments
+
+LEAST = np.finfo(np.float64).tiny  # numbers below have too few digits
+FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
+NARROWEST = 1e8  # no shape is larger: a deviation is a ten-thousandth of the mean at least
+WIDEST = 1e-3  # no shape is smaller
+LARGE = 1e5  # from here on Stirling's series is exact to a double
+
+
+@dataclass(frozen=True, eq=False)
+class LogMoments:
+    """Moments of z = x / unit and of log x, of the same rows."""
+
+    values: Moments
+    logs: Moments
+    keys: ClassVar[tuple[Keys, ...]] = ()
+
+    @property
+    def present(self) -> Integers:
+        return self.values.n
+
+    def __add__(self, other: LogMoments) -> LogMoments:
+        return LogMoments(self.values + other.values, self.logs + other.logs)
+
+    def __sub__(self, other: LogMoments) -> LogMoments:
+        return LogMoments(self.values - other.values, self.logs - other.logs)
+
+    def times(self, factor: float) -> tuple[LogMoments, bool]:
+        (values, exact), (logs, also) = self.values.times(factor), self.logs.times(factor)
+        return LogMoments(values, logs), exact and also
+
+    def same(self, other: LogMoments) -> bool:
+        return self.values.same(other.values) and self.logs.same(other.logs)
+
+    def take(self, classes: Any) -> LogMoments:
+        return LogMoments(self.values.take(classes), self.logs.take(classes))
+
+    def merge(self, index: Any, size: int) -> LogMoments:
+        return LogMoments(self.values.merge(index, size), self.logs.merge(index, size))
+
+    def select(self, features: Sequence[int]) -> LogMoments:
+        return LogMoments(self.values.select(features), self.logs.select(features))
+
+    def possible(self) -> LogMoments:
+        return LogMoments(self.values.possible(), self.logs.possible())
+
+    def arrays(self) -> dict[str, Integers]:
+        return {"n": self.values.n, "sums": self.values.sums, "logs": self.logs.sums}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+
+class LogMomentCounter(Counter):
+    """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        units = scales(first_rows(batch, names_of(features, batch)))[1].tolist()
+        return [Feature(f.name, f.family, 0.0, u, "float", f.why) for f, u in zip(features, units, strict=True)]
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], LogMoments]:
+        names, size = names_of(features, rows.batch), len(features)
+        check_above_0(rows.batch, names)
+        columns = rows.batch.numbers(names)
+        units = np.concatenate([[feature.unit for feature in features], np.ones(size)])
+        both = [*columns, *(logarithm(column) for column in columns)]
+        every = Moments(*rows.counted(_core.count_moments, (*names, *names), both, np.zeros(2 * size), units))
+        return features, LogMoments(every.select(range(size)), every.select(range(size, 2 * size)))
+
+    def check(self, features: Sequence[Feature], sums: LogMoments, rows: Integers, classes: Sequence[Any]) -> None:
+        MOMENTS.check(features, sums.values, rows, classes)
+        MOMENTS.check(features, sums.logs, rows, classes)
+        for f, label in np.argwhere(sums.values.sums.is_negative()[..., 0]):
+            raise errors.impossible_sums(classes[label], features[f].name)
+
+    def rescaled(self, feature: Feature, other: Feature) -> Feature:
+        return feature._replace(unit=other.unit)
+
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: LogMoments) -> LogMoments:
+        values = MOMENTS.moved(old, new, sums.values)
+        return sums if values is sums.values else LogMoments(values, sums.logs)
+
+    def summary(self, feature: Feature, sums: LogMoments, missing: str) -> str:
+        return MOMENTS.summary(feature, sums.values, missing)
+
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> LogMoments:
+        values = MOMENTS.restored(features, stored, n_classes)
+        logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
+        if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
+            raise ValueError("there are sums of logarithms that no rows have")
+        return LogMoments(values, logs)
+
+    def check_exact(self, features: Sequence[Feature], sums: LogMoments) -> None:
+        MOMENTS.check_exact(features, sums.values)
+        for f in np.flatnonzero((sums.values.sums.values(-GRID)[..., 0] < 0).any(axis=1)).tolist():
+            raise ValueError(f"feature {features[f].name!r} has numbers below 0")
+
+
+def check_above_0(rows: Any, names: Sequence[str]) -> None:
+    check_not_negative(rows, names, LEAST, "a gamma", "above 0")
+
+
+def logarithm(x: NDArray[Any]) -> Real:
+    """log x by additions, multiplications and divisions alone, so that every machine has the same bits; NaN stays.
+
+    x = 2ᵏ m with m from √½ to √2; log m = 2 artanh(s), s = (m − 1) / (m + 1), by its series up to s²³.
+    """
+    m, k = np.frexp(np.asarray(x, dtype=np.float64))
+    low = m < 0.7071067811865476
+    m, k = np.where(low, 2.0 * m, m), np.where(low, k - 1, k)
+    s = (m - 1.0) / (m + 1.0)
+    square, series = s * s, np.zeros(np.shape(s))
+    for power in range(23, 0, -2):
+        series = series * square + 1.0 / power
+    return np.asarray(k * 0.6931471805599453 + 2.0 * s * series)
+
+
+LOG_MOMENTS = LogMomentCounter()
+
+
+@dataclass(frozen=True, repr=False)
+class Gamma(Family):
+    """Numbers above 0, of a mean and a shape per class: the deviation is the mean over the root of the shape.
+
+    Shape 1 is the exponential distribution. "mle" is maximum likelihood; its shape is from 0.001 to 1e8. The conjugate prior is
+    worth ``prior_rows`` rows, one by default, that are as all rows of the column on average. "map" is the mode of shape and rate
+    under it; "mean" has the shape at its mode, and the mean of the rate given that; "predictive" integrates the rate out,
+    which makes the tail heavier; "gibbs" draws the logarithm of the shape from a normal distribution about its mode, and the
+    rate given that.
+
+    >>> import banbury as bb
+    >>> incomes = {"income": [21.0, 24.0, 60.0, 95.0], "job": ["clerk", "clerk", "owner", "owner"]}
+    >>> tally = bb.count(incomes, target="job", features={"income": "gamma"})
+    >>> bb.estimate(tally).predict({"income": [23.0, 80.0]}).tolist()
+    ['clerk', 'owner']
+    """
+
+    prior_rows: float | None = None
+
+    name: ClassVar[str] = "gamma"
+
+    def __post_init__(self) -> None:
+        if self.prior_rows is not None:
+            check_positive("prior_rows", self.prior_rows)
+
+    def counter(self, feature: Feature) -> Counter:
+        return LOG_MOMENTS
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: LogMoments, choice: Choice, rng: np.random.Generator
+    ) -> GammaParameters:
+        unit = np.array([[feature.unit] for feature in features])
+        n, mean, every = sums.values.n.value, sums.values.mean, sums.values.pooled()
+        logs, every_log = sums.logs.mean - np.log(unit), sums.logs.pooled()[1] - np.log(unit)
+        some = every[0] > 0  # a column without any number has a mean of 1
+        every_mean, every_log = np.where(some, every[1], 1.0), np.where(some, every_log, 0.0)
+        if choice.how == "mle":
+            mean, logs = np.where(n > 0, mean, every_mean), np.where(n > 0, logs, every_log)
+            return GammaParameters(features, shape_of(np.log(mean) - logs), mean, None)
+        m = 1.0 if self.prior_rows is None else self.prior_rows
+        rows = n + m
+        mean, logs = (n * mean + m * every_mean) / rows, (n * logs + m * every_log) / rows
+        shape = shape_of(np.log(mean) - logs)
+        if choice.how == "map":
+            return GammaParameters(features, shape, mean, None)
+        if choice.how == "gibbs":
+            shape = _drawn_shape(shape, rows, rng)
+            rate = np.maximum(rng.standard_gamma(shape * rows + 1.0), LEAST) / (rows * mean)
+            return GammaParameters(features, shape, shape / rate, None)
+        strength = shape * rows + 1.0  # of the rate: Gamma(strength, rows · mean)
+        mean = shape * rows * mean / strength
+        return GammaParameters(features, shape, mean, strength if choice.how == "predictive" else None)
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+        return [(2, 0)] * len(features)
+
+    def suits(self, least: float, whole: bool) -> bool:
+        return least > 0
+
+    def points(self, low: float, high: float, n: int) -> Real:
+        return np.linspace(max(low, (high - low) / n, LEAST), high, n)
+
+
+def shape_of(s: Real) -> Real:
+    """The shape k with log k − ψ(k) = s, what the logarithm of the mean is above the mean of logarithms; by Newton's steps."""
+    from scipy.special import digamma, polygamma  # a third of a second to import; few need it
+
+    s = np.clip(s, 0.5 / NARROWEST, 1.0 / WIDEST)
+    k = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
+    for _ in range(6):  # the start is within 2 % (Minka 2002), and each step squares the error
+        large = np.maximum(k, LARGE)
+        excess = np.where(k < LARGE, np.log(k) - digamma(k), 0.5 / large + 1.0 / (12.0 * large * large)) - s
+        slope = np.where(
+            k < LARGE, 1.0 / k - polygamma(1, np.minimum(k, LARGE)), -0.5 / large**2 - 1.0 / (6.0 * large**3)
+        )
+        k = np.clip(k - excess / slope, k / 2.0, k * 2.0)
+    return np.asarray(np.clip(k, WIDEST, NARROWEST))
+
+
+def _drawn_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
+    from scipy.special import polygamma
+
+    few = np.minimum(shape, LARGE)
+    width = np.where(
+        shape < LARGE, shape * (few * polygamma(1, few) - 1.0), 0.5
+    )  # of rows · the information about log k
+    drawn = shape * np.exp(np.clip(rng.standard_normal(shape.shape) / np.sqrt(rows * width), -50.0, 50.0))
+    return np.clip(drawn, WIDEST, NARROWEST)
+
+
+@dataclass(frozen=True)
+class GammaParameters(NumericParameters):
+    """Gamma of these shapes and means of z; or, where ``strength`` is given, under a rate of Gamma(strength, …) about its own."""
+
+    features: tuple[Feature, ...]
+    shape: Real
+    mean: Real
+    strength: Real | None
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        check_above_0(rows, [feature.name for feature in self.features])
+        return [self._part(f, rows) for f in range(len(self.features))]
+
+    def _part(self, f: int, rows: ColumnReader) -> tuple[Any, ...]:
+        """A table with a line for every row."""
+        feature, strength = self.features[f], None if self.strength is None else self.strength[f]
+        x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+        there = ~np.isnan(x)
+        z = np.where(there, x, feature.unit)[:, None] / feature.unit
+        table = _log_density(z, self.shape[f], self.mean[f], strength) - np.log(feature.unit)
+        codes, lookup = np.where(there, np.arange(len(x)), -1), np.arange(len(x), dtype=np.uint32)
+        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+
+    def select(self, index: Sequence[int]) -> GammaParameters:
+        at = np.asarray(index, dtype=np.int64)
+        strength = None if self.strength is None else self.strength[at]
+        return GammaParameters(tuple(self.features[f] for f in index), self.shape[at], self.mean[at], strength)
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = []
+        for f, feature in enumerate(self.features):
+            shape, mean = self.shape[f, classes], self.mean[f, classes]
+            if self.strength is not None:
+                strength = self.strength[f, classes]
+                mean = mean * strength / np.maximum(rng.standard_gamma(strength), LEAST)
+            columns.append(np.maximum(feature.unit * mean * rng.standard_gamma(shape) / shape, LEAST))
+        return columns
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of the predictive distribution, which may have neither, those of a Gamma of the expected rate."""
+        mean = self.features[f].unit * self.mean[f]
+        return mean, mean / np.sqrt(self.shape[f])
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        from scipy.special import betainc, gammainc, gammaincc  # a third of a second to import; few need it
+
+        k, t = self.shape[f], np.maximum(cuts, 0.0)[:, None] / self.features[f].unit / self.mean[f]
+        if self.strength is None:
+            return gammainc(k, k * t), gammaincc(k, k * t)
+        a = self.strength[f]
+        share = k * t / (a + k * t)
+        return betainc(k, a, share), betainc(a, k, 1.0 - share)
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        (low, above), (high, beyond) = self.tails(f, values - 0.5), self.tails(f, values + 0.5)
+        return log(np.where(low < 0.5, high - low, above - beyond))
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        return np.maximum(super().ends(f, wanted, step), 0.0)
+
+
+def _log_density(z: Real, k: Real, mean: Real, a: Real | None) -> Real:
+    """Of z, about the mean, so that nothing is lost where shapes are large: u = z / mean.
+
+    ½ log(k / 2π) − δ(k) − log z + k (log u − u + 1), δ the rest of Stirling's formula; under a rate of strength a the last term
+    is k log u − (a + k) log(1 + k (u − 1) / (a + k)) − ½ log(1 + k / a) + δ(a + k) − δ(a).
+    """
+    z = np.minimum(z, FARTHEST)
+    u = z / mean
+    log_u = np.where(u < 0.5, np.log(np.maximum(u, LEAST)), np.log1p(np.maximum(u, 0.5) - 1.0))
+    common = 0.5 * np.log(k / (2.0 * np.pi)) - _rest(k) - np.log(np.maximum(z, LEAST))
+    if a is None:
+        return np.asarray(common + k * (log_u - (u - 1.0)))
+    wide = np.log1p(np.maximum(k * (u - 1.0) / (a + k), -a / (a + k)))
+    return np.asarray(common + k * log_u - (a + k) * wide - 0.5 * np.log1p(k / a) + _rest(a + k) - _rest(a))
+
+
+def _rest(x: Real) -> Real:
+    """log Γ(x) − (x − ½) log x + x − ½ log 2π."""
+    from scipy.special import gammaln  # a third of a second to import; few need it
+
+    few = np.minimum(x, LARGE)
+    near = gammaln(few) - (few - 0.5) * np.log(few) + few - 0.5 * np.log(2.0 * np.pi)
+    return np.asarray(np.where(x < LARGE, near, 1.0 / (12.0 * x)))
