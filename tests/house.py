@@ -25,7 +25,6 @@ MAY_NAME = (  # modules, with what is in them
 )
 STILL_NAME = {  # known exceptions, each with all that it names; none may be added
     "banbury.networks.variables": {"Bernoulli", "Categorical", "Histogram"},
-    "banbury.files.networks": {"Bernoulli", "Histogram"},
 }
 FLAGS = ("shape", "name", "__name__")  # attributes that have told families apart, or could
 SHAPES = {"keys", "bins", "words", "moments", "products"}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Bernoulli,
         Categorical,
         Exponential,
+        Gamma,
         Gaussian,
         Histogram,
         Joint,
