@@ -37,11 +37,12 @@ test-rust: ## Run the tests of the Rust kernels alone
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: test ## The same tests with twenty times as many drawn examples, 100,000 of the tokeniser, and millions of steps of learning and forgetting; some hours
 
-lint: .venv/core.stamp lint-rust ## Check style, types and the order of imports, in Python and in Rust
+lint: .venv/core.stamp lint-rust ## Check style, types, the order of imports and that families are closed, in Python and in Rust
 	$(bin)/ruff check
 	$(bin)/ruff format --check
 	$(bin)/mypy
 	$(bin)/lint-imports
+	$(bin)/python tests/house.py
 
 lint-rust: .venv/tools.stamp ## Check the Rust code alone
 	cargo fmt --manifest-path $(crate) --check

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 import banbury
+import house
 import lectures
 from banbury import _core
+from banbury.distributions import FAMILIES
 
 ROOT = Path(__file__).parents[1]
 
@@ -91,3 +93,41 @@ def test_the_stub_names_what_the_core_has() -> None:
     stub = ast.parse((ROOT / "src" / "banbury" / "_core.pyi").read_text(encoding="utf-8"))
     declared = {node.name for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     assert declared == {name for name in dir(_core) if not name.startswith("_")}
+
+
+def test_families_are_named_only_where_one_is_chosen() -> None:
+    assert not house.problems()
+    closed = house.concrete(house.modules())
+    assert closed.keys() > {family.__name__ for family in FAMILIES.values()}
+    assert {"GaussianParameters", "HistogramBlockParameters", "TextParameters"} < closed.keys()
+    assert not closed.keys() & {"Family", "Parameters", "NumericParameters", "KeyedParameters"}
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("from banbury.distributions import Poisson", "names Poisson"),
+        ("if TYPE_CHECKING:\n    from banbury.distributions.bag import TextParameters as T", "names TextParameters"),
+        ("import banbury as bb\nisinstance(x, bb.Histogram)", "names Histogram"),
+        ("from banbury.distributions import gaussian\ngaussian.Gaussian()", "names Gaussian"),
+        ("isinstance(x, FAMILIES['text'])", "guesses what a family is or has"),
+        ("hasattr(feature.family, 'bins')", "guesses what a family is or has"),
+        ("feature.family.name == 'poisson'", "tells families apart by a word"),
+        ("feature.family.shape in ('keys', 'bins')", "tells families apart by a word"),
+        ("type(given).__name__ == 'Gaussian'", "tells families apart by a word"),
+        ("match feature.family.name:\n    case _: pass", "tells families apart by a word"),
+        ("from banbury.selection import tune", "imports tune from the package it is in"),
+    ],
+)
+def test_what_opens_the_families_again_is_found(line: str, said: str) -> None:
+    every = house.modules()
+    found = list(house.offences("banbury.selection.new", ast.parse(line), every, house.concrete(every)))
+    assert len(found) == 1 and said in found[0]
+
+
+def test_an_exception_that_is_none_any_more_is_found() -> None:
+    changed = ast.parse("from banbury.distributions import Bernoulli, Histogram")
+    every = {**house.modules(), "banbury.networks.variables": changed}
+    assert [each.split(";")[0] for each in house.unused(every, house.concrete(every))] == [
+        "banbury.networks.variables names Categorical no more"
+    ]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from banbury.distributions import (
         Bernoulli,
         Categorical,
+        Exponential,
+        Gamma,
         Gaussian,
         Histogram,
         Joint,

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.rule import Rule
-from rich.text import Text
+from rich.console import Console  # noqa: TID253
+from rich.rule import Rule  # noqa: TID253
+from rich.text import Text  # noqa: TID253
 
 import banbury as bb
 from banbury import errors

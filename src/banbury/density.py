@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, DensityMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, DensityMixin, clone  # noqa: TID253
+from sklearn.utils.validation import check_is_fitted  # noqa: TID253
 
 from banbury import errors
 from banbury.arrays import Real
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.information import equal_groups
+from banbury.errors import many
 from banbury.explain import DECIBANS, Evidence, Surprise
 from banbury.naive_bayes import Model, check_seed, estimate, log_sum
 from banbury.readers import Batch, is_texts, read
@@ -29,7 +30,7 @@ from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
 from banbury.sums import Keys
 from banbury.table import batches
-from banbury.tally import Tally, count, many
+from banbury.tally import Tally, count
 
 ALL = "all"  # the one class
 MOST_COMBINATIONS = 1_000_000  # of values that one question asks for

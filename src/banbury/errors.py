@@ -1,4 +1,4 @@
-"""Every message a user can meet: what happened, with the value; where; and what to do next.
+"""The errors, and the messages that several places say: what happened, with the value; where; and what to do next.
 
 One base class, so that ``except BanburyError`` catches all of them. It is a ValueError, as scikit-learn's users expect.
 The parts of a message are attributes too, so that a program can act on them.

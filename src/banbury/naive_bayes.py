@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.dirichlet import log
-from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive
+from banbury.distributions.family import HOWS, Choice, How, Kind, Parameters, check_positive, named
+from banbury.errors import many
 from banbury.explain import Explanation, Informative, explained, informative
 from banbury.readers import Batch, Source, from_texts, is_texts, n_threads, read, read_row
 from banbury.readers.columns import Empty
 from banbury.schema import Schema
 from banbury.table import batches
-from banbury.tally import Label, Tally, Touched, many, named, together
+from banbury.tally import Label, Tally, Touched, together
 
 MOST_SAMPLED = 10**10
 UNUSED = np.random.default_rng(0)  # only "gibbs" draws, and making a generator takes longer than most estimates

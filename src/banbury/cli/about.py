@@ -11,10 +11,11 @@ import numpy as np
 from banbury import errors
 from banbury._core import Integers
 from banbury.cli import output
+from banbury.errors import many
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.sums import rows_of
-from banbury.tally import Tally, many
+from banbury.tally import Tally
 
 Kept: TypeAlias = Model | Tally | BeliefNetwork
 

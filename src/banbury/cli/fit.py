@@ -13,6 +13,7 @@ from banbury import errors
 from banbury import naive_bayes as models
 from banbury.calibration import calibrate
 from banbury.cli import about, inputs, output, settings
+from banbury.errors import many
 from banbury.files import save
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, checked_choice
@@ -27,7 +28,7 @@ from banbury.selection import (
     streamed,
     tune,
 )
-from banbury.tally import count, many
+from banbury.tally import count
 
 MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
 ONE_ROW = "one row only, so there is nothing to validate it on"

@@ -20,7 +20,8 @@ from banbury.distributions.word_families import most_telling
 from banbury.progress import watched
 from banbury.readers import Batch, Source
 from banbury.sums import in_parts
-from banbury.tally import Labels, Tally, aligned
+from banbury.table import Labels, aligned
+from banbury.tally import Tally
 
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
 MOST_WORDS = 200  # whose pairs are counted: the most telling ones

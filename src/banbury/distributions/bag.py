@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, WordScores
 from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
 from banbury.distributions.family import Choice, ColumnReader, Feature, How, Parameters, by_class
+from banbury.distributions.text_settings import TextSettings
 from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.sums import Words
-
-if TYPE_CHECKING:
-    from banbury.distributions.text import Text
 
 Ids = NDArray[np.uint32]
 
@@ -49,8 +47,8 @@ class TextParameters(Parameters):
     waiting: float | None = None
 
     @property
-    def family(self) -> Text:
-        return cast("Text", self.features[0].family)
+    def family(self) -> TextSettings:
+        return cast("TextSettings", self.features[0].family)
 
     def select(self, index: Sequence[int]) -> TextParameters:
         assert list(index) == [0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,14 @@ from banbury.distributions.family import (
     log_between,
 )
 from banbury.distributions.grid import rounding
-from banbury.distributions.histogram_block import HistogramBlockParameters, cells_of, empty_share, joined, occupied
+from banbury.distributions.histogram_block import (
+    HistogramBlockParameters,
+    Joined,
+    cells_of,
+    empty_share,
+    joined,
+    occupied,
+)
 from banbury.distributions.joint import log_prior_of_cells
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.leave_one_out import Shares, by_cells
@@ -150,7 +157,7 @@ class Histogram(BinnedFamily):
         if features[0].columns:
             each = ((feature, *_cells(sums, f)) for f, feature in enumerate(features))
             return HistogramBlockParameters(
-                features, tuple(cells_of(self, *given, alpha, choice, rng) for given in each)
+                features, tuple(cells_of(self.joined, *given, alpha, choice, rng) for given in each)
             )
         tables, joined, widths = [], [], []
         for f, feature in enumerate(features):
@@ -197,15 +204,15 @@ class Histogram(BinnedFamily):
         assert isinstance(sums, Counts)
         n_columns = [len(feature.inputs) for feature in features]
         if features[0].columns:
-            bins = [joined(self, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
+            bins = [joined(self.joined, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
             return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
         return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
-        return empty_share(self, feature, *_cells(sums, 0))
+        return empty_share(self.joined, feature, *_cells(sums, 0))
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
-        return occupied(self, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
+        return occupied(self.joined, feature, keys, cells)[2] if feature.columns else self.joined(keys, cells).cells
 
     def compared(self, feature: Feature) -> tuple[Feature, ...]:
         if not feature.columns:
@@ -252,23 +259,6 @@ def by_type(feature: Feature, rows: Any) -> tuple[Feature, ...]:
         else Feature(name, Categorical(), kind=kind)
         for name, kind in kinds
     )
-
-
-class Joined(NamedTuple):
-    """Bins for estimation: each is of one or more equal steps, numbered from ``first`` on and ``width`` fine bins wide."""
-
-    first: int
-    width: float
-    cells: Real  # rows per bin and class
-    sizes: Int  # steps per bin
-
-    @property
-    def reach(self) -> Real:
-        """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
-        steps = self.sizes.astype(np.float64)
-        steps[0] += 1.0
-        steps[-1] += 1.0
-        return steps
 
 
 def _cells(sums: Counts, f: int) -> tuple[Keys, Real]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,32 @@ from banbury.arrays import Int, Real
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class
 from banbury.distributions.joint import MOST_COMBINATIONS, shares
-
-if TYPE_CHECKING:
-    from banbury.distributions.histogram import Histogram, Joined
-
+from banbury.sums import Keys
 
 FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes apart
+
+
+class Joined(NamedTuple):
+    """Bins for estimation: each is of one or more equal steps, numbered from ``first`` on and ``width`` fine bins wide."""
+
+    first: int
+    width: float
+    cells: Real  # rows per bin and class
+    sizes: Int  # steps per bin
+
+    @property
+    def reach(self) -> Real:
+        """Over how many steps' worth of density the share of each bin is spread; beyond an outer one lies one more."""
+        steps = self.sizes.astype(np.float64)
+        steps[0] += 1.0
+        steps[-1] += 1.0
+        return steps
+
+
+class Join(Protocol):
+    """What makes bins for estimation of a column's fine bins and their rows per class; ``n_columns``: of its block."""
+
+    def __call__(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined: ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +138,7 @@ def _numbered(bins: Sequence[Any], axes: Sequence[BlockAxis]) -> Int:
     return np.asarray(np.ravel_multi_index(tuple(bins), [axis.n_bins for axis in axes]), dtype=np.int64)
 
 
-def joined(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
+def joined(join: Join, keys: Any, cells: Real, d: int) -> list[Joined]:
     """The bins of each column: those of a histogram of it alone, but wider, since rows are spread over more cells."""
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
     found = []
@@ -126,14 +146,14 @@ def joined(family: Histogram, keys: Any, cells: Real, d: int) -> list[Joined]:
         own, where = np.unique(codes[:, j], return_inverse=True)
         rows = np.zeros((len(own), cells.shape[1]))
         np.add.at(rows, where, cells)
-        found.append(family.joined(tuple(own.tolist()), rows, d))
+        found.append(join(tuple(own.tolist()), rows, d))
     return found
 
 
-def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
+def occupied(join: Join, feature: Feature, keys: Any, cells: Real) -> tuple[tuple[BlockAxis, ...], Int, Real]:
     """The bins of each column, the cells that rows have, and their rows per class."""
     d = len(feature.inputs)
-    bins = joined(family, keys, cells, d)
+    bins = joined(join, keys, cells, d)
     if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
         raise errors.too_many_combinations(feature.name, d)
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
@@ -150,17 +170,17 @@ def occupied(family: Histogram, feature: Feature, keys: Any, cells: Real) -> tup
 
 
 def cells_of(
-    family: Histogram, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
+    join: Join, feature: Feature, keys: Any, rows: Real, alpha: float, choice: Choice, rng: np.random.Generator
 ) -> BlockCells:
-    axes, numbers, cells = occupied(family, feature, keys, rows)
+    axes, numbers, cells = occupied(join, feature, keys, rows)
     every = float(prod(axis.n_bins for axis in axes))
     seen, empty = shares(cells, every, alpha, choice, rng)
     return BlockCells(axes, numbers, seen, empty, every - len(numbers))
 
 
-def empty_share(family: Histogram, feature: Feature, keys: Any, rows: Real) -> float:
+def empty_share(join: Join, feature: Feature, keys: Any, rows: Real) -> float:
     """The share of cells that no row has, between the lowest and the highest bin of each column that rows have."""
-    axes, numbers, _ = occupied(family, feature, keys, rows)
+    axes, numbers, _ = occupied(join, feature, keys, rows)
     if not len(numbers):
         return 0.0
     bins = np.unravel_index(numbers, [axis.n_bins for axis in axes])

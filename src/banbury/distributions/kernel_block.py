@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,19 @@ from banbury import _core
 from banbury.arrays import Real
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class
-from banbury.distributions.kernels import DEVIATION, MIXED_IN, WIDEST, least_bandwidth, means_and_deviations, noise
+from banbury.distributions.kernels import (
+    DEVIATION,
+    MIXED_IN,
+    WIDEST,
+    Kernel,
+    least_bandwidth,
+    means_and_deviations,
+    noise,
+)
 from banbury.sums import ROUNDING
 from banbury.threads import n_threads
 
-if TYPE_CHECKING:
-    from banbury.distributions.kernel_density import KernelDensity
-
+Bandwidth = float | tuple[float, ...] | str  # one, one for each column, or the name of a rule
 
 FINER = (1.0, 0.5, 0.25, 0.125)  # doublings from the best bandwidth of a column to the next
 SWEEPS = 8  # over the columns at most, with each of these steps
@@ -40,38 +46,44 @@ class ProductBumps:
 
 
 def product_bumps(
-    family: KernelDensity, feature: Feature, keys: Any, cells: Real, choice: Choice, rng: np.random.Generator
+    kernel: Kernel,
+    bandwidth: Bandwidth,
+    feature: Feature,
+    keys: Any,
+    cells: Real,
+    choice: Choice,
+    rng: np.random.Generator,
 ) -> ProductBumps:
     d, n_classes = len(feature.inputs), cells.shape[1]
     if not keys:
         nothing = np.zeros((1, d)), np.zeros((1, n_classes)), np.ones((n_classes, d))
-        return ProductBumps(family.kernel, *nothing, np.array([np.zeros(d), np.ones(d)]))
+        return ProductBumps(kernel, *nothing, np.array([np.zeros(d), np.ones(d)]))
     together = cells.sum(axis=1, keepdims=True)
     cells = np.where(cells.sum(axis=0) > 0, cells, together)  # a class without rows here: all classes together
     centres = np.array(keys, dtype=np.float64).reshape(len(keys), d) + 0.5
-    bandwidth = np.clip(_bandwidths(family, feature, centres, cells), 1.0, WIDEST)
+    widths = np.clip(_bandwidths(kernel, bandwidth, feature, centres, cells), 1.0, WIDEST)
     if choice.how == "gibbs":
         drawn = rng.standard_gamma(cells)
         cells = np.where(drawn.sum(axis=0) > 0, drawn, cells)
     mean, deviation = means_and_deviations(centres, together[:, 0])
     floor = np.array([mean, np.maximum(deviation, 1.0)])
-    return ProductBumps(family.kernel, centres, cells / cells.sum(axis=0), bandwidth, floor)
+    return ProductBumps(kernel, centres, cells / cells.sum(axis=0), widths, floor)
 
 
-def _bandwidths(family: KernelDensity, feature: Feature, centres: Real, cells: Real) -> Real:
+def _bandwidths(kernel: Kernel, bandwidth: Bandwidth, feature: Feature, centres: Real, cells: Real) -> Real:
     """Per class and column, in bins."""
-    if not isinstance(family.bandwidth, str):
-        given = np.broadcast_to(np.asarray(family.bandwidth, dtype=np.float64), centres.shape[1:])
+    if not isinstance(bandwidth, str):
+        given = np.broadcast_to(np.asarray(bandwidth, dtype=np.float64), centres.shape[1:])
         return np.tile(given / grid.widths(feature), (cells.shape[1], 1))
-    return np.array([_rule(family, centres, rows) for rows in cells.T])
+    return np.array([_by_rule(bandwidth, kernel, centres, rows) for rows in cells.T])
 
 
-def _rule(family: KernelDensity, centres: Real, rows: Real) -> Real:
+def _by_rule(rule: str, kernel: Kernel, centres: Real, rows: Real) -> Real:
     """Scott's or Silverman's, or from Scott's on the one under which rows are most likely, each without its own kernel."""
     d, n = centres.shape[1], rows.sum()
-    deviation = means_and_deviations(centres, rows)[1] / DEVIATION[family.kernel]
-    rule = deviation * (n * (d + 2.0) / 4.0 if family.bandwidth == "silverman" else n) ** (-1.0 / (d + 4.0))
-    return _leave_one_out(family.kernel, centres, rows, rule) if family.bandwidth == "leave-one-out" else rule
+    deviation = means_and_deviations(centres, rows)[1] / DEVIATION[kernel]
+    bandwidths = deviation * (n * (d + 2.0) / 4.0 if rule == "silverman" else n) ** (-1.0 / (d + 4.0))
+    return _leave_one_out(kernel, centres, rows, bandwidths) if rule == "leave-one-out" else bandwidths
 
 
 def _leave_one_out(kernel: str, centres: Real, rows: Real, rule: Real) -> Real:

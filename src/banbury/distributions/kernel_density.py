@@ -110,7 +110,10 @@ class KernelDensity(BinnedFamily):
         if features[0].columns:
             every = (sums.feature(f) for f in range(len(features)))
             blocks = zip(features, every, strict=True)
-            bumps = (product_bumps(self, block, keys, rows.value, choice, rng) for block, (keys, rows) in blocks)
+            bumps = (
+                product_bumps(self.kernel, self.bandwidth, block, keys, rows.value, choice, rng)
+                for block, (keys, rows) in blocks
+            )
             return KernelBlockParameters(features, tuple(bumps))
         return KernelDensityParameters(
             features, tuple(self._one(feature, *sums.feature(f), choice, rng) for f, feature in enumerate(features))

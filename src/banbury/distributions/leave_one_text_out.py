@@ -19,6 +19,7 @@ from banbury.distributions import event_models
 from banbury.distributions.bag import missing_texts
 from banbury.distributions.dirichlet import log
 from banbury.distributions.family import Feature, HeldOutRows
+from banbury.distributions.text_settings import TextSettings
 from banbury.distributions.vocabulary import pairs_of
 from banbury.sums import Words
 
@@ -49,9 +50,9 @@ class _Entries:
 
 
 class CountedTexts:
-    """A column of texts that were all counted, and their sums; ``family`` is ``bb.Text``."""
+    """A column of texts that were all counted, and their sums."""
 
-    def __init__(self, family: Any, feature: Feature, sums: Words, own: HeldOutRows) -> None:
+    def __init__(self, family: TextSettings, feature: Feature, sums: Words, own: HeldOutRows) -> None:
         self.family, self.own = family, own
         table: Any = sums.table
         self.table = table if family.vocabulary is None else family.given(table).table

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions import event_models
 from banbury.distributions.bag import TextParameters, missing_texts
 from banbury.distributions.event_models import WeighedWords, WordScores
-from banbury.distributions.family import Choice, ColumnReader, Encoding, Feature, HeldOutRows, check_positive
+from banbury.distributions.family import Choice, ColumnReader, Encoding, Feature, HeldOutRows
 from banbury.distributions.leave_one_text_out import CountedTexts
 from banbury.distributions.looked_up import LookedUpTexts
-from banbury.distributions.vocabulary import Learned, Pruning, Vocabulary, every_word, given_words
-from banbury.distributions.word_families import TellingFamily
+from banbury.distributions.text_settings import TextSettings
+from banbury.distributions.vocabulary import Learned, Vocabulary, every_word
 from banbury.sums import Words
 
 __all__ = ["Text", "TextParameters"]
 
-Given = tuple[list[str], Int, NDArray[np.bool_] | None]
-
-PATTERNS = ("word", "word1", "mail")
-LONGEST_NGRAM = 5
-MOST_BUCKETS = 1 << 30
 NO_WORDS = np.zeros(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True, repr=False)
-class Text(TellingFamily):
+class Text(TextSettings):
     """A column of texts, each a bag of words: how often every word occurs, whatever their order.
 
     What is counted. ``tokens``: "word" (two or more letters, digits or underscores, of any script; as scikit-learn's
@@ -73,184 +61,7 @@ class Text(TellingFamily):
     ['spam', 'spam']
     """
 
-    tokens: str = "word"
-    lowercase: bool = True
-    unit: Literal["words", "characters"] = "words"
-    ngrams: int | tuple[int, int] = (1, 1)
-    stop_words: Sequence[str] | None = None
-    buckets: int | None = None
-    damping: Literal["log"] | None = None
-    length: bool = False
-    model: Literal["multinomial", "presence", "bernoulli", "complement"] = "multinomial"
-    alpha: float | None = None
-    min_count: float = 0.0
-    min_share: float = 0.0
-    max_share: float = 1.0
-    drop_most_frequent: int = 0
-    max_words: int | None = None
-    choose_by: Literal["count", "mutual_information"] = "count"
-    vocabulary: Sequence[str] | str | os.PathLike[str] | None = None
-    idf: bool = False
-    norm: bool = False
-
-    name: ClassVar[str] = "text"
-    counting: ClassVar[tuple[str, ...]] = (
-        "tokens",
-        "lowercase",
-        "unit",
-        "ngrams",
-        "stop_words",
-        "buckets",
-        "damping",
-        "length",
-    )
-
-    def __post_init__(self) -> None:
-        for setting in ("lowercase", "length", "idf", "norm"):
-            if not isinstance(getattr(self, setting), (bool, np.bool_)):
-                raise errors.bad_setting(setting, getattr(self, setting), "True or False")
-        _check_choice("unit", self.unit, ("words", "characters"))
-        _check_choice("damping", self.damping, (None, "log"))
-        _check_choice("model", self.model, ("multinomial", "presence", "bernoulli", "complement"))
-        _check_choice("choose_by", self.choose_by, ("count", "mutual_information"))
-        _pattern(self.tokens)
-        object.__setattr__(self, "ngrams", _ngrams(self.ngrams))
-        object.__setattr__(self, "stop_words", _stop_words(self.stop_words, self.lowercase))
-        object.__setattr__(self, "vocabulary", _vocabulary(self.vocabulary))
-        self._check_numbers()
-        self._check_together()
-
-    def _check_numbers(self) -> None:
-        if self.alpha is not None:
-            check_positive("alpha", self.alpha, zero=True)
-        check_positive("min_count", self.min_count, zero=True)
-        for setting in ("min_share", "max_share"):
-            share = getattr(self, setting)
-            if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
-                raise errors.bad_setting(setting, share, "a share of the texts from 0 to 1")
-        if not (_is_whole(self.drop_most_frequent) and self.drop_most_frequent >= 0):
-            raise errors.bad_setting("drop_most_frequent", self.drop_most_frequent, "a whole number from 0 up")
-        if self.max_words is not None and not (_is_whole(self.max_words) and self.max_words >= 1):
-            raise errors.bad_setting("max_words", self.max_words, "None or a whole number from 1 up")
-        n = self.buckets
-        if n is not None and not (_is_whole(n) and 2 <= n <= MOST_BUCKETS and int(n).bit_count() == 1):
-            raise errors.bad_setting("buckets", n, f"None or a power of two from 2 to 2**30, {MOST_BUCKETS:,}")
-
-    def _check_together(self) -> None:
-        if self.min_share > self.max_share:
-            raise errors.bad_setting("min_share", self.min_share, f"max_share, {self.max_share:g}, at most")
-        if self.unit == "characters" and self.tokens != "word":
-            raise errors.bad_setting("tokens", self.tokens, "left out when unit='characters', which has no words")
-        if self.unit == "characters" and self.stop_words is not None:
-            raise errors.bad_setting(
-                "stop_words", self.stop_words, "left out when unit='characters', which has no words"
-            )
-        if self.choose_by != "count" and self.max_words is None:
-            raise errors.bad_setting("choose_by", self.choose_by, "given together with max_words")
-        if self.vocabulary is not None and self.buckets is not None:
-            raise errors.bad_setting("vocabulary", self.vocabulary, "left out when words are hashed into buckets")
-        if self.idf and self.model == "bernoulli":
-            raise errors.bad_setting("idf", self.idf, "False when model='bernoulli', which has no counts to weigh")
-        if self.norm and self.model != "complement":
-            raise errors.bad_setting("norm", self.norm, "False unless model='complement'")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings alone: a tokeniser is made again where it is needed."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    # Counting
-
-    @cached_property
-    def tokeniser(self) -> _core.Tokeniser:
-        """Turns a text into words, as the settings say; shared by threads."""
-        shortest, longest = self.ngrams if isinstance(self.ngrams, tuple) else (1, self.ngrams)
-        pattern, characters = "given" if self.split is not None else self.tokens, self.unit == "characters"
-        stop_words, log = list(self.stop_words or ()), self.damping == "log"
-        return _core.Tokeniser(
-            pattern, bool(self.lowercase), characters, shortest, longest, stop_words, log, bool(self.length)
-        )
-
-    @cached_property
-    def split(self) -> re.Pattern[str] | None:
-        """The regular expression that finds words, where one is given."""
-        return _pattern(self.tokens)
-
-    def empty_table(self, feature: Feature, n_classes: int) -> _core.Words:
-        return _core.Words(n_classes, self.buckets or 0)
-
-    def kernel_input(self, rows: ColumnReader, feature: Feature) -> Any:
-        return self.texts(rows, feature.name)
-
-    def texts(self, rows: ColumnReader, name: str) -> Any:
-        """A column's texts as the kernels take them."""
-        given = rows.texts(name)
-        ready = self.split is None or (
-            isinstance(given, tuple) and len(given) == 3
-        )  # their words were looked up before
-        return given if ready else self.found(_strings(given))
-
-    def reads_text(self) -> bool:
-        return True
-
-    def strings(self, rows: ColumnReader, name: str) -> Iterable[Any]:
-        return _strings(rows.texts(name))
-
-    def found(self, texts: Iterable[Any]) -> Given:
-        """The words that the regular expression finds in each text: all of them, where each text's begin, which are missing."""
-        assert self.split is not None
-        words: list[str] = []
-        ends, missing = [0], []
-        for text in texts:
-            absent = not isinstance(text, str)
-            if not absent:
-                words += filter(None, self.split.findall(text.lower() if self.lowercase else text))
-            ends.append(len(words))
-            missing.append(absent)
-        return words, np.array(ends, dtype=np.int64), np.array(missing) if any(missing) else None
-
-    def one(self, text: str) -> tuple[Any, list[str]]:
-        """One text as the kernels take it, and its tokens in order."""
-        if self.split is None:
-            return [text], self.tokeniser.tokens(text)
-        given = self.found([text])
-        return given, self.tokeniser.tokens(given[0])
-
-    def places(self, text: str) -> list[tuple[int, int]]:
-        """Where each of these tokens stands: text[start:end]; an n-gram reaches from its first word to its last."""
-        if self.split is None:
-            starts, ends = self.tokeniser.places(text)
-            return list(zip(starts.tolist(), ends.tolist(), strict=True))
-        lowered, group = text.lower() if self.lowercase else text, self.split.groups
-        matches = [match for match in self.split.finditer(lowered) if match.group(group)]
-        written = [i for i, character in enumerate(text) for _ in (character.lower() if self.lowercase else character)]
-        first, last = self.tokeniser.places([match.group(group) for match in matches])
-        return [
-            (written[matches[a].start(group)], written[matches[b - 1].end(group) - 1] + 1)
-            for a, b in zip(first.tolist(), last.tolist(), strict=True)
-        ]
-
     # Estimating
-
-    @property
-    def once(self) -> bool:
-        """Whether a text has a word or not, however often."""
-        return self.model in ("presence", "bernoulli")
-
-    @property
-    def pruning(self) -> Pruning:
-        drop, most = int(self.drop_most_frequent), None if self.max_words is None else int(self.max_words)
-        return Pruning(self.min_count, self.min_share, self.max_share, drop, most, self.choose_by)
-
-    def words(self, table: Any, by_name: bool = False) -> Vocabulary:
-        """The words an estimate uses; ``by_name``: in an order that does not depend on where they were met."""
-        pruning = self.pruning
-        every = self.given(table) if self.vocabulary is not None else every_word(table, by_name or pruning.ranks)
-        return pruning.of(every)
-
-    def given(self, table: Any) -> Vocabulary:
-        """The words of the vocabulary that was given."""
-        assert isinstance(self.vocabulary, tuple)
-        return given_words(table, map(str.lower, self.vocabulary) if self.lowercase else self.vocabulary)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Words, choice: Choice, rng: np.random.Generator
@@ -300,37 +111,9 @@ class Text(TellingFamily):
         words = every_word(parameters.table, False).ids if parameters.kept is None else parameters.kept
         return a * event_models.sum_of_logs(parameters.scores, words, self.model == "bernoulli")
 
-    def prior(self, choice: Choice) -> float:
-        return float(choice.alpha if self.alpha is None else self.alpha)
-
-    def damped(self, times: Int, every: NDArray[Any]) -> Real:
-        """What words count that a text has so many times; ``every``: how often it has each of all its words."""
-        if self.once:
-            return np.ones(len(times))
-        damp = np.log1p if self.damping == "log" else np.float64
-        length = float(np.sqrt(np.square(damp(every)).sum())) if self.length and len(every) else 1.0
-        return np.asarray(damp(times) / length)
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether scores are those of so many tokens, each of which counts one."""
-        return not self.idf and (self.model == "presence" or not (self.damping or self.length))
-
-    def no_line(self, feature: Feature) -> errors.BadSetting:
-        return errors.BadSetting(
-            f"column {feature.name!r} is text, whose values have no axis to be drawn on. Draw what the words of one text say "
-            f"with bb.plots.EvidenceDisplay, or count without the column: features={{{feature.name!r}: None}}.",
-            column=feature.name,
-        )
-
-    def check_line(self, feature: Feature) -> None:
-        raise self.no_line(feature)
-
-    def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
+    def n_parameters(self, features: tuple[Feature, ...], sums: Words) -> list[tuple[int, int]]:
         n_words = self.words(sums.table).n_words
         return [(n_words if self.model == "bernoulli" else max(n_words - 1, 0), 0)]
-
-    # Settings ------------------------------------------------------------------------------------------------------------
 
     # What it tells about the class
 
@@ -390,97 +173,3 @@ class Text(TellingFamily):
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the ranks of words"] * self.pruning.ranks
-
-
-def _is_whole(number: Any) -> bool:
-    return isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-
-
-def _check_choice(setting: str, given: Any, known: tuple[str | None, ...]) -> None:
-    if not (given is None or isinstance(given, str)) or given not in known:
-        raise errors.unknown_choice(setting, given, known)
-
-
-def _pattern(tokens: Any) -> re.Pattern[str] | None:
-    """The regular expression, or None for a pattern by name; raises if it is neither."""
-    if not isinstance(tokens, str) or (tokens not in PATTERNS and re.fullmatch(r"\w*", tokens)):
-        raise errors.unknown_choice("tokens", tokens, [*PATTERNS, "a regular expression"])
-    if tokens in PATTERNS:
-        return None
-    try:
-        pattern = re.compile(tokens)
-    except re.error as problem:
-        raise errors.bad_setting("tokens", tokens, f"a regular expression ({problem})") from None
-    if pattern.groups > 1:
-        raise errors.bad_setting(
-            "tokens", tokens, f"a regular expression with one group at most, the word (this has {pattern.groups})"
-        )
-    return pattern
-
-
-def _ngrams(given: Any) -> tuple[int, int]:
-    span = (1, given) if _is_whole(given) else tuple(given) if isinstance(given, (tuple, list)) else ()
-    if len(span) != 2 or not all(map(_is_whole, span)) or not 1 <= span[0] <= span[1] <= LONGEST_NGRAM:
-        raise errors.bad_setting(
-            "ngrams", given, f"(shortest, longest) from 1 to {LONGEST_NGRAM}, or the longest, as in 2 for (1, 2)"
-        )
-    return int(span[0]), int(span[1])
-
-
-def _strings_of(setting: str, given: Any) -> list[str]:
-    wanted = "a list of words" + (
-        " (scikit-learn has one for English: sklearn.feature_extraction.text.ENGLISH_STOP_WORDS)"
-        if setting == "stop_words"
-        else ""
-    )
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise errors.bad_setting(setting, given, wanted)
-    words = list(given)
-    if not all(isinstance(word, str) for word in words):
-        raise errors.bad_setting(setting, given, wanted)
-    return [str(word) for word in words]
-
-
-def _stop_words(given: Any, lowercase: bool) -> tuple[str, ...] | None:
-    words = [] if given is None else _strings_of("stop_words", given)
-    return tuple(sorted({word.lower() if lowercase else word for word in words})) or None
-
-
-def _vocabulary(given: Any) -> tuple[str, ...] | None:
-    """The words in order, each once; those of a file are its lines."""
-    if given is None:
-        return None
-    words = _lines(given) if isinstance(given, (str, os.PathLike)) else _strings_of("vocabulary", given)
-    kept = sorted(set(words) - {""})
-    if not kept:
-        raise errors.bad_setting(
-            "vocabulary", given, "a list of at least one word, or a text file with a word on each line"
-        )
-    return tuple(kept)
-
-
-def _lines(path: str | os.PathLike[str]) -> list[str]:
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise errors.bad_file(path, "it is no file of words.")
-    try:
-        content = Path(path).read_bytes()
-    except (OSError, ValueError) as problem:
-        raise errors.bad_file(path, getattr(problem, "strerror", None) or str(problem)) from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
-    return [line.strip() for line in text.splitlines()]
-
-
-def _strings(column: Any) -> Iterable[Any]:
-    """The texts of a column one by one; None where missing."""
-    if isinstance(column, list):
-        return column
-    offsets, data, valid, valid_offset = column
-    ends, content = np.asarray(offsets).tolist(), np.asarray(data).tobytes()
-    texts: list[str | None] = [content[a:b].decode("utf-8", "replace") for a, b in pairwise(ends)]
-    if valid is not None:
-        bits = np.unpackbits(np.asarray(valid), bitorder="little")[valid_offset : valid_offset + len(texts)]
-        texts = [text if bit else None for text, bit in zip(texts, bits.tolist(), strict=True)]
-    return texts

@@ -21,7 +21,8 @@ from banbury.naive_bayes import LiveModel, Model, check_seed, estimate
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.selection import Tuning, held, left_out, tune
-from banbury.tally import Growing, Labels, Part, Tally, Touched, aligned, parts
+from banbury.table import Labels, aligned
+from banbury.tally import Growing, Part, Tally, Touched, parts
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")

@@ -14,6 +14,8 @@ from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity, n_parameters
 from banbury.distributions.family import check_positive, check_whole
+from banbury.distributions.keys import dense_numbers
+from banbury.errors import many
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
@@ -31,7 +33,8 @@ from banbury.semi_supervised import (
     with_starts,
 )
 from banbury.sums import in_order
-from banbury.tally import Label, Labels, Tally, aligned, dense_numbers, many, refuse_continuous
+from banbury.table import Labels, aligned, refuse_continuous
+from banbury.tally import Label, Tally
 
 FOLDS = 5  # parts of the rows, each of which is held out once
 NO_ROW = 0.5  # rows: a component that has less has none

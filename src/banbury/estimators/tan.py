@@ -17,7 +17,7 @@ from banbury.networks import BeliefNetwork, Pairs, check_level, checked_bins, ch
 from banbury.networks.variables import Bins
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
-from banbury.tally import Labels
+from banbury.table import Labels
 
 
 class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from banbury import errors
+from banbury import __version__, errors
 from banbury.distributions.family import check_positive
-from banbury.files import arrays, contents, format_1, format_2
+from banbury.files import arrays, contents, format_1, format_2, networks
 from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
 from banbury.tally import Tally
-
-if TYPE_CHECKING:
-    from banbury.networks import BeliefNetwork
 
 __all__ = ["FORMAT", "load", "save"]
 
@@ -39,8 +37,6 @@ def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, 
     target = _path(path)
     if min_count and isinstance(thing, (Model, Tally)):
         thing = contents.without_rare(thing, float(min_count))
-    from banbury import __version__
-
     about, numbers = _taken_apart(thing, target)
     arrays.write(target, {"format": FORMAT, "library": __version__, **about}, numbers)
 
@@ -49,9 +45,6 @@ def _taken_apart(thing: Model | Tally | BeliefNetwork, target: Path) -> tuple[di
     """The JSON text and the arrays."""
     if isinstance(thing, (Model, Tally)):
         return contents.about(thing), contents.arrays(thing)
-    from banbury.files import networks  # who has no network need not wait for them
-    from banbury.networks import BeliefNetwork
-
     if not isinstance(thing, BeliefNetwork):
         wanted = "a Model, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
         raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
@@ -81,8 +74,6 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
         if about["format"] < FORMAT:
             about, found = format_2.brought_over(about, found)
         if "network" in about:
-            from banbury.files import networks
-
             return networks.put_together(about, found)
         thing = contents.put_together(about, found)
         if about["format"] == 1:

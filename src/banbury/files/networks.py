@@ -12,8 +12,6 @@ import numpy as np
 
 from banbury import errors
 from banbury._core import Integers
-from banbury.distributions import Bernoulli, Histogram
-from banbury.distributions.bernoulli import KEYS as YES_OR_NO
 from banbury.distributions.family import Choice, Kind
 from banbury.distributions.keys import names_of, scalars
 from banbury.files.checking import Arrays, integers_of, real, texts
@@ -23,7 +21,7 @@ from banbury.networks.given import CLOSE, check_shares
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.variables import Variable, intervals
 from banbury.schema import family_from_dict, family_to_dict
-from banbury.sums import MOST_ROWS
+from banbury.sums import MOST_ROWS, in_order
 
 FAMILIES = {"bernoulli", "categorical", "histogram"}  # that a node may have
 SETTINGS = {"how", "alpha", "seed"}
@@ -106,14 +104,15 @@ def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
     if node["family"] not in FAMILIES or node["kind"] not in get_args(Kind):
         raise ValueError(f"{name!r} has the family {node['family']!r} of {node['kind']!r}, and no node has")
     family, kind = family_from_dict(node), node["kind"]
-    if isinstance(family, Histogram):
+    if family.has_density():  # of numbers, which are cut
         cuts, ends = _numbers(f"the cuts of {name!r}", node["cuts"]), _numbers(f"the ends of {name!r}", node["ends"])
         if len(ends) != 2 or kind not in ("integer", "float"):
             raise ValueError(f"the bins of {name!r} are not those of numbers")
         return Variable(name, intervals(cuts), family, kind, cuts, (ends[0], ends[1]))
     values = (names_of if counted else scalars)(f"the values of {name!r}", node["values"])
-    if isinstance(family, Bernoulli) and values != YES_OR_NO:
-        raise ValueError(f"the values of {name!r} are not False and True")
+    declared = family.declared()
+    if declared is not None and tuple(value for value in values if value is not None) != in_order(declared):
+        raise ValueError(f"the values of {name!r} are not those that were declared")
     return Variable(name, values, family, kind)
 
 

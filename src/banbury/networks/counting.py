@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
+from banbury.errors import many
 from banbury.networks.elimination import MOST_CELLS
 from banbury.networks.variables import MISSING, Places, Variable, check_length
 from banbury.readers import Batch, Source
 from banbury.sums import Counts, as_index, in_parts, is_decimal, some, total, weighing
-from banbury.table import Table
-from banbury.tally import Labels, many
-from banbury.tally.tally import ROUNDED
+from banbury.table import Labels, Table
+from banbury.tally import ROUNDED
 
 
 class Weighed(NamedTuple):

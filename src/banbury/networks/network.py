@@ -16,6 +16,7 @@ from banbury import errors, renamed
 from banbury.arrays import Real
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
 from banbury.distributions.information import entropy, shares
+from banbury.errors import many
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
 from banbury.networks.counting import NetworkCounts, counted
@@ -29,8 +30,7 @@ from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
 from banbury.sums import MOST_ROWS, Key, Keys, rows_of
-from banbury.table import batches
-from banbury.tally import Labels, many
+from banbury.table import Labels, batches
 
 UNUSED = np.random.default_rng(0)
 SHOWN = 40  # nodes, and columns that were left out, when a network is printed

@@ -23,7 +23,7 @@ from banbury.networks.variables import MISSING, Bins, First, Places, Variable, c
 from banbury.readers import Batch, n_threads, read
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import in_order, some, total, zeros
-from banbury.tally import Labels, aligned, numbered, refuse_continuous
+from banbury.table import Labels, aligned, numbered, refuse_continuous
 
 TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
 

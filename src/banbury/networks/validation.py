@@ -16,7 +16,7 @@ from banbury.readers import Batch, Codes
 from banbury.selection import CrossValidation
 from banbury.selection.dataset import Dataset
 from banbury.selection.folds import rounds
-from banbury.tally import Labels
+from banbury.table import Labels
 
 
 def cross_validated(

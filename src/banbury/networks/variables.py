@@ -18,11 +18,11 @@ from banbury.distributions import Bernoulli, Categorical, Histogram
 from banbury.distributions.bernoulli import KEYS
 from banbury.distributions.description_length import cuts_of
 from banbury.distributions.family import MOST_BINS, Family, Feature, Kind, check_positive
+from banbury.distributions.keys import dense_numbers
 from banbury.readers import Batch, read
 from banbury.readers.columns import kind_of
 from banbury.schema import Schema
 from banbury.sums import Key, Keys, in_order
-from banbury.tally import dense_numbers
 
 Places = NDArray[np.int32]
 Bins = int | Literal["mdl"]
@@ -104,7 +104,7 @@ class Variable:
         numbers, names = dense_numbers(batch.codes(self.name, self.kind), threads)
         absent = MISSING
         keys: list[Key] = [*names]
-        if isinstance(self.family, Categorical) and self.family.missing == "category":
+        if self.family.counts_missing():
             absent = len(keys)
             keys = [*keys, None]
         declared = self.declared()
@@ -125,8 +125,8 @@ class Variable:
             return self._flags(batch, self.family, threads)
         numbers, names = dense_numbers(batch.codes(self.name, self.kind), threads)
         places = [self.index.get(name, UNSEEN) for name in names]
-        category = isinstance(self.family, Categorical) and self.family.missing == "category"
-        lookup = np.array([*places, self.index.get(None, UNSEEN) if category else MISSING], dtype=np.int32)
+        absent = self.index.get(None, UNSEEN) if self.family.counts_missing() else MISSING
+        lookup = np.array([*places, absent], dtype=np.int32)
         return lookup[numbers]
 
     def _bin(self, numbers: Real) -> Places:

@@ -16,7 +16,7 @@ from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.readers import read
 from banbury.selection import held
-from banbury.tally import aligned
+from banbury.table import aligned
 
 SAMPLED = 4_000  # rows drawn from a model to see where its values lie
 STEPS = 1_000

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.errors import many
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import COLOURS, FAINT, Display, check_type, library, name
 from banbury.plots.layers import Edge, Layers, Layout, along
-from banbury.tally import many
 
 MOST_NODES = 150
 LINE, GAP = 0.36, 0.85  # inches: from row to row, and from column to column

@@ -10,6 +10,7 @@ import numpy as np
 from banbury import errors
 from banbury.calibration import Reliability, reliability
 from banbury.dependence import Diagnosis, diagnose
+from banbury.errors import many
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
 from banbury.readers import Batch, Source
@@ -18,7 +19,7 @@ from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.learning import spread
 from banbury.selection.scoring import answers, fitting_prior
-from banbury.tally import Label, many
+from banbury.tally import Label
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
 MOST_CLASSES = 100  # whose telling values are named

@@ -13,13 +13,13 @@ import numpy as np
 
 from banbury import __version__, errors
 from banbury.calibration import Reliability
+from banbury.errors import many
 from banbury.explain import Explanation
 from banbury.explain import page as evidence
 from banbury.explain.page import printable, safe, stated
 from banbury.reports import charts
 from banbury.reports.findings import MOST_ROWS, Findings, Mistake
 from banbury.reports.style import STYLE
-from banbury.tally import many
 
 MATRIX = 30  # classes up to which a confusion matrix can be read
 MANY = 8  # classes from which it is set small

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.errors import many
 from banbury.sums import total, weighed
-from banbury.tally import Label, many
+from banbury.tally import Label
 
 BINS = 15  # of the expected calibration error
 SHOWN = 20

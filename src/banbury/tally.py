@@ -1,4 +1,7 @@
-"""Tally: the sums of a data set, per class and feature, under one schema. Tallies add, subtract and scale."""
+"""Tally: the sums of a data set, per class and feature, under one schema. Tallies add, subtract and scale.
+
+``count`` makes one of a table, batch by batch, in one pass; ``Growing`` is one that rows are added to and taken from in place.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,30 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury._core import Integers
-from banbury.distributions.family import Family, Feature
+from banbury.distributions.family import Family, Feature, GrowingSums, RowsToCount
+from banbury.distributions.keys import code_numbers, dense
 from banbury.errors import many
-from banbury.schema import Group, Schema
-from banbury.sums import MOST_ROWS, Words, in_order, is_decimal, rows_of, some, total
+from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Codes, Format, Headers
+from banbury.renamed import takes_old
+from banbury.schema import Features, Group, Missing, Schema
+from banbury.sums import (
+    MOST_ROWS,
+    UNCOUNTED,
+    Words,
+    in_order,
+    in_parts,
+    is_decimal,
+    rows_of,
+    some,
+    total,
+    weighed,
+    weighing,
+)
+from banbury.table import Labels, Table, refuse_continuous
 
 Label = bool | int | float | str
+# Of features whose sums grow in place, what rows changed: the ids of their words.
+Touched = dict[str, NDArray[np.uint32]]
 ROUNDED = 1e-9  # of a class's rows: what subtracting sums that were rounded may leave below zero
 
 
@@ -124,8 +145,6 @@ class Tally:
 
         Of a tally of one class and without a target, such as a density's, all rows are of that class.
         """
-        from banbury.tally.counting import count
-
         if target is None and classes is None and np.ndim(weights) < 2:
             alone = self.schema.target is None and len(self.classes) == 1
             target, classes = self.schema.target, self.classes if alone else None
@@ -438,3 +457,278 @@ def within_bins(tally: Tally) -> Tally:
     if all(features is group.features for group, features in wider):
         return tally
     return _coarsened(tally, tally.schema.with_features(wider))
+
+
+# Growing --------------------------------------------------------------------------------------------------------------
+
+
+def together(changes: Sequence[Touched]) -> Touched:
+    """The words that any of these changes touched."""
+    if len(changes) == 1:
+        return changes[0]
+    return {name: np.unique(np.concatenate([each[name] for each in changes])) for name in changes[0]}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows: the tally of all but what grows in place, and the rows, of which that is still to be counted."""
+
+    tally: Tally
+    rows: RowsToCount
+
+
+class Growing:
+    """The sums of all rows so far. Words grow in place; all other sums are small, and are added as tallies are."""
+
+    def __init__(self, schema: Schema, declared: tuple[Label, ...] = ()) -> None:
+        self._schema = schema
+        self._declared = declared  # classes that stay, with rows or without
+        self._rest: Tally | None = None  # all but what grows
+        self._growing: dict[int, GrowingSums] = {}  # by the number of the group
+
+    @classmethod
+    def of(cls, tally: Tally, declared: tuple[Label, ...] = ()) -> Growing:
+        """One that begins with these sums."""
+        growing = cls(tally.schema, declared)
+        growing._growing = growing._begun(len(tally.classes), tally.sums)
+        growing._rest = tally.with_sums(dict.fromkeys(growing._growing, UNCOUNTED))
+        return growing
+
+    def _begun(self, n_classes: int, sums: tuple[Any, ...] | None = None) -> dict[int, GrowingSums]:
+        """Those sums that grow in place: empty, or beginning with these."""
+        begun = {}
+        for g, (counter, features, _) in enumerate(self.schema.groups):
+            growing = counter.growing(features[0], n_classes, None if sums is None else sums[g])
+            if growing is not None:
+                begun[g] = growing
+        return begun
+
+    def declare(self, classes: tuple[Label, ...]) -> None:
+        """From now on these classes stay."""
+        self._declared = classes
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema if self._rest is None else self._rest.schema
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        return () if self._rest is None else self._rest.classes
+
+    @property
+    def grows_in_place(self) -> bool:
+        """Whether what was seen goes on growing, so that it is to be frozen before it is kept."""
+        return bool(self._growing)
+
+    @property
+    def seen(self) -> Tally:
+        """The tally as it stands, for looking only: its words go on growing."""
+        return self._with({g: growing.seen() for g, growing in self._growing.items()})
+
+    def frozen(self) -> Tally:
+        """The tally as it stands, for keeping."""
+        return self._with({g: growing.frozen() for g, growing in self._growing.items()})
+
+    def _with(self, grown: dict[int, Any]) -> Tally:
+        assert self._rest is not None
+        return self._rest.with_sums(grown)
+
+    def add(self, part: Part) -> Touched:
+        """Adds rows; what they changed in place. If it raises, nothing was changed."""
+        rest = self._plus(part.tally)
+        touched = self._each(part.rows, rest.classes, forgetting=False)
+        self._rest = rest
+        return touched
+
+    def _plus(self, more: Tally) -> Tally:
+        """All but what grows, together; where there is nothing else, only rows are to be added, and at once."""
+        if self._declared and not set(more.classes).issuperset(self._declared):
+            more = more.with_classes(self._declared)
+        rest = self._rest
+        if rest is None:
+            return more
+        if len(self._growing) < len(rest.sums) or not set(rest.classes).issuperset(more.classes):
+            return rest + more
+        place = np.array([rest.classes.index(label) for label in more.classes], dtype=np.int64)
+        rows = rest.rows + more.rows.merge(place, len(rest.classes), 0)
+        return replace(rest, rows=rows, skipped=rest.skipped + more.skipped)._not_too_many()
+
+    def forget(self, part: Part) -> Touched:
+        """Takes rows out again. If they were never added, or nothing would be left, it raises and changes nothing."""
+        assert self._rest is not None
+        rest = self._rest - part.tally
+        if self._declared and rest.classes:
+            rest = rest.with_classes(self._declared)
+        if not rest.classes:
+            raise errors.empty_data(None, "forgetting these rows would leave no row at all")
+        touched = self._each(part.rows, self._rest.classes, forgetting=True)
+        self._check_left(part.rows, rest)
+        if rest.classes != self._rest.classes:
+            kept = np.array([self._rest.classes.index(name) for name in rest.classes], dtype=np.int64)
+            self._growing = {g: growing.taken(kept) for g, growing in self._growing.items()}
+        self._rest = rest
+        return touched
+
+    def _each(self, rows: RowsToCount, classes: tuple[Label, ...], forgetting: bool) -> Touched:
+        """Adds rows to all that grows, or takes them from it; if it raises, to none of it."""
+        every = self._with_classes(classes)
+        if not every:
+            return {}
+        numbers, touched, done = _numbers(rows, classes), {}, list[GrowingSums]()
+        try:
+            for g, growing in every.items():
+                ids = growing.forget(rows, numbers, classes) if forgetting else growing.count(rows, numbers)
+                touched[self.schema.groups[g].features[0].name] = ids
+                done.append(growing)
+        except BaseException:
+            for growing in done:
+                growing.count(rows, numbers) if forgetting else growing.forget(rows, numbers, classes)
+            raise
+        self._growing = every
+        return touched
+
+    def _check_left(self, rows: RowsToCount, left: Tally) -> None:
+        """Raises, after putting all back, if more texts are left than rows: some that were forgotten had none."""
+        assert self._rest is not None
+        if left.rounded:
+            return
+        rows_left = dict(zip(left.classes, left.rows.value.tolist(), strict=True))
+        for g, growing in self._growing.items():
+            for name, texts in zip(self._rest.classes, growing.seen().present.value[0].tolist(), strict=True):
+                if texts > rows_left.get(name, 0.0):
+                    self._each(rows, self._rest.classes, forgetting=False)
+                    raise errors.impossible_sums(name, self.schema.groups[g].features[0].name)
+
+    def _with_classes(self, classes: tuple[Any, ...]) -> dict[int, GrowingSums]:
+        """What grows, with room for these classes."""
+        if self._rest is None:
+            return self._begun(len(classes))
+        if classes == self._rest.classes or not self._growing:
+            return self._growing
+        index = np.array([classes.index(name) for name in self._rest.classes], dtype=np.int64)
+        return {g: growing.placed(index, len(classes)) for g, growing in self._growing.items()}
+
+    def __getstate__(self) -> tuple[Tally, tuple[Label, ...]]:
+        return self.frozen(), self._declared
+
+    def __setstate__(self, state: tuple[Tally, tuple[Label, ...]]) -> None:
+        self.__dict__ = Growing.of(*state).__dict__
+
+
+def _numbers(rows: RowsToCount, classes: tuple[Any, ...]) -> NDArray[np.int32]:
+    """The rows' classes by their place in ``classes``."""
+    if tuple(rows.labels) == classes:
+        return rows.classes
+    place = {name: c for c, name in enumerate(classes)}
+    lookup = np.array([*(place.get(name, -1) for name in rows.labels), -1], dtype=np.int32)
+    return lookup[rows.classes]
+
+
+# Counting -------------------------------------------------------------------------------------------------------------
+
+
+@takes_old(names="columns")
+def count(
+    data: Any,
+    target: Any = None,
+    *,
+    schema: Schema | None = None,
+    features: Features = "auto",
+    weights: Any = None,
+    classes: Sequence[Label] | None = None,
+    missing: Missing = "skip",
+    columns: Sequence[str] | None = None,
+    delimiter: str | None = None,
+    missing_values: Sequence[str] = MISSING_VALUES,
+    format: Format = "auto",
+    headers: Headers = SUBJECT,
+    threads: int | None = None,
+) -> Tally:
+    """Counts a table into a tally, in one pass.
+
+    ``data``: a path to CSV, Parquet or NDJSON; a pandas, Polars or Arrow table; a mapping of columns; a NumPy array; a list
+    of records; a list of texts; a folder with a sub-folder per class; an iterable of batches of these. ``target`` is a
+    column's name or one label per row (of a folder, if not given, the names of the sub-folders); rows whose label is missing
+    are skipped and counted in ``skipped``.
+
+    What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
+    a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
+    ``missing="category"`` makes a missing word or boolean a value of its own; otherwise what is missing is skipped.
+    ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns ``classes``
+    names; a single name, without a target, is the class of all rows.
+
+    How it is read: ``columns`` names columns that have no names (a CSV file then has no header line), ``delimiter`` is found out
+    if not given (in tab-separated text quotation marks are letters like others, unless the header has them),
+    ``missing_values`` are the texts that mean missing in a text file. ``format`` says that files of texts are all "text",
+    "mail" or "html", and ``headers`` which headers of mail count: "keep", "drop" or a list of names. ``threads``:
+    BANBURY_THREADS or all processors if not given; the answer does not depend on it.
+
+    >>> import banbury as bb
+    >>> tally = bb.count(bb.datasets.play_tennis(), target="play")
+    >>> tally.n_rows, tally.classes
+    (14, ('no', 'yes'))
+    """
+    given = {"schema": schema, "features": features, "weights": weights, "classes": classes, "missing": missing}
+    reading = {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
+    return counted(Table.of(data, target, **given, threads=threads, **reading, format=format, headers=headers))  # type: ignore[arg-type]
+
+
+def counted(table: Table) -> Tally:
+    """The tally of a table, batch by batch."""
+    growing: list[Growing] = []
+    n_rows = 0
+    for batch in table.batches("counting", growing.clear):
+        if not growing:
+            growing.append(Growing(table.settled(batch)))
+            n_rows = 0
+        n_rows += batch.n_rows
+        for part in parts(table.aligned(batch, growing[0].schema), growing[0].schema, table.labels):
+            growing[0].add(part)
+    tally = growing[0].frozen()
+    if not tally.classes and tally.skipped == n_rows:
+        raise errors.no_target(n_rows, table.labels.name)
+    return tally
+
+
+def parts(batch: Batch, schema: Schema, labels: Labels) -> Iterator[Part]:
+    """The batch's rows, counted but for their texts: one part, or one for each class of soft labels."""
+    codes, weights = labels.of_batch(batch, schema.target_kind)
+    if weights is None or weights.ndim == 1:
+        yield count_rows(batch, schema, codes, weights, labels.threads)
+        return
+    assert labels.classes is not None
+    shares = in_parts(weights)
+    for c, label in enumerate(labels.classes):
+        every = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [label])
+        part = count_rows(batch, schema, every, shares[:, c], labels.threads)
+        yield replace(part, tally=replace(part.tally, skipped=0))
+
+
+def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any] | None, threads: int) -> Part:
+    """The batch's rows, of these labels and weights, counted but for their texts. Weights may be in parts already."""
+    if len(labels.codes) != batch.n_rows or (weights is not None and len(weights) != batch.n_rows):
+        short = len(labels.codes) if len(labels.codes) != batch.n_rows else len(weights)  # type: ignore[arg-type]
+        raise errors.length_mismatch("labels" if len(labels.codes) != batch.n_rows else "weights", short, batch.n_rows)
+    labels = dense(labels, threads)
+    refuse_continuous(labels.values, batch.n_rows)
+    classes = code_numbers(labels)
+    skipped = int(np.count_nonzero(classes < 0)) if classes.size and classes.min() < 0 else 0
+    if weights is not None:
+        given = int(np.count_nonzero(weights)) if weights.dtype == np.float64 else 0
+        classes, weights = weighed(classes, weights)
+        assert weights is not None
+        if given > (heavy := int(np.count_nonzero(weighing(weights)))):
+            errors.warn(errors.too_light(given - heavy))
+    rows = RowsToCount(batch, labels.values, classes, weights, threads)
+    counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
+    if not all(features is group.features for group, features, _ in counted):
+        schema = schema.with_features((group, features) for group, features, _ in counted)
+    tally = Tally(schema, tuple(labels.values), rows.per_class, tuple(sums for *_, sums in counted), skipped)
+    return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
+
+
+def _sorted_classes(tally: Tally) -> Tally:
+    classes: Any = in_order(tally.classes)
+    if classes == tally.classes:
+        return tally
+    return tally._of([tally.classes.index(name) for name in classes], classes)
