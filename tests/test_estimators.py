@@ -273,12 +273,12 @@ def test_score_takes_weights(wine):
 # Weights -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("features", ["auto", "histogram", "poisson", "categorical"])
+@pytest.mark.parametrize("features", ["auto", "gaussian", "histogram", "poisson", "categorical"])
 def test_weights_are_repeated_rows(features):
     rng = np.random.default_rng(1)
-    X, y, weights = rng.poisson(4, (80, 3)), rng.integers(0, 3, 80), rng.integers(0, 4, 80)
+    X, y, weights = rng.poisson(4, (120, 3)), rng.integers(0, 3, 120), rng.integers(0, 4, 120)
     clf = NaiveBayesClassifier(features=features).fit(X, y, sample_weight=weights)
-    rows = np.repeat(np.arange(80), weights)
+    rows = np.repeat(np.arange(120), weights)
     schema = clf.tally_.schema
     assert clf.tally_ == bb.count(X[rows], target=y[rows], schema=schema)
     again = NaiveBayesClassifier(features=features).fit(X[rows], y[rows])

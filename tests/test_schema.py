@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import json
+import math
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import banbury as bb
@@ -143,6 +151,143 @@ def test_a_column_of_one_word_and_gaps_is_kept_where_missing_is_a_category() -> 
 def test_a_table_with_nothing_to_learn_from_warns() -> None:
     with pytest.warns(bb.BanburyWarning, match="no column is left to learn from.*left out: 'x'"):
         bb.Schema.infer({"x": [1, 1], "y": [0, 1]}, "y")
+
+
+# Few whole numbers
+
+N = 150
+FEW = [(i * i) % 5 for i in range(N)]  # 0, 1 and 4
+KINDS: dict[str, list[Any]] = {
+    "whole": FEW,
+    "gaps": [None if i % 7 == 0 else value for i, value in enumerate(FEW)],
+    "flag": [i % 3 // 2 for i in range(N)],
+    "many": list(range(N)),
+    "real": [value + 0.5 for value in FEW],
+    "y": ["a", "b"] * (N // 2),
+}
+
+
+def csv(folder: Path) -> str:
+    lines = zip(*([name, *("" if v is None else v for v in column)] for name, column in KINDS.items()), strict=True)
+    (folder / "few.csv").write_text("".join(f"{','.join(map(str, line))}\n" for line in lines))
+    return str(folder / "few.csv")
+
+
+def parquet(folder: Path) -> str:
+    pq.write_table(pa.table(KINDS), folder / "few.parquet")
+    return str(folder / "few.parquet")
+
+
+def ndjson(folder: Path) -> str:
+    (folder / "few.ndjson").write_text("".join(f"{json.dumps(each)}\n" for each in records(folder)))
+    return str(folder / "few.ndjson")
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [dict(zip(KINDS, row, strict=True)) for row in zip(*KINDS.values(), strict=True)]
+
+
+def database(folder: Path) -> pd.DataFrame:
+    connection = sqlite3.connect(":memory:")
+    pd.DataFrame(KINDS).to_sql("few", connection, index=False)
+    read = pd.read_sql("select * from few", connection)
+    connection.close()
+    return read
+
+
+SOURCES: dict[str, Callable[[Path], Any]] = {
+    "dict": lambda folder: KINDS,
+    "records": records,
+    "floats": lambda folder: KINDS | {"whole": list(map(float, FEW)), "many": np.arange(N) * 1.0},
+    "float32": lambda folder: KINDS | {"whole": np.array(FEW, np.float32), "flag": np.array(KINDS["flag"], np.float32)},
+    "bytes": lambda folder: KINDS | {"whole": np.array(FEW, np.uint8)},
+    "csv": csv,
+    "parquet": parquet,
+    "ndjson": ndjson,
+    "database": database,
+    "pandas": lambda folder: pd.DataFrame(KINDS),
+    "nullable": lambda folder: pd.DataFrame(KINDS).astype({"gaps": "Int64", "whole": "Float64"}),
+    "polars": lambda folder: pl.DataFrame(KINDS),
+    "arrow": lambda folder: pa.table(KINDS),
+    "stream": lambda folder: pa.table(KINDS).to_reader(),
+    "batches": lambda folder: iter([pd.DataFrame(KINDS)]),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_few_whole_numbers_are_categories_wherever_they_come_from(source: str, tmp_path: Path) -> None:
+    tally = bb.count(SOURCES[source](tmp_path), "y")
+    assert families(tally.schema) == {
+        "whole": "categorical",
+        "gaps": "categorical",
+        "flag": "categorical",
+        "many": "gaussian",
+        "real": "gaussian",
+    }
+    assert [tally.schema[name].kind for name in ("whole", "gaps", "flag")] == ["integer"] * 3
+    assert tally.schema["whole"].why == tally.schema["gaps"].why == "whole numbers, 3 different"
+    assert tally == bb.count(KINDS, "y")
+    assert tally.digest() == bb.count(KINDS, "y").digest()
+
+
+def test_arrays_show_few_whole_numbers_whatever_their_type() -> None:
+    rows = np.array([KINDS["whole"], KINDS["flag"], KINDS["many"]]).T
+    tallies = [bb.count(rows.astype(dtype), KINDS["y"]) for dtype in (np.int64, np.uint8, np.float64, np.float32)]
+    assert families(tallies[0].schema) == {"x0": "categorical", "x1": "categorical", "x2": "gaussian"}
+    assert all(tally == tallies[0] for tally in tallies)
+    assert all(type(key) is int for key in tallies[2].sums[0].keys[0])
+
+
+@pytest.mark.parametrize(
+    ("column", "family"),
+    [
+        ([i % 20 for i in range(1000)], "categorical"),
+        ([i % 21 for i in range(1000)], "gaussian"),
+        ([*(i % 20 for i in range(1000)), *range(1000)], "categorical"),  # the first 1,000 rows decide
+        ([i % 3 for i in range(100)], "categorical"),
+        ([i % 3 for i in range(99)], "gaussian"),
+        ([None, *(i % 3 for i in range(99))], "gaussian"),
+        ([None, *(i % 3 for i in range(100))], "categorical"),
+        ([i % 2 for i in range(99)], "categorical"),
+        ([0, 1], "categorical"),
+        ([0.0, 1.0, math.nan], "categorical"),
+        ([1, 2] * 40, "gaussian"),
+        ([0], "gaussian"),
+        ([-1, 1] * 60, "categorical"),
+        ([0.5, 1] * 60, "gaussian"),
+        ([*([0.0, 1.0] * 700), 0.5], "gaussian"),  # a fraction after row 1,000
+        ([*([0.0, 1.0] * 700), math.inf], "gaussian"),
+        ([2**60 + i for i in range(200)], "gaussian"),  # which no double tells apart
+        ([1e300, 2e300] * 60, "gaussian"),
+        ([True, False] * 60, "bernoulli"),
+    ],
+)
+def test_how_few_whole_numbers_are_few(column: list[Any], family: str) -> None:
+    schema = bb.Schema.infer({"x": column, "y": list(range(len(column)))}, "y")
+    assert families(schema) == {"x": family}
+
+
+def test_what_is_declared_is_not_made_categories() -> None:
+    for given in ("gaussian", {"whole": "gaussian", "flag": "gaussian", "gaps": "gaussian"}):
+        data = {name: column for name, column in KINDS.items() if name not in ("many", "real")}
+        assert set(families(bb.Schema.infer(data, "y", features=given)).values()) == {"gaussian"}
+    floats = bb.Schema.infer({"x": np.array(FEW) * 1.0, "y": KINDS["y"]}, "y", features="categorical")
+    assert floats["x"].kind == "float"
+
+
+def test_missing_is_a_category_of_whole_numbers() -> None:
+    tally = bb.count(KINDS, "y", missing="category")
+    assert tally.schema["gaps"].family == bb.Categorical(missing="category")
+    assert bb.estimate(tally).likelihood("gaps", None)["a"] > 0
+    assert tally.missing["gaps"] == 0
+
+
+def test_a_number_never_seen_is_a_category_never_seen() -> None:
+    model = bb.estimate(bb.count({"whole": FEW, "y": KINDS["y"]}, "y"))
+    rows = [{"whole": value} for value in (4, 4.0, 17, 2.5, None)]
+    probabilities = model.posterior(rows)
+    assert probabilities[0].tolist() == probabilities[1].tolist()
+    assert probabilities[2].tolist() == probabilities[3].tolist()
 
 
 # Declaring

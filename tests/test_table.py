@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 import banbury as bb
+from banbury.readers import blocks
 from banbury.table import Spooled, Table, opened
 
 N = 90
@@ -96,3 +97,64 @@ def test_old_names_of_columns():
     with pytest.warns(DeprecationWarning, match="names= is now called columns="):
         bb.cross_validate(rows, labels, folds=2, names=["p", "q"])
     assert bb.Schema.infer(rows, columns=["p", "q"]).columns == ("p", "q")
+
+
+# Whole numbers that turn out to be none
+
+
+def pieces(last):
+    whole = {"x": np.arange(200.0) % 4, "w": [1, 2] * 100, "y": [0, 1] * 100}
+    return [pd.DataFrame(whole), pd.DataFrame({**whole, "x": [*range(199), last]})]
+
+
+AS_FLOATS = "column 'x' does not stay what its first rows were: counting again from the start, reading it as floats"
+
+
+def test_a_fraction_in_a_later_batch_makes_numbers_of_a_column():
+    with pytest.warns(bb.errors.BanburyWarning, match=AS_FLOATS):
+        tally = bb.count(pieces(0.5), target="y")
+    assert [f.family.name for f in tally.schema.features] == ["gaussian", "categorical"]
+    assert tally == bb.count(pieces(0.5), target="y", features={"x": "gaussian"})
+    assert [f.family.name for f in bb.count(pieces(7), target="y").schema.features] == ["categorical", "categorical"]
+
+
+def test_batches_that_were_read_before_can_be_read_as_something_else():
+    table = Table.of(pieces(0.5), "y")
+    held = Table.of(pieces(0.5)[0], "y", batch_rows=150)
+    with pytest.warns(bb.errors.BanburyWarning, match=AS_FLOATS):
+        first = bb.count(table)
+    with pytest.warns(bb.errors.BanburyWarning, match=AS_FLOATS):
+        assert bb.count(table) == first
+    assert bb.count(held) == bb.count(pieces(0.5)[0], target="y")
+
+
+def test_a_fraction_after_the_first_block_of_a_file_makes_numbers_of_a_column(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "HEAD", 1 << 10)
+    monkeypatch.setattr(blocks, "BLOCK", 1 << 10)
+    for name, first in ("whole.csv", "1"), ("floats.csv", "1.0"):
+        lines = [f"{i % 2},{first if i % 3 else 2},{i % 5}" for i in range(3000)]
+        (tmp_path / name).write_text("\n".join(["y,x,w", *lines, "1,2.5,3", ""]))
+        with pytest.warns(bb.errors.BanburyWarning, match="reading it as floats"):
+            tally = bb.count(tmp_path / name, target="y")
+        assert [f.family.name for f in tally.schema.features] == ["gaussian", "categorical"]
+        assert len(bb.cross_validate(tmp_path / name, "y", folds=3).truth) == 3001
+
+
+def test_a_fraction_in_a_stream_that_cannot_be_read_again_is_explained():
+    with pytest.raises(bb.errors.BadValue, match=r"'x' does not stay .* features=\{'x': 'gaussian'\}"):
+        bb.count(iter(pieces(0.5)), target="y")
+    assert bb.count(iter(pieces(0.5)), target="y", features={"x": "gaussian"}).n_rows == 400
+
+
+def test_a_fraction_under_a_schema_of_whole_numbers_is_explained():
+    first, later = pieces(0.5)
+    schema = bb.count(first, target="y").schema
+    with pytest.raises(bb.errors.BadValue, match=r"row 199 of column 'x' holds 0.5.*features=\{'x': 'gaussian'\}"):
+        bb.count(later, target="y", schema=schema)
+
+
+def test_validation_dependence_and_trees_read_again_where_fractions_come_late():
+    assert len(bb.cross_validate(pieces(0.5), "y", folds=3).truth) == 400
+    assert bb.diagnose(pieces(0.5), "y") == bb.diagnose(pieces(0.5), "y", features={"x": "gaussian"})
+    tree = bb.BeliefNetwork.tan(pieces(0.5), "y", bins=3)
+    assert [variable.cuts is not None for variable in tree.variables if variable.name in "xw"] == [True, False]

@@ -266,9 +266,12 @@ def bad_value(what: str, value: Any, column: str, row: int, source: str | None =
 
 def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, source: str | None = None) -> BadValue:
     place = f"row {row:,} of column {column!r}" if row is not None else f"column {column!r}"
+    other = f"count the column as another family, as in features={{{column!r}: 'gaussian'}}"
+    if not isinstance(value, float):
+        other = "choose another family for the column in features="
     return BadValue(
         f"{place}{where(source)} holds {value!r}, and {wanted} is needed there. "
-        "Mend the value, name it in missing_values=, or choose another family for the column in features=.",
+        f"Mend the value, name it in missing_values=, or {other}.",
         value=value,
         column=column,
         row=row,
@@ -402,9 +405,10 @@ def counted_otherwise(why: str) -> SchemaMismatch:
 
 
 def cannot_restart(column: str, kind: str) -> BadValue:
+    declared = f", name its family, as in features={{{column!r}: 'gaussian'}}" if kind == "float" else ""
     return BadValue(
         f"column {column!r} does not stay what its first rows were, and counting again from the start, reading it as {kind}s, "
-        "needs data that can be read twice. Give a list instead of an iterator, or a schema made from all of it.",
+        f"needs data that can be read twice. Give a list instead of an iterator{declared}, or a schema made from all of it.",
         column=column,
     )
 

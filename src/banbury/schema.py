@@ -27,6 +27,7 @@ from banbury.distributions.family import Counter, Feature, Kind, Reads
 from banbury.distributions.keys import kind_of
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
+from banbury.readers.batches import EXACT, all_whole
 from banbury.readers.columns import Numbers
 from banbury.renamed import takes_old
 
@@ -35,6 +36,7 @@ Missing = Literal["skip", "category"]
 
 MOST_CATEGORIES = 20  # of whole numbers among the first rows, for a column to be one of categories ...
 FEWEST_ROWS = 100  # ... and rows that have to show it
+WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 GAUSSIAN, BERNOULLI, TEXT, OCCURRENCES = (
@@ -85,7 +87,8 @@ class Schema:
     ) -> Schema:
         """The schema of a table, from its column types and its first batch.
 
-        Booleans are Bernoulli, numbers Gaussian, strings categorical, or text when they have more than three words on average;
+        Booleans are Bernoulli; whole numbers of which the first 1,000 rows show 20 at most (fewer than 100 rows: 0 and 1 alone)
+        categorical, other numbers Gaussian; strings categorical, or text when they have more than three words on average.
         ``features`` overrides that for all columns or by name (None leaves a column out). Dates, columns without a value, with
         one value only, or of identifiers are left out, and ``left_out`` says why.
         """
@@ -338,7 +341,7 @@ def infer(
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
     steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing)
-    few: dict[str, int] = {}
+    few = {} if more_to_come else _few_values(batch, numbers, sample)
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
     chosen: list[tuple[str, Family, str]] = []
@@ -357,6 +360,9 @@ def infer(
         errors.warn(errors.nothing_chosen(left_out))
     kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
     features = settled([*(Feature(name, given, why=why) for name, given, why in chosen), *blocks], batch)
+    if few:
+        batch.taken_for_whole.update(few)
+        features = tuple(f._replace(kind="integer") if f.name in few else f for f in features)
     return Schema(features, target, columns, batch.named, left_out, kind)
 
 
@@ -466,7 +472,7 @@ def _choose(
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: every row has its own"
     if name in few:
-        return Categorical(missing=missing), f"whole numbers, {few[name]} different"
+        return Categorical(missing=missing), f"{WHOLE}, {few[name]} different"
     return GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
@@ -495,16 +501,17 @@ def _few_values(batch: Batch, names: Sequence[str], sample: Real) -> dict[str, i
     gap = np.isnan(ordered)
     n = len(ordered) - gap.sum(axis=0)
     distinct = (n > 0) + ((np.diff(ordered, axis=0) != 0) & ~gap[1:]).sum(axis=0)
-    flags = ((ordered == 0) | (ordered == 1) | gap).all(axis=0)
-    whole = ((ordered == np.rint(ordered)) | gap).all(axis=0)
-    chosen = whole & (flags | ((n >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES))) & (distinct > 0)
-    return {names[j]: int(distinct[j]) for j in np.flatnonzero(chosen).tolist() if _is_whole(batch, names[j])}
+    flags = ((ordered == 0) | (ordered == 1) | gap).all(axis=0) & (distinct == 2)
+    exact = ((np.abs(ordered) <= EXACT) | gap).all(axis=0)  # or else unlike integers may be the same here
+    chosen = flags | ((n >= FEWEST_ROWS) & (distinct <= MOST_CATEGORIES) & exact)
+    places = [j for j in np.flatnonzero(chosen).tolist() if _may_be_whole(batch, names[j])]
+    whole = all_whole(batch, [names[j] for j in places])
+    return {names[j]: int(distinct[j]) for j in places if names[j] in whole}
 
 
-def _is_whole(batch: Batch, name: str) -> bool:
-    """Whether all numbers of the batch, and not its first alone, are whole ones."""
-    column = batch.numbers([name])[0]
-    return column.dtype.kind in "iub" or bool(((column == np.rint(column)) | np.isnan(column)).all())
+def _may_be_whole(batch: Batch, name: str) -> bool:
+    """Whether nothing is known that speaks against it: neither the maker of the column nor later rows."""
+    return name not in batch.known_fractional and not batch.categorical(name)
 
 
 def _steady(batch: Batch, kinds: Mapping[str, str], numbers: Sequence[str], sample: Real, missing: Missing) -> set[str]:

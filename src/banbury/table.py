@@ -19,6 +19,7 @@ from banbury.distributions.family import Kind
 from banbury.distributions.keys import dense_numbers
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, n_threads, read
+from banbury.readers.batches import all_whole
 from banbury.schema import Features, Missing, Schema, infer
 from banbury.sums import MOST_ROWS
 
@@ -165,17 +166,24 @@ def batches(
     """The batches of a source. Where a column turns out wider than its first rows were, reading begins again.
 
     Then ``anew`` is called, which forgets what was made of the rows so far, and all come again, with a warning unless
-    ``quietly``; without it, those that came before are passed over.
+    ``quietly``; without it, those that came before are passed over. A column that was taken for whole numbers and turns out
+    to have fractions is such a column, too.
     """
     n_done = 0
+    fractional = frozenset[str]()
     while True:
+        whole = set[str]()
         try:
             for batch in watched(source, doing, source.name):
                 if batch.first_row >= n_done:
+                    _refuse_fractions(batch, whole)
+                    batch.known_fractional, batch.taken_for_whole = fractional, set()
                     n_done = batch.first_row + batch.n_rows
                     yield batch
+                    whole |= batch.taken_for_whole
             return
         except Widened as wider:
+            fractional |= {wider.column}
             if not source.again:
                 raise errors.cannot_restart(wider.column, wider.kind) from None
             if anew is not None:
@@ -183,6 +191,13 @@ def batches(
                 anew()
             if anew is not None and not quietly:
                 errors.warn(errors.widened(wider.column, wider.kind, source.name))
+
+
+def _refuse_fractions(batch: Batch, whole: Collection[str]) -> None:
+    """Raises Widened if one of these columns is not one of whole numbers."""
+    floats = [name for name in batch.names if name in whole and batch.kind(name) == "float"] if whole else []
+    for name in set(floats) - all_whole(batch, floats):
+        raise Widened(name, "float")
 
 
 class Held(Source):

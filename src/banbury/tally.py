@@ -653,7 +653,7 @@ def count(
 
     What is counted: ``schema`` says it, or else it is inferred from the first batch, where ``features`` overrides the choice:
     a family for all columns ("gaussian", bb.Histogram(bins=20)), or a mapping from column to family, None to leave it out.
-    ``missing="category"`` makes a missing word or boolean a value of its own; otherwise what is missing is skipped.
+    ``missing="category"`` makes a missing word, boolean or category a value of its own; otherwise what is missing is skipped.
     ``weights`` is one number per row, a column's name, or a matrix of soft labels, rows × classes, whose columns ``classes``
     names; a single name, without a target, is the class of all rows.
 

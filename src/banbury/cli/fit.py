@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from banbury.files import save
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.validation import cross_validated
+from banbury.schema import WHOLE
 from banbury.selection import (
     CrossValidation,
     Streamed,
@@ -31,6 +34,7 @@ from banbury.selection import (
 from banbury.tally import count
 
 MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
+OVERRIDES_SHOWN = 4  # columns that are named as one would override their families
 ONE_ROW = "one row only, so there is nothing to validate it on"
 
 
@@ -152,13 +156,26 @@ def _text(args: Namespace, fitted: Fitted) -> str:
     name = "standard input" if args.input == ["-"] else " ".join(args.input[:3]) + " …" * (len(args.input) > 3)
     target = "" if facts["target"] is None else f" of {facts['target']!r}"
     lines = [f"{name}: {about.rows(args, facts)}, {about.classes(facts, target)}", ""]
-    lines += [about.columns(facts), *about.left_out(facts), ""]
+    lines += [about.columns(facts), *about.left_out(facts), *_otherwise(facts), ""]
     exactly = "exact " if isinstance(fitted.model, Model) else ""
     good = _accuracy(fitted.validation, exactly) if fitted.validation is not None else []
     good += [f"  {note}" for note in fitted.notes]
     if facts.get("calibration") is not None:
         good.append(f"  calibrated: {facts['calibration']}")
     return "\n".join([*lines, *good, *([""] if good else []), _keeping(args)])
+
+
+def _otherwise(facts: Mapping[str, Any]) -> list[str]:
+    """How to have whole numbers that were taken for categories as numbers."""
+    names = [each["name"] for each in facts.get("features", ()) if each["why"].startswith(f"{WHOLE},")]
+    if not names:
+        return []
+    these = " ".join(shlex.quote(f"{name}=gaussian") for name in names[:OVERRIDES_SHOWN])
+    more = f" … ({len(names) - OVERRIDES_SHOWN:,} more)" if len(names) > OVERRIDES_SHOWN else ""
+    return [
+        "",
+        f"Whole numbers are categories where they are few. To have them as numbers, add: --features {these}{more}",
+    ]
 
 
 def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]:

@@ -30,6 +30,8 @@ from banbury.readers.columns import (
 )
 
 T = TypeVar("T")
+EXACT = 2**53  # up to here doubles hold every whole number
+STRETCH = 1 << 20  # numbers that are looked at in one go
 
 
 class Widened(Exception):
@@ -60,7 +62,8 @@ class Batch:
 
     ``named`` is false for arrays without names, whose columns are "x0", "x1" and so on, and for plain texts, whose
     only column is "text". ``row_names`` are the files that the rows came from, where each came from one. ``share`` is how
-    much of the source is read with this batch, where that is known.
+    much of the source is read with this batch, where that is known. ``known_fractional`` are columns that have fractions in some
+    row of the source; ``taken_for_whole`` those that whoever reads the batch takes for whole numbers in all of them.
     """
 
     def __init__(
@@ -78,6 +81,8 @@ class Batch:
         self.source = source
         self.row_names: list[str] | None = None
         self.share: float | None = None
+        self.known_fractional: frozenset[str] = frozenset()
+        self.taken_for_whole: set[str] = set()
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
         self._columns = columns
 
@@ -366,6 +371,23 @@ class Sparse(NumberBatch):
     def occurrences(self, names: Sequence[str]) -> Any:
         matrix = self._chosen(names)
         return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
+
+
+def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
+    """Those of these columns whose numbers are all whole; as floats, so small that each of them is one."""
+    whole = [_is_whole(block[:, None] if block.ndim == 1 else block) for block in batch.numbers(names)] if names else []
+    return {name for name, each in zip(names, (each for block in whole for each in block), strict=True) if each}
+
+
+def _is_whole(columns: NDArray[Any]) -> list[bool]:
+    """Of each column of a matrix, stretch by stretch, so that it takes little memory."""
+    n_rows, n_columns = columns.shape
+    whole, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
+    for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):
+        x = columns[start : start + step]
+        whole &= (((x == np.rint(x)) & (np.abs(x) <= EXACT)) | np.isnan(x)).all(axis=0)
+    each: list[bool] = whole.tolist()
+    return each
 
 
 def fits_int64(dtype: np.dtype[Any]) -> bool:

@@ -52,19 +52,27 @@ class FamilyChoice:
 def choose(rows: Dataset, each: Round, how: How, seed: int) -> FamilyChoice:
     """Counts the columns of numbers once for each candidate, and scores each fold by what the others say."""
     families = [family() for family in FAMILIES.values()]
-    numeric = [f for f in rows.schema.features if f.family in families and f.family.suits(-np.inf, False)]
+    numeric = [f for f in rows.schema.features if f.family in families and _is_numeric(f, rows.batches[0])]
     spans = {f.name: [_span(batch, f.name) for batch in rows.batches] for f in numeric}
     least, whole = ({name: min(span[k] for span in each) for name, each in spans.items()} for k in (0, 1))
     scores: dict[str, dict[str, float]] = {f.name: {} for f in numeric}
     features: dict[str, Feature] = {}
     for candidate in families:
-        names = [f.name for f in numeric if candidate.suits(least[f.name], bool(whole[f.name]))]
+        suited = (f for f in numeric if f.family == candidate or candidate.suits(least[f.name], bool(whole[f.name])))
+        names = [f.name for f in suited]
         for name, (score, part) in _tried(rows, names, candidate, each, how, seed, whole).items():
             if not scores[name] or score > max(scores[name].values()):
                 features[name] = part.schema[name]._replace(why="chosen by held-out likelihood")
             scores[name][candidate.name] = score
     chosen = tuple(features.get(f.name, f) for f in rows.schema.features)
     return FamilyChoice(replace(rows.schema, features=chosen), scores)
+
+
+def _is_numeric(feature: Feature, batch: Batch) -> bool:
+    """Whether it is counted as numbers, or as categories for no other reason than that these are few whole numbers."""
+    if feature.family.suits(-np.inf, False):
+        return True
+    return feature.kind == "integer" and not feature.columns and not batch.categorical(feature.name)
 
 
 def _tried(
@@ -87,7 +95,9 @@ def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
     """The data set with these columns alone, all of this family."""
     left_out = {name: "left out" for name in rows.batches[0].names if name not in names}
     schema = infer(rows.batches[0], left_out, None, dict.fromkeys(names, candidate), "skip")
-    return replace(rows, schema=replace(schema, target=rows.schema.target, named=rows.schema.named))
+    known = ((f, rows.schema[f.name]) for f in schema.features)
+    features = tuple(own if own.family == f.family else f for f, own in known)
+    return replace(rows, schema=replace(schema, features=features, target=rows.schema.target, named=rows.schema.named))
 
 
 def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: Mapping[str, float]) -> dict[str, float]:
