@@ -182,6 +182,18 @@ def test_fit_of_a_folder_needs_no_option(here, capsys):
     assert bb.load("new.banbury").tally == bb.count("mail")
 
 
+def test_fit_says_how_few_whole_numbers_are_had_as_numbers(here):
+    lines = [f"{i % 3},{i % 2},{i / 7:.3f},{'ab'[i % 5 == 0]}" for i in range(150)]
+    (here / "few.csv").write_text("\n".join(["rooms in all,flag,size,y", *lines, ""]))
+    shown, _ = shell.on_a_terminal("banbury fit few.csv --target y", here)
+    assert "whole numbers, 3 different" in shown
+    override = "--features 'rooms in all=gaussian' --features flag=gaussian"
+    assert f"To have them as numbers, add: {override}" in shown
+    shown, _ = shell.on_a_terminal(f"banbury fit few.csv --target y {override}", here)
+    assert shown.count("declared") == 2
+    assert "whole numbers" not in shown
+
+
 def test_fit_says_which_families_and_why_and_how_good_beside_the_majority(here):
     Path("rows.csv").write_text(
         "id,x,note,y\n" + "".join(f"{i},{i % 7},all the same words here,{i % 2}\n" for i in range(40))

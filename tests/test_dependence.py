@@ -150,7 +150,7 @@ def test_gaussians_are_integrated(means: list[float], deviations: list[float], s
     ]
     x = np.concatenate([np.tile(values, n) for values, n in columns])
     y = np.repeat(np.arange(len(means)), [2 * n for _, n in columns])
-    found = mutual_information(bb.count({"x": x, "y": y}, "y"))["x"]
+    found = mutual_information(bb.count({"x": x, "y": y}, "y", features="gaussian"))["x"]
 
     def integrand(z: float) -> float:
         each = np.array([p * norm.pdf(z, m, s) for m, s, p in zip(means, deviations, shares, strict=True)])

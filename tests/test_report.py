@@ -93,7 +93,7 @@ def mail() -> dict[str, list[Any]]:
     }
     kinds = ["spam", "ham", "ham"] * 40
     texts = [" ".join(rng.choice(words[kind if rng.random() < 0.8 else "ham"], 6)) for kind in kinds]
-    links = [int(rng.poisson(4 if kind == "spam" else 1)) for kind in kinds]
+    links = [rng.poisson(4 if kind == "spam" else 1) + 0.5 for kind in kinds]  # numbers, and no categories
     return {"subject": texts, "links": links, "kind": kinds}
 
 

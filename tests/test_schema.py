@@ -282,6 +282,17 @@ def test_missing_is_a_category_of_whole_numbers() -> None:
     assert tally.missing["gaps"] == 0
 
 
+@pytest.mark.parametrize("high", [3, 3000])
+def test_floats_with_gaps_are_counted_as_the_integers_they_are(high: int) -> None:
+    whole = [i * 7919 % high - 2 for i in range(1200)]
+    gaps = [None if i % 11 == 0 else value for i, value in enumerate(whole)]
+    floats = np.array([math.nan if value is None else value for value in gaps])
+    labels = list(range(600)) * 2  # so many cells that the values are numbered
+    integers = bb.count(pa.table({"x": gaps}), labels, features="categorical")
+    assert bb.count({"x": floats}, labels, schema=integers.schema) == integers
+    assert bb.count({"x": floats.astype(np.float32)}, labels, schema=integers.schema) == integers
+
+
 def test_a_number_never_seen_is_a_category_never_seen() -> None:
     model = bb.estimate(bb.count({"whole": FEW, "y": KINDS["y"]}, "y"))
     rows = [{"whole": value} for value in (4, 4.0, 17, 2.5, None)]

@@ -39,6 +39,7 @@ FEWEST_ROWS = 100  # ... and rows that have to show it
 WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
+CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
 GAUSSIAN, BERNOULLI, TEXT, OCCURRENCES = (
     Gaussian(),
     Bernoulli(),
@@ -464,15 +465,15 @@ def _choose(
     if name in steady:
         return None, "one value only"
     if batch.categorical(name):
-        return Categorical(missing=missing), "declared categorical"
+        return CATEGORICAL[missing], "declared categorical"
     if kind == "boolean":
-        return (BERNOULLI, "booleans") if missing == "skip" else (Categorical(missing="category"), "booleans")
+        return (BERNOULLI, "booleans") if missing == "skip" else (CATEGORICAL[missing], "booleans")
     if kind == "string":
         return _choose_words(batch, name, missing)
     if batch.named and IDENTIFIER.search(name) and kind == "integer" and _all_different(batch, name):
         return None, "identifiers: every row has its own"
     if name in few:
-        return Categorical(missing=missing), f"{WHOLE}, {few[name]} different"
+        return CATEGORICAL[missing], f"{WHOLE}, {few[name]} different"
     return GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
@@ -483,7 +484,7 @@ def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | N
         return TEXT, f"{words:.1f} words on average"
     if len(values) >= FEWEST_IDENTIFIERS and _all_different(batch, name):
         return None, "identifiers: every row has its own"
-    return Categorical(missing=missing), "strings"
+    return CATEGORICAL[missing], "strings"
 
 
 def _all_different(batch: Batch, name: str) -> bool:

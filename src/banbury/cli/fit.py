@@ -170,12 +170,9 @@ def _otherwise(facts: Mapping[str, Any]) -> list[str]:
     names = [each["name"] for each in facts.get("features", ()) if each["why"].startswith(f"{WHOLE},")]
     if not names:
         return []
-    these = " ".join(shlex.quote(f"{name}=gaussian") for name in names[:OVERRIDES_SHOWN])
+    these = " ".join(f"--features {shlex.quote(f'{name}=gaussian')}" for name in names[:OVERRIDES_SHOWN])
     more = f" … ({len(names) - OVERRIDES_SHOWN:,} more)" if len(names) > OVERRIDES_SHOWN else ""
-    return [
-        "",
-        f"Whole numbers are categories where they are few. To have them as numbers, add: --features {these}{more}",
-    ]
+    return ["", f"Few whole numbers are taken for categories. To have them as numbers, add: {these}{more}"]
 
 
 def _accuracy(validation: CrossValidation | Streamed, exactly: str) -> list[str]:

@@ -385,7 +385,8 @@ def _is_whole(columns: NDArray[Any]) -> list[bool]:
     whole, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
     for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):
         x = columns[start : start + step]
-        whole &= (((x == np.rint(x)) & (np.abs(x) <= EXACT)) | np.isnan(x)).all(axis=0)
+        odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
+        whole &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
     each: list[bool] = whole.tolist()
     return each
 

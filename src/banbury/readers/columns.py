@@ -142,6 +142,8 @@ class Numbers(ArrayColumn):
         kind = self.array.dtype.kind
         if kind == "b":
             return converted(Codes(self.array.view(np.uint8), 0, [False, True]), "boolean", wanted)
+        if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.array)) is not None:
+            return codes
         if kind == "f":
             return converted(_float_codes(self.array, threads), "float", wanted)
         return converted(integer_codes(ready(self.array), threads, wanted), "integer", wanted)
@@ -344,6 +346,24 @@ def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = Non
             return Codes(array, low, range(low, high + 1))
     codes, first = encode_bytes(array, threads)
     return _without(Codes(codes, 0, array[first].tolist()), array[first] == LOWEST)
+
+
+def _whole_codes(array: NDArray[Any]) -> Codes | None:
+    """Floats that are whole numbers of a small range are their own codes; None where they are not."""
+    if not len(array):
+        return None
+    array = np.ascontiguousarray(array)
+    low, high = float(np.fmin.reduce(array)), float(np.fmax.reduce(array))
+    if not (abs(low) < 2**31 and abs(high) < 2**31 and high - low < small_span(len(array))):
+        return None
+    values = range(int(low), int(high) + 1)
+    with np.errstate(invalid="ignore"):  # gaps, which are seen to below
+        codes = array.astype(np.int64)
+    if (same := codes == array).all():
+        return Codes(codes, int(low), values)
+    gaps = np.isnan(array)
+    codes[gaps] = LOWEST
+    return Codes(codes, int(low), values) if (same | gaps).all() else None
 
 
 def _float_codes(array: NDArray[Any], threads: int) -> Codes:
