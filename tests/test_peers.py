@@ -97,9 +97,9 @@ def test_1_one_row_at_a_time_never_gives_nan():
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_1_a_row_of_weight_zero_moves_nothing(place):
     X, y, weights = [[0.0], [1.0], [0.0], [1.0]], [0, 0, 1, 1], [1.0] * 4
-    plain = NaiveBayesClassifier().fit(X, y)
+    plain = NaiveBayesClassifier(features="gaussian").fit(X, y)
     X, y, weights = (np.insert(np.array(a), place, b, axis=0) for a, b in ((X, 1e9), (y, 1), (weights, 0)))
-    weighted = NaiveBayesClassifier().fit(X, y, sample_weight=weights)
+    weighted = NaiveBayesClassifier(features="gaussian").fit(X, y, sample_weight=weights)
     grid = np.linspace(-2, 3, 11)[:, None]
     assert weighted.predict_joint_log_proba(grid) == pytest.approx(plain.predict_joint_log_proba(grid), rel=1e-12)
 
