@@ -944,6 +944,8 @@ def large() -> tuple[dict[str, Any], np.ndarray]:
             columns[name] = numbers
         elif case.cells is WORDS:
             columns[name] = words
+        elif case.cells in (AMOUNTS, POSITIVE):
+            columns[name] = np.abs(numbers) + 0.01
         else:
             columns[name] = rng.integers(0, 2, n) == 1 if "oo" in name or name == "bernoulli" else rng.poisson(y + 1)
     return columns, y

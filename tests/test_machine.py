@@ -45,6 +45,7 @@ TIMESTAMPS = st.integers(0, 999).map(lambda i: 1.7e9 + i / 1000)
 LARGE = st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, 2**60 + 3, -(2**62)])
 AMOUNTS = st.sampled_from([0, 1, 3, 20, 10**12, 2**53])
 POSITIVE = ("exponential", "gamma")  # families of numbers above 0
+POSITIVE_NUMBERS = st.sampled_from([1e-300, 1e-12, 0.3, 2.9, 1e8, 1e18])
 SAME = st.sampled_from([0.3, 0.3, 0.3, 0.3, 0.7])
 
 
@@ -54,7 +55,7 @@ def beyond(case: Case) -> st.SearchStrategy[Any]:
     if case.family.name == "poisson":
         return AMOUNTS
     if case.family.name in POSITIVE:
-        return st.sampled_from([1e-300, 1e-12, 0.3, 2.9, 1e8, 1e18])
+        return POSITIVE_NUMBERS
     if str(case.family) == str(CASES["categorical, integers"].family):
         return LARGE
     if case.family.name == "joint" or not case.far:
@@ -147,6 +148,7 @@ MIXTURES = {
     "everything": Mixture(
         {
             **{"a": NUMBER, "b": NUMBER, "normal": NUMBER, "rate": Column(TIMES, AMOUNTS), "bin": BIN, "kernel": BIN},
+            **{"wait": Column(POSITIVE_NUMBERS), "income": Column(POSITIVE_NUMBERS)},
             **{"c": WORD, "d": WORD, "word": WORD, "flag": Column(st.booleans())},
             **{"text": TEXT, "p": OCCURRENCE, "q": OCCURRENCE},
         },
@@ -154,6 +156,8 @@ MIXTURES = {
             ("a", "b"): bb.Gaussian(covariance="full"),
             "normal": bb.Gaussian(),
             "rate": bb.Poisson(),
+            "wait": bb.Exponential(),
+            "income": bb.Gamma(),
             "bin": bb.Histogram(),
             "kernel": bb.KernelDensity(),
             ("c", "d"): bb.Joint(),

@@ -32,6 +32,7 @@ from banbury.sums import GRID, Keys, Moments
 
 LEAST = np.finfo(np.float64).tiny  # numbers below have too few digits
 FARTHEST = 2.0**400  # of z: what lies beyond is as far as this
+SMALLEST_MEAN = 2.0**-200  # of z: numbers that are nothing beside their unit have some mean all the same
 NARROWEST = 1e8  # no shape is larger: a deviation is a ten-thousandth of the mean at least
 WIDEST = 1e-3  # no shape is smaller
 LARGE = 1e5  # from here on Stirling's series is exact to a double
@@ -184,6 +185,7 @@ class Gamma(Family):
         logs, every_log = sums.logs.mean - np.log(unit), sums.logs.pooled()[1] - np.log(unit)
         some = every[0] > 0  # a column without any number has a mean of 1
         every_mean, every_log = np.where(some, every[1], 1.0), np.where(some, every_log, 0.0)
+        mean, every_mean = np.maximum(mean, SMALLEST_MEAN), np.maximum(every_mean, SMALLEST_MEAN)
         if choice.how == "mle":
             mean, logs = np.where(n > 0, mean, every_mean), np.where(n > 0, logs, every_log)
             return GammaParameters(features, shape_of(np.log(mean) - logs), mean, None)
