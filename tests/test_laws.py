@@ -95,6 +95,7 @@ CASES = {
     "gaussian, prior": Case(bb.Gaussian(prior=bb.NormalInverseGamma(2, 3, 1.5, 4)), TENTHS, ANYWHERE, far=True),
     "gaussian, full": Case(bb.Gaussian(covariance="full"), TENTHS, ANYWHERE, marks=(LOOSE,)),
     "gaussian, tied": Case(bb.Gaussian(covariance="tied"), TENTHS, ANYWHERE, marks=(LOOSE,)),
+    "gaussian, shrunk": Case(bb.Gaussian(covariance="shrunk"), TENTHS, ANYWHERE, marks=(LOOSE,)),
     "poisson": Case(bb.Poisson(), st.integers(0, 20), st.sampled_from([0, 1, 10**12, 2**53])),
     "histogram": Case(bb.Histogram(), QUARTERS, ANYWHERE, far=True),
     "histogram, bins": Case(bb.Histogram(bins=5, alpha=0.5), QUARTERS, ANYWHERE, far=True),

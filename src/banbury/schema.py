@@ -37,8 +37,9 @@ MOST_CATEGORIES = 20  # of whole numbers among the first rows, for a column to b
 FEWEST_ROWS = 100  # ... and rows that have to show it
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
-GAUSSIAN, BERNOULLI, TEXT, OCCURRENCES = (
+GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
     Gaussian(),
+    Gaussian(covariance="shrunk"),
     Bernoulli(),
     Text(),
     Occurrences(),
@@ -201,6 +202,7 @@ class Schema:
                 **({"columns": list(f.columns)} if f.columns else {}),
                 **({"scales": [list(scale) for scale in f.scales]} if f.scales else {}),
                 **({"kinds": list(f.kinds)} if f.kinds else {}),
+                **({"holds_lists": True} if f.holds_lists else {}),
             }
             for f in self.features
         ]
@@ -226,6 +228,7 @@ class Schema:
                 tuple(f.get("columns", ())),
                 tuple((scale[0], scale[1]) for scale in f.get("scales", ())),
                 tuple(f.get("kinds", ())),
+                f.get("holds_lists", False),
             )
             for f in data["features"]
         )
@@ -356,7 +359,10 @@ def infer(
     if not chosen and not blocks:
         errors.warn(errors.nothing_chosen(left_out))
     kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
-    features = settled([*(Feature(name, given, why=why) for name, given, why in chosen), *blocks], batch)
+    alone = (
+        block((name,), given, why) if given.block else Feature(name, given, why=why) for name, given, why in chosen
+    )
+    features = settled([*alone, *blocks], batch)
     return Schema(features, target, columns, batch.named, left_out, kind)
 
 
@@ -453,6 +459,8 @@ def _choose(
         return None, "no value"
     if kind == "date":
         return None, "a date or time; derive numbers or words from it to use it"
+    if kind == "list":
+        return LISTS, f"lists of {errors.many(batch.width(name), 'number')}"
     if kind == "other":
         return None, "neither numbers nor words"
     if name in steady:
