@@ -23,7 +23,7 @@ import naive_blocks
 from banbury.cli import main
 from banbury.distributions.covariance import shrinkage
 from banbury.distributions.family import HOWS
-from banbury.readers import read
+from banbury.readers import blocks, read
 
 mpl.use("Agg")
 
@@ -362,6 +362,34 @@ def test_unlabelled_rows_and_drop_in_classes() -> None:
     assert some.predict(rows).shape == (30,)
 
 
+def test_a_network_leaves_them_out() -> None:
+    tree = bb.TANClassifier().fit(pd.DataFrame({"e": list(SMALL["e"]), "sky": ["sun", "rain"] * 15}), SMALL["kind"])
+    assert tree.network_.left_out == {"e": "lists of 4 numbers, which have no table"}
+
+
+def test_another_learner_takes_their_numbers() -> None:
+    curve = bb.learning_curve(SMALL, "kind", beside="logistic_regression", repeats=2, sizes=[10, 20])
+    assert "logistic regression" in str(curve)
+
+
+def test_lists_that_are_whole_numbers_at_first_stay_lists(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 2000)
+    rows = [[i % 7, i % 3] if i < 300 else [i % 7 + 0.5, 1] for i in range(600)]
+    rows = [None if i in (5, 400) else row for i, row in enumerate(rows)]
+    kinds = ["ab"[i % 2] for i in range(600)]
+    lines = (json.dumps({"e": row, "kind": kind}) + "\n" for row, kind in zip(rows, kinds, strict=True))
+    (tmp_path / "t.ndjson").write_text("".join(lines))
+    schema = bb.Schema.infer({"e": rows, "kind": kinds}, "kind")
+    assert bb.count(tmp_path / "t.ndjson", "kind", schema=schema) == bb.count(
+        {"e": rows, "kind": kinds}, "kind", schema=schema
+    )
+
+
+def test_numbers_that_are_the_same_in_all_rows_tell_nothing() -> None:
+    wider = {**SMALL, "e": np.column_stack([SMALL["e"], np.full(30, 7.0)])}
+    assert bb.estimate(bb.count(wider, "kind")).posterior(wider) == pytest.approx(MODEL.posterior(SMALL))
+
+
 def test_the_twin_agrees() -> None:
     from fractions import Fraction
 
@@ -386,7 +414,8 @@ def test_the_command_line_reads_them(ending: str, tmp_path: Path, capsys: Any) -
     answers = [json.loads(line)["class"] for line in capsys.readouterr().out.splitlines()]
     assert answers == bb.load(model).predict(table).tolist()
     assert main(["explain", str(model), str(table), "--row", "1"]) == 0
-    assert "e" in capsys.readouterr().out
+    evidence = {each["feature"]: each["value"] for each in json.loads(capsys.readouterr().out)["evidence"]}
+    assert evidence == {"e": SMALL["e"][0].tolist(), "x": SMALL["x"][0]}
 
 
 def test_no_warning_is_given() -> None:

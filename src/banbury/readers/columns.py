@@ -431,7 +431,9 @@ def _holds_numbers(value: Any) -> bool:
 
 def from_objects(values: list[Any]) -> Column:
     """The column of Python objects: of lists of numbers, where the first is one."""
-    first = next((value for value in values if not missing(value)), None)
+    gaps = (type(None), float, np.floating)
+    named = (value for value in values if not isinstance(value, gaps) and type(value).__name__ != "NAType")
+    first = next(named, None)
     if not _is_list(first) or not _holds_numbers(first):
         return Objects(values)
     width = usual_width(len(value) for value in values if _is_list(value))
