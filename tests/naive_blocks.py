@@ -58,9 +58,20 @@ def _moments(sums: Sums) -> tuple[list[Fraction], list[list[Fraction]]]:
     return mean, [[s - n * mean[i] * mean[j] for j, s in enumerate(row)] for i, row in enumerate(second)]
 
 
+def shrunk(within: list[list[Fraction]], rows: Sequence[Fraction]) -> list[list[Fraction]]:
+    """Sums of products whose correlations are shrunk, by the share of Chen, Wiesel, Eldar and Hero (2010)."""
+    there = [i for i, row in enumerate(within) if row[i] > 0]
+    p, n = len(there), sum(rows) - sum(min(each, Fraction(1)) for each in rows)
+    squares = sum((within[i][j] ** 2 / within[i][i] / within[j][j] for i in there for j in there), ZERO)
+    share = Fraction(1)
+    if p > 1 and squares > p and n + 1 > Fraction(2, p):
+        share = min(((1 - Fraction(2, p)) * squares + p * p) / ((n + 1 - Fraction(2, p)) * (squares - p)), share)
+    return [[s if i == j else (1 - share) * s for j, s in enumerate(row)] for i, row in enumerate(within)]
+
+
 def _gaussian(tally: Any, feature: Any, value: Any, there: list[int], label: Any, how: str, _: float) -> float:
     """Means and covariances of exact sums, in units of the columns' own deviations; the rest is linear algebra."""
-    family, d, sums = feature.family, len(feature.columns), tally.sums[feature.name]
+    family, d, sums = feature.family, len(feature.scales), tally.sums[feature.name]
     if not sums:
         origins = [Fraction(origin) for origin, _ in feature.scales]
         every: Sums = (Fraction(1), origins, [[a * b for b in origins] for a in origins])
@@ -74,7 +85,9 @@ def _gaussian(tally: Any, feature: Any, value: Any, there: list[int], label: Any
     per_class = {c: (n, *_moments((n, first, second))) for c, (n, first, second) in sums.items()}
     own = per_class.get(label, (ZERO, centre, [[ZERO] * d for _ in range(d)]))
     within = [[sum((s[i][j] for _, _, s in per_class.values()), ZERO) for j in range(d)] for i in range(d)]
-    tied, n = family.covariance == "tied", own[0]
+    tied, n = family.covariance in ("tied", "shrunk"), own[0]
+    if family.covariance == "shrunk" and how != "mle":
+        within = shrunk(within, [rows for rows, _, _ in per_class.values()])
     total = every[0] if sums else ZERO
 
     def scaled(matrix: Any, by: Fraction) -> Any:
@@ -86,6 +99,8 @@ def _gaussian(tally: Any, feature: Any, value: Any, there: list[int], label: Any
         covariance = (
             scaled(within, total or Fraction(1)) if tied else scaled(own[2], n) if n else scaled(scatter, every[0])
         )
+        if family.covariance == "shrunk" and how != "mle":
+            covariance = covariance + 1e-6 * np.diag([float(scatter[i][i] <= 0) for i in range(d)])
         values = np.linalg.eigvalsh(covariance)
         if not values[0] > 1e-12 * max(values[-1], 1.0):
             covariance = (1.0 - 1e-6) * covariance + 1e-6 * np.eye(d)
@@ -95,10 +110,10 @@ def _gaussian(tally: Any, feature: Any, value: Any, there: list[int], label: Any
         return float(found - np.log(unit[there]).sum())
     kappa, nu, strength = 1e-3, 1.0, float(total if tied else n)
     groups = per_class.values() if tied else [own]
-    spread = np.eye(d) * nu
-    for rows, mean, products in groups:
+    spread = np.eye(d) * nu + scaled(within if tied else own[2], Fraction(1))
+    for rows, mean, _ in groups:
         apart = np.array([float(a - b) for a, b in zip(mean, centre, strict=True)]) / unit
-        spread += scaled(products, Fraction(1)) + kappa * float(rows) / (kappa + float(rows)) * np.outer(apart, apart)
+        spread += kappa * float(rows) / (kappa + float(rows)) * np.outer(apart, apart)
     rows = float(n)
     degrees, weight = nu + strength, kappa + rows
     shift = np.array([float(a - b) for a, b in zip(centre, own[1], strict=True)]) / unit * kappa / weight

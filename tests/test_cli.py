@@ -319,7 +319,7 @@ def test_columns_are_taken_together(here, capsys):
 @pytest.mark.parametrize(
     "features, words",
     [
-        ("a+b=gaussian", ["gaussian,covariance=full (or tied)", "Got 'a+b=gaussian' instead"]),
+        ("a+b=gaussian", ["gaussian,covariance=full (or tied, shrunk)", "Got 'a+b=gaussian' instead"]),
         ("a+y=joint", ["column 'y' is the target", "Leave it out of --features"]),
         ("a+w=joint", ["column 'w' is named in --weights", "Leave it out of --features"]),
         ("a+b=joint(alpha=-1)", ["settings after commas: joint,SETTING=VALUE", "Got 'joint(alpha=-1)' instead"]),

@@ -99,6 +99,7 @@ CASES = {
     "gaussian, prior": Case(bb.Gaussian(prior=bb.NormalInverseGamma(2, 3, 1.5, 4)), TENTHS, ANYWHERE, far=True),
     "gaussian, full": Case(bb.Gaussian(covariance="full"), TENTHS, ANYWHERE, marks=(LOOSE,)),
     "gaussian, tied": Case(bb.Gaussian(covariance="tied"), TENTHS, ANYWHERE, marks=(LOOSE,)),
+    "gaussian, shrunk": Case(bb.Gaussian(covariance="shrunk"), TENTHS, ANYWHERE, marks=(LOOSE,)),
     "poisson": Case(bb.Poisson(), st.integers(0, 20), st.sampled_from([0, 1, 10**12, 2**53])),
     "exponential": Case(bb.Exponential(), AMOUNTS, st.sampled_from([0.0, 0.1, 40.0, 1e12, 1e300])),
     "exponential, prior": Case(bb.Exponential(prior_rows=2.5, prior_total=1.5), AMOUNTS, AMOUNTS),

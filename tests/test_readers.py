@@ -284,8 +284,10 @@ KINDS = [
     (np.array([5], dtype="timedelta64[s]"), "date"),
     (pd.Series(pd.to_datetime(["2020-01-01"]).tz_localize("UTC")), "date"),
     (pa.array([datetime.time(1, 2)]), "date"),
-    ([[1], [2]], "other"),
-    (pa.array([[1], [2]]), "other"),
+    ([[1], [2]], "list"),
+    (pa.array([[1], [2]]), "list"),
+    ([["a"], ["b"]], "other"),
+    (pa.array([["a"], ["b"]]), "other"),
     (pa.array([b"x"]), "other"),
     (pd.Categorical([1, 2]), "integer"),
     (pd.Series([10**30, 1], dtype=object), "integer"),
@@ -483,7 +485,7 @@ def test_head_passes_over_what_is_missing():
 
 
 def test_head_shows_what_cannot_be_counted():
-    assert one([[1], None]).head("c", 2) == one(pa.array([[1], None])).head("c", 2) == ["[1]"]
+    assert one([["a"], None]).head("c", 2) == one(pa.array([["a"], None])).head("c", 2) == ["['a']"]
 
 
 def test_head_gives_all_there_is():
@@ -812,7 +814,7 @@ def test_batches_say_how_much_of_the_file_is_read(tmp_path, monkeypatch):
         ({"a": [1, 2], "b": [1]}, errors.LengthMismatch, "column 'a' has 2 rows and column 'b' has 1"),
         ({"a": 1, "b": [2]}, ValueError, "column 'a' is 1, and a column is a list"),
         ({"a": "text", "b": [2]}, ValueError, "column 'a' is 'text'"),
-        ({"a": np.zeros((2, 2))}, ValueError, "shape \\(2, 2\\)"),
+        ({"a": np.zeros((2, 2, 2))}, ValueError, "shape \\(2, 2, 2\\)"),
         ({1: [1], "1": [2]}, errors.DuplicateColumn, "two columns are named '1'"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), errors.DuplicateColumn, "two columns are named 'a'"),
         (pa.table([[1], [2]], names=["a", "a"]), errors.DuplicateColumn, "two columns are named 'a'"),
@@ -1189,7 +1191,8 @@ def test_a_column_of_texts_where_kinds_want_numbers_is_refused(tmp_path):
 
 
 def test_nested_values_are_other(tmp_path):
-    assert read_text(tmp_path, '{"a": {"b": 1}, "c": [1]}\n', "t.json").kind("c") == "other"
+    batch = read_text(tmp_path, '{"a": {"b": 1}, "c": ["x"], "d": [1]}\n', "t.json")
+    assert [batch.kind(name) for name in batch.names] == ["other", "other", "list"]
 
 
 # Files that are not what they should be.
@@ -1386,7 +1389,7 @@ def test_labels_of_every_kind_are_encoded(labels, expected):
     [
         (["a", ["b"]], r"row 1 of column 'labels' holds \['b'\]"),
         (["a", None, {"b"}], "row 2 of column 'labels'"),
-        ([(1, 2)], r"row 0 of column 'labels' holds \(1, 2\)"),
+        ([(1, 2)], r"row 0 of column 'labels' holds \[1, 2\]"),
         (pa.array([[1]]), r"row 0 of column 'labels' holds \[1\]"),
         (np.zeros((2, 2)), r"shape \(2, 2\)"),
         (pd.DataFrame({"a": [1]}), r"shape \(1, 1\)"),

@@ -324,7 +324,8 @@ class _AskedColumn:
 
     def alternatives(self, given: Any) -> list[Any]:
         """The values one of which the column has: those of a list or set, each once, or the one given."""
-        if not isinstance(given, (list, tuple, set, frozenset, np.ndarray)):
+        several = isinstance(given, (list, tuple, set, frozenset, np.ndarray))
+        if not several or (self.feature.holds_lists and not any(map(np.ndim, given))):
             return [given]
         family = self.feature.family
         family.check_alternatives(self.name, given)

@@ -330,7 +330,7 @@ class Model:
         alone = self._group(feature)
         (only,) = alone.features
         several = isinstance(value, (list, tuple, np.ndarray))
-        if len(only.columns) == 1 and not several:
+        if len(only.columns) == 1 and (only.holds_lists or not several):
             value, several = (value,), True
         if only.columns and not (several and len(value) == len(only.columns)):
             wanted = f"as many values as {only.name!r} has columns ({errors.listed(only.columns)})"

@@ -40,8 +40,9 @@ WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
-GAUSSIAN, BERNOULLI, TEXT, OCCURRENCES = (
+GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
     Gaussian(),
+    Gaussian(covariance="shrunk"),
     Bernoulli(),
     Text(),
     Occurrences(),
@@ -205,6 +206,7 @@ class Schema:
                 **({"columns": list(f.columns)} if f.columns else {}),
                 **({"scales": [list(scale) for scale in f.scales]} if f.scales else {}),
                 **({"kinds": list(f.kinds)} if f.kinds else {}),
+                **({"holds_lists": True} if f.holds_lists else {}),
             }
             for f in self.features
         ]
@@ -230,6 +232,7 @@ class Schema:
                 tuple(f.get("columns", ())),
                 tuple((scale[0], scale[1]) for scale in f.get("scales", ())),
                 tuple(f.get("kinds", ())),
+                f.get("holds_lists", False),
             )
             for f in data["features"]
         )
@@ -360,7 +363,10 @@ def infer(
     if not chosen and not blocks:
         errors.warn(errors.nothing_chosen(left_out))
     kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
-    features = settled([*(Feature(name, given, why=why) for name, given, why in chosen), *blocks], batch)
+    alone = (
+        block((name,), given, why) if given.block else Feature(name, given, why=why) for name, given, why in chosen
+    )
+    features = settled([*alone, *blocks], batch)
     if few:
         batch.taken_for_whole.update(few)
         features = tuple(f._replace(kind="integer") if f.name in few else f for f in features)
@@ -460,6 +466,8 @@ def _choose(
         return None, "no value"
     if kind == "date":
         return None, "a date or time; derive numbers or words from it to use it"
+    if kind == "list":
+        return LISTS, f"lists of {errors.many(batch.width(name), 'number')}"
     if kind == "other":
         return None, "neither numbers nor words"
     if name in steady:

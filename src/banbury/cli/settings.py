@@ -15,7 +15,10 @@ from banbury.schema import Schema
 
 LISTS = ("stop_words", "values")
 TABS = ("tab", "\\t")
-TOGETHER = "a family of several columns, as + joins them: gaussian,covariance=full (or tied), kernel_density, histogram or joint"
+TOGETHER = (
+    "a family of several columns, as + joins them: gaussian,covariance=full (or tied, shrunk), kernel_density, "
+    "histogram or joint"
+)
 
 
 def reading(args: Namespace) -> dict[str, Any]:

@@ -200,7 +200,8 @@ def _nearer(batch: Batch, feature: Feature) -> Batch:
 
 def _compared(schema: Schema, batch: Batch) -> Schema:
     """The schema of columns as they are compared, numbers in fine bins; columns of blocks beside the blocks, one by one."""
-    columns = [f for feature in schema.features for f in feature.family.compared(feature) or by_type(feature, batch)]
+    each = ((feature, feature.family.compared(feature)) for feature in schema.features)
+    columns = [f for feature, own in each for f in (by_type(feature, batch) if own is None else own)]
     blocks = [feature for feature in schema.features if feature.family.joins(feature)]
     if any(feature.columns for feature in schema.features):
         place = {name: number for number, name in enumerate(schema.columns)}

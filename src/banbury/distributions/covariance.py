@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.evidence import Comparison, TellingValues, stretches
+from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, stretches
 from banbury.distributions.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of
 from banbury.distributions.log_rising import log_rising
 from banbury.sums import Products
@@ -83,12 +83,42 @@ class Posterior:
         return self.mean + noise / np.sqrt(self.kappa)[:, None], covariance
 
 
-def plain(sums: Products, tied: bool, feature: Feature) -> tuple[Real, Real]:
+def shrunk(sums: Products) -> Real:
+    """The products about the means of their classes, summed, with a share of their correlations taken away.
+
+    The share is that of the oracle-approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, "Shrinkage algorithms for MMSE
+    covariance estimation", IEEE Transactions on Signal Processing 58), which needs the sums alone. It is that of the correlations
+    R, whose target is 1 on the diagonal, so that units have no part in it: of d columns that vary, and n rows less one for
+    each class's mean, min(1, ((1 − 2/d) tr R² + d²) / ((n + 1 − 2/d) (tr R² − d))).
+    """
+    within = sums.scatter.sum(axis=0)
+    variance = np.diagonal(within)
+    deviation = np.sqrt(np.where(variance > 0, variance, 1.0))
+    correlation = within / deviation[:, None] / deviation
+    kept = 1.0 - shrinkage(float(np.square(correlation).sum()), int((variance > 0).sum()), _degrees(sums))
+    return np.asarray(np.where(np.eye(len(within), dtype=np.bool_), within, kept * within))
+
+
+def _degrees(sums: Products) -> float:
+    """The rows, less one for the mean of each class that has any."""
+    n = sums.n.value
+    return float(n.sum() - np.minimum(n, 1.0).sum())
+
+
+def shrinkage(squares: float, d: int, n: float) -> float:
+    """The share, where the correlations of d columns in n degrees of freedom have this sum of squares."""
+    beyond = (n + 1.0 - 2.0 / max(d, 1)) * (squares - d)
+    return min((((1.0 - 2.0 / d) * squares + d * d) / beyond), 1.0) if d > 1 and beyond > 0 else 1.0
+
+
+def plain(sums: Products, tied: bool, shrink: bool, feature: Feature) -> tuple[Real, Real]:
     """Means and 1/n covariances; a class without rows has those of all, and what rows do not settle is mended."""
     n, (rows, centre, scatter) = sums.n.value, sums.pooled()
     every = scatter / max(rows, 1e-300)
     if tied:
-        within = sums.scatter.sum(axis=0) / max(rows, 1e-300)
+        within = (shrunk(sums) if shrink else sums.scatter.sum(axis=0)) / max(rows, 1e-300)
+        if shrink:  # of many numbers some are the same in all rows, and tell nothing
+            within = within + LEAST * np.diag(np.diagonal(every) <= 0)
         covariance = np.broadcast_to(within, sums.scatter.shape)
     else:
         some = (n > 0)[:, None, None]
@@ -105,19 +135,22 @@ def _settled(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
     values = np.linalg.eigvalsh(covariance / scale[:, None] / scale)
     loose = ~(values[:, 0] > NARROW * np.maximum(values[:, -1], 1.0))
     if loose.any() and n.any():
-        tied = getattr(feature.family, "covariance", None) == "tied"
+        tied = getattr(feature.family, "covariance", None) != "full"
         errors.warn(errors.loose_covariance(feature.name, len(variance), int(n[loose].min()), tied))
     return np.where(loose[:, None, None], (1.0 - LEAST) * covariance + LEAST * own, covariance)
 
 
-def posterior(sums: Products, prior: Prior, tied: bool) -> Posterior:
+def posterior(sums: Products, prior: Prior, tied: bool, shrink: bool) -> Posterior:
     n = sums.n.value
     kappa = prior.kappa + n
     apart = sums.mean - prior.mean
-    extra = sums.scatter + (prior.kappa * n / kappa)[:, None, None] * np.einsum("ci,cj->cij", apart, apart)
+    extra = (prior.kappa * n / kappa)[:, None, None] * np.einsum("ci,cj->cij", apart, apart)
     strength = n
-    if tied:
-        extra = np.broadcast_to(extra.sum(axis=0), extra.shape)
+    if not tied:
+        extra = sums.scatter + extra
+    else:
+        within = shrunk(sums) if shrink else sums.scatter.sum(axis=0)
+        extra = np.broadcast_to(within + extra.sum(axis=0), extra.shape)
         strength = np.full(len(n), n.sum())
     mean = (prior.kappa * prior.mean + n[:, None] * sums.mean) / kappa[:, None]
     return Posterior(mean, kappa, prior.nu + strength, prior.nu * prior.scale + extra, len(n) if tied else 1)
@@ -194,25 +227,31 @@ class GaussianBlockParameters(Parameters):
         return np.asarray(self.constant - np.log(self._scales[1]).sum())
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        columns = rows.numbers(self.names)
+        columns = self.features[0].numbers(rows)
         if any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns):
             return [self._with_gaps(rows)]
+        if self.features[0].holds_lists:
+            columns_of(rows, self.features[0])
+        return [self._part(columns)]
+
+    def _part(self, columns: list[NDArray[Any]]) -> tuple[Any, ...]:
         whiten, power = self._whiten, None
         if self.nu is not None:
             whiten, power = whiten / np.sqrt(self.nu)[:, None, None], (self.nu + self.mean.shape[1]) / 2.0
-        return [("ellipse", columns, *self._scales, self.mean, whiten, self._constant, power)]
+        return "ellipse", columns, *self._scales, self.mean, whiten, self._constant, power
 
     def _with_gaps(self, rows: ColumnReader) -> tuple[Any, ...]:
         """The same where some rows lack some values: each by the marginal distribution of those that it has."""
-        there = ~np.isnan(np.column_stack(columns_of(rows, self.features[0])))
+        numbers = np.column_stack(columns_of(rows, self.features[0]))
+        there = ~np.isnan(numbers)
         table = np.zeros((rows.n_rows, len(self.mean)))
         patterns, which = np.unique(there, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             if pattern.any():
                 at = np.flatnonzero(which.reshape(-1) == p)
                 few = self if pattern.all() else self.of(np.flatnonzero(pattern))
-                parts = few.parts(rows.take(at))
-                table[at] = _core.score(len(at), np.zeros(len(self.mean)), parts, "log_joint", 1)[0]
+                part = few._part([np.ascontiguousarray(numbers[np.ix_(at, pattern)])])
+                table[at] = _core.score(len(at), np.zeros(len(self.mean)), [part], "log_joint", 1)[0]
         codes = np.where(there.any(axis=1), np.arange(rows.n_rows), -1)
         lookup = np.arange(rows.n_rows, dtype=np.uint32)
         return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
@@ -242,10 +281,13 @@ class GaussianBlockParameters(Parameters):
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues] | None:
         """The stretches of each column, as it is distributed whatever the others are."""
-        return stretches(MarginalParameters(self), compared)
+        return None if self.features[0].holds_lists else stretches(MarginalParameters(self), compared)
 
     def axes(self, f: int) -> tuple[str, ...]:
-        return self.names
+        return () if self.features[0].holds_lists else self.names
+
+    def named_values(self, f: int, sums: Any, n: int | None, drawn: Drawn) -> NamedValues:
+        raise self.features[f].family.no_line(self.features[f])
 
     def sample(self, classes: NDArray[np.int64], rng: np.random.Generator) -> list[NDArray[Any]]:
         roots = _rooted(self.covariance)[1]
@@ -253,7 +295,8 @@ class GaussianBlockParameters(Parameters):
         if self.nu is not None:
             z /= np.sqrt(rng.chisquare(self.nu[classes]) / self.nu[classes])[:, None]
         origin, unit = self._scales
-        return list((origin + unit * (self.mean[classes] + z)).T)
+        numbers = origin + unit * (self.mean[classes] + z)
+        return [numbers] if self.features[0].holds_lists else list(numbers.T)
 
 
 class MarginalParameters(NumericParameters):

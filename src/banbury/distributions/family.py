@@ -36,7 +36,7 @@ from banbury.sums import Key, Keys, rows_of
 
 How = Literal["mle", "map", "mean", "predictive", "gibbs"]
 HOWS: tuple[How, ...] = ("mle", "map", "mean", "predictive", "gibbs")
-Reads = Literal["number", "string", "text"]  # what a text file's column is read as
+Reads = Literal["number", "string", "text", "list"]  # what a column is read as, where it may be read otherwise
 Kind = Literal["boolean", "integer", "float", "string"]
 
 LARGEST_SETTING = 1e100
@@ -60,6 +60,7 @@ class ColumnReader(Protocol):
     source: str | None
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]: ...
+    def lists(self, name: str, width: int) -> NDArray[Any]: ...
     def codes(self, name: str, wanted: Any = None) -> Any: ...
     def integers(self, name: str) -> NDArray[Any] | None: ...
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None: ...
@@ -73,7 +74,8 @@ class ColumnReader(Protocol):
 class Feature(NamedTuple):
     """A column or a block of columns, its family, and what the first rows settled about counting it.
 
-    ``origin`` and ``unit`` are those of moments, or the start and width of bins; ``kind`` is the type of the values.
+    ``origin`` and ``unit`` are those of moments, or the start and width of bins; ``kind`` is the type of the values. A column of
+    lists is a block of the numbers in them: it has one name, and a scale for each of them.
     """
 
     name: str
@@ -85,11 +87,16 @@ class Feature(NamedTuple):
     columns: tuple[str, ...] = ()  # of a block
     scales: tuple[tuple[float, float], ...] = ()  # of a block of numbers: origin and unit of each
     kinds: tuple[Kind, ...] = ()  # of a block of values: their types
+    holds_lists: bool = False  # whether it is a block of one column, of lists of numbers
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns it is counted from."""
         return self.columns or (self.name,)
+
+    def numbers(self, rows: ColumnReader) -> list[NDArray[Any]]:
+        """Arrays that together hold its numbers in order, as the kernels read them; missing is NaN."""
+        return [rows.lists(self.inputs[0], len(self.scales))] if self.holds_lists else rows.numbers(self.inputs)
 
     @property
     def counter(self) -> Counter:
@@ -302,7 +309,7 @@ class KeyedParameters(Parameters):
 def first_value(rows: ColumnReader, feature: Feature) -> Any:
     """The first row's value of a feature, None where it is missing; of a block a tuple of them."""
     values = tuple(next(iter(rows.head(name, 1)), None) for name in feature.inputs)
-    return values if feature.columns else values[0]
+    return values if feature.columns and not feature.holds_lists else values[0]
 
 
 @dataclass(frozen=True)
@@ -560,11 +567,18 @@ class Family:
 
     def check_line(self, feature: Feature) -> None:
         """Raises unless the values of a feature can stand along one line."""
-        if len(feature.inputs) > 1:
+        if len(feature.inputs) > 1 or feature.holds_lists:
             raise self.no_line(feature)
 
     def no_line(self, feature: Feature) -> errors.BadSetting:
         """That they cannot."""
+        if feature.holds_lists:
+            return errors.BadSetting(
+                f"column {feature.name!r} holds lists of {len(feature.scales):,} numbers, which have no axis to be drawn on. "
+                "Draw what one row says with bb.plots.EvidenceDisplay, or draw another column.",
+                feature=feature.name,
+                family=self.name,
+            )
         return errors.BadSetting(
             f"block {feature.name!r} models {len(feature.inputs):,} columns together as {self.name}, so none of them has a line "
             "of its own to be drawn on. Draw the block with bb.plots.LikelihoodDisplay, or what one row says with "
@@ -585,11 +599,12 @@ class Family:
 
     def encoded(self, rows: ColumnReader, features: Sequence[Feature], sums: Any, threads: int) -> Encoding:
         """The features' values as another learner takes them. Here: numbers as they are, all else as categories."""
-        names = [name for feature in features for name in feature.inputs]
+        lists = [np.asarray(numbers) for f in features if f.holds_lists for numbers in f.numbers(rows)]
+        names = [name for feature in features if not feature.holds_lists for name in feature.inputs]
         numeric = [name for name in names if rows.kind(name) in ("boolean", "integer", "float", "empty")]
         columns = [column.reshape(rows.n_rows, -1) for column in rows.numbers(numeric)] if numeric else []
         others = set(names).difference(numeric)
-        return Encoding(columns, [rows.codes(name) for name in names if name in others])
+        return Encoding(lists + columns, [rows.codes(name) for name in names if name in others])
 
     def encoded_words(self, sums: Any) -> Int | None:
         """The words among the encoded ones that an estimate uses; None for all."""
@@ -709,9 +724,10 @@ def log_between(below: Real, above: Real) -> Real:
 
 def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:
     """The numbers of a block to be scored, column by column; none of them may be infinite."""
-    matrices = [_matrix(column) for column in rows.numbers(feature.inputs)]
-    columns = list(np.concatenate(matrices, axis=1).T)
-    for name, column in zip(feature.inputs, columns, strict=True):
+    matrices = [_matrix(column) for column in feature.numbers(rows)]
+    columns = list((matrices[0] if len(matrices) == 1 else np.concatenate(matrices, axis=1)).T)
+    names = feature.inputs * len(columns) if feature.holds_lists else feature.inputs
+    for name, column in zip(names, columns, strict=True):
         if (infinite := np.isinf(column)).any():
             row = int(infinite.argmax())
             raise errors.bad_value("infinite", float(column[row]), name, rows.first_row + row, rows.source)

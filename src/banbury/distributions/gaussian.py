@@ -42,6 +42,7 @@ from banbury.distributions.log_rising import log_rising
 from banbury.distributions.moments import MOMENTS, PRODUCTS
 from banbury.sums import Counts, Moments, Products
 
+COVARIANCES = ("full", "tied", "shrunk")
 LARGEST = 2.0**400  # in units of z: a prior farther away is as far as this
 WIDEST = 2.0**900  # no variance of z is larger
 FLOOR = 1e-9  # of the column's pooled variance: the least a class's variance can be
@@ -79,8 +80,10 @@ class Gaussian(Family):
     over all classes. ``predictive`` (Student t) and ``gibbs`` always have a prior, by default a weak one at the column's
     mean and variance. ``smoothing`` adds this share of the widest column's variance to all variances, in place of that
     floor, as scikit-learn's GaussianNB does. ``variance="shared"`` ties the variance across classes, which makes the boundary
-    linear. ``covariance``, for a block of columns, models them together: "full" (one per class: quadratic discriminant
-    analysis) or "tied" (one for all: linear). A class without a value in the column takes the column's mean and variance.
+    linear. ``covariance``, for a block of columns or a column of lists of numbers, models them together: "full" (one per class:
+    quadratic discriminant analysis), "tied" (one for all: linear) or "shrunk" (tied, its correlations the smaller the fewer rows
+    there are: oracle-approximating shrinkage; "mle" does not shrink). A class without a value in the column takes the column's
+    mean and variance.
 
     >>> import banbury as bb
     >>> tally = bb.count({"length": [1.0, 3.0, 6.0, 8.0], "kind": ["a", "a", "b", "b"]}, target="kind")
@@ -91,7 +94,7 @@ class Gaussian(Family):
     variance: Literal["per class", "shared"] = "per class"
     prior: NormalInverseGamma | None = None
     smoothing: float | None = None
-    covariance: Literal["full", "tied"] | None = None
+    covariance: Literal["full", "tied", "shrunk"] | None = None
 
     name: ClassVar[str] = "gaussian"
 
@@ -108,8 +111,8 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         if self.variance not in ("per class", "shared"):
             raise errors.unknown_choice("variance", self.variance, ["per class", "shared"])
-        if self.covariance not in (None, "full", "tied"):
-            raise errors.unknown_choice("covariance", self.covariance, [None, "full", "tied"])
+        if self.covariance not in (None, *COVARIANCES):
+            raise errors.unknown_choice("covariance", self.covariance, [None, *COVARIANCES])
         if self.covariance is not None and (self.smoothing is not None or self.variance != "per class"):
             raise errors.bad_setting(
                 "covariance", self.covariance, "given without smoothing and variance, which are of one column"
@@ -139,15 +142,20 @@ class Gaussian(Family):
     def _block(
         self, features: tuple[Feature, ...], sums: Products, choice: Choice, rng: np.random.Generator
     ) -> GaussianBlockParameters:
-        tied = self.covariance == "tied"
+        tied, shrink = self._tied, self.covariance == "shrunk" and choice.how != "mle"
         if choice.how == "mle" or (self.prior is None and choice.how in ("map", "mean")):
-            return normal(features, *plain(sums, tied, features[0]))
-        found = posterior(sums, self._block_prior(features[0], sums), tied)
+            return normal(features, *plain(sums, tied, shrink, features[0]))
+        found = posterior(sums, self._block_prior(features[0], sums), tied, shrink)
         if choice.how == "predictive":
             return student(features, found)
         if choice.how == "gibbs":
             return normal(features, *found.drawn(tied, rng))
         return normal(features, found.mean, found.mode() if choice.how == "map" else found.expected())
+
+    @property
+    def _tied(self) -> bool:
+        """Whether classes have one covariance."""
+        return self.covariance in ("tied", "shrunk")
 
     def _block_prior(self, feature: Feature, sums: Products) -> Prior:
         """The prior of one column's mean and variance, for each of them apart."""
@@ -166,7 +174,7 @@ class Gaussian(Family):
     def doubts(self, features: tuple[Feature, ...], sums: Any) -> Iterator[errors.BanburyWarning]:
         if self.covariance is not None and sums.n.is_zero().all():
             yield errors.BanburyWarning(
-                f"no row has all of {errors.listed(features[0].columns)}, so block {features[0].name!r} tells no classes apart. "
+                f"no row has all of {_contents(features[0])}, so block {features[0].name!r} tells no classes apart. "
                 "Fill the gaps, or take out the columns that lack most."
             )
 
@@ -244,8 +252,8 @@ class Gaussian(Family):
         if self.prior is None or choice.how == "mle":
             return 0.0
         if isinstance(parameters, GaussianBlockParameters):
-            prior, d = self._block_prior(parameters.features[0], sums), len(parameters.names)
-            tied = self.covariance == "tied"
+            prior, d = self._block_prior(parameters.features[0], sums), parameters.mean.shape[1]
+            tied = self._tied
             n_means = len(parameters.mean) if tied else 1
             rows = prior.nu + 2.0 * d + n_means if choice.how == "map" else prior.nu - 2.0
             return parameters.log_prior(prior, rows, tied)
@@ -267,9 +275,9 @@ class Gaussian(Family):
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         if self.covariance is not None:
-            d = len(features[0].inputs)
+            d = len(features[0].scales)
             cells = d * (d + 1) // 2
-            return [(d, cells) if self.covariance == "tied" else (d + cells, 0)]
+            return [(d, cells) if self._tied else (d + cells, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
     def suits(self, least: float, whole: bool) -> bool:
@@ -283,7 +291,12 @@ class Gaussian(Family):
             return np.array([bits_of_normals(prior, parameters.mean[seen], parameters.covariance[seen])])
         return np.array([parameters.bits(f, sums.n.value[f]) for f in range(len(features))])
 
+    def joins(self, feature: Feature) -> bool:
+        return feature.holds_lists or super().joins(feature)
+
     def compared(self, feature: Feature) -> tuple[Feature, ...]:
+        if feature.holds_lists:
+            return ()
         each = zip(feature.inputs, feature.scales or [(feature.origin, feature.unit)], strict=True)
         return tuple(in_bins(name, origin, unit * FINE) for name, (origin, unit) in each)
 
@@ -292,7 +305,7 @@ class Gaussian(Family):
     ) -> list[ColumnTest]:
         if self.covariance is None:
             return super().test(features, sums, scale, n, columns)
-        return [block_test(sums, self.covariance == "tied", scale)]
+        return [block_test(sums, self._tied, scale)]
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         alone = self.covariance is None and self.smoothing is None
@@ -327,6 +340,11 @@ class Gaussian(Family):
             total[doubtful] = one_by_one(self, kept.features, alone, choice, some)
             total[doubtful] += one_by_one(self, few, sums.select(slow), choice, some)
         return total
+
+
+def _contents(feature: Feature) -> str:
+    """What a row of a block has."""
+    return f"{len(feature.scales):,} numbers" if feature.holds_lists else errors.listed(feature.columns)
 
 
 @dataclass(frozen=True)

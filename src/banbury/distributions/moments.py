@@ -10,8 +10,8 @@ import numpy as np
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
-from banbury.distributions.family import Counter, Feature, RowsToCount, Stored, is_power, named
-from banbury.distributions.scales import first_rows, scales_of_moments
+from banbury.distributions.family import Counter, Feature, Reads, RowsToCount, Stored, is_power, named
+from banbury.distributions.scales import first_lists, first_rows, scales_of_moments
 from banbury.readers import Batch
 from banbury.sums import GRID, Moments, Products, rows_of
 
@@ -115,17 +115,23 @@ class ProductCounter(Counter):
         return f" about {errors.listed(places)}"
 
     def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        return [feature._replace(scales=_scales(batch, feature)) for feature in features]
+        return [_settled(batch, feature) for feature in features]
 
     def is_settled(self, feature: Feature) -> bool:
         powers = all(is_power(unit) for _, unit in feature.scales)
+        if feature.holds_lists:
+            return len(feature.columns) == 1 <= len(feature.scales) and powers
         return len(feature.scales) == len(feature.columns) and powers
+
+    def reads(self, feature: Feature) -> Reads:
+        return "list" if feature.holds_lists else "number"
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Products]:
         (feature,) = features
         origin, unit = (np.ascontiguousarray(part) for part in np.array(feature.scales).T)
-        columns = rows.batch.numbers(feature.inputs)
-        return features, Products(*rows.counted(_core.count_products, feature.inputs, columns, origin, unit))
+        columns = feature.numbers(rows.batch)
+        names = feature.inputs * len(feature.scales) if feature.holds_lists else feature.inputs
+        return features, Products(*rows.counted(_core.count_products, names, columns, origin, unit))
 
     def check(self, features: Sequence[Feature], sums: Products, rows: Integers, classes: Sequence[Any]) -> None:
         for (label,) in np.argwhere(sums.below_zero()):
@@ -136,7 +142,8 @@ class ProductCounter(Counter):
         return sums.possible()
 
     def rescaled(self, feature: Feature, other: Feature) -> Feature:
-        return feature._replace(scales=other.scales)
+        alike = len(feature.scales) == len(other.scales)  # lists may be of another length
+        return feature._replace(scales=other.scales) if alike else feature
 
     def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Products) -> Products:
         if old[0].scales == new[0].scales:
@@ -146,10 +153,12 @@ class ProductCounter(Counter):
 
     def summary(self, feature: Feature, sums: Products, missing: str) -> str:
         n = float(sums.n.value.sum())
+        if feature.holds_lists:
+            return f"lists of {errors.many(len(feature.scales), 'number')}, {n:,.6g} rows that have one"
         return f"{errors.many(len(feature.inputs), 'column')} together, {n:,.6g} rows that have all of them"
 
     def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Products:
-        d = len(features[0].inputs)
+        d = len(features[0].scales)
         n = stored.integers("n", (n_classes,))
         return _finite(Products(n, stored.integers("sums", (n_classes, d + d * (d + 1) // 2), signed=True)))
 
@@ -157,9 +166,15 @@ class ProductCounter(Counter):
         _check_reach(sums, sums.n_columns)
 
 
-def _scales(batch: Batch, feature: Feature) -> tuple[tuple[float, float], ...]:
-    origins, units = scales_of_moments(first_rows(batch, feature.inputs))
-    return tuple(zip(origins.tolist(), units.tolist(), strict=True))
+def _settled(batch: Batch, feature: Feature) -> Feature:
+    """The block with an origin and a unit for each of its numbers."""
+    if len(feature.inputs) == 1 and batch.kind(feature.inputs[0]) == "list":
+        feature = feature._replace(holds_lists=True)
+        sample = first_lists(batch, feature.inputs[0])
+    else:
+        sample = first_rows(batch, feature.inputs)
+    origins, units = scales_of_moments(sample)
+    return feature._replace(scales=tuple(zip(origins.tolist(), units.tolist(), strict=True)))
 
 
 def _finite(sums: S) -> S:

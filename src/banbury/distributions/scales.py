@@ -19,7 +19,16 @@ def first_rows(batch: Batch, names: Sequence[str]) -> Real:
     blocks = [c[:SAMPLE] if c.ndim == 2 else c[:SAMPLE, None] for c in batch.numbers(names)] if names else []
     if not blocks:
         return np.zeros((0, 0))
-    rows = (blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)).astype(np.float64)
+    return _finite(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1))
+
+
+def first_lists(batch: Batch, name: str) -> Real:
+    """The same of a column of lists, (rows, numbers)."""
+    return _finite(batch.lists(name, batch.width(name))[:SAMPLE])
+
+
+def _finite(rows: NDArray[Any]) -> Real:
+    rows = rows.astype(np.float64)
     rows[np.isinf(rows)] = np.nan
     return rows
 

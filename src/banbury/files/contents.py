@@ -188,6 +188,8 @@ def _schema(about: Mapping[str, Any]) -> Schema:
             raise ValueError(f"feature {feature.name!r} has no origin or unit")
         if feature.kind not in get_args(Kind) or not set(feature.kinds) <= set(get_args(Kind)):
             raise ValueError(f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
+    if not all(isinstance(feature.holds_lists, bool) for feature in schema.features):
+        raise TypeError("whether a feature holds lists is neither true nor false")
     texts = [f.name for f in schema.features] + [f.why for f in schema.features] + list(schema.columns)
     texts += [name for feature in schema.features for name in feature.columns]
     texts += [text for pair in schema.left_out.items() for text in pair]

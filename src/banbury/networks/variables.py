@@ -336,7 +336,8 @@ def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ..
     found = []
     for feature in schema.features:
         if feature.why != "declared" and (feature.columns or feature.family.reads_text()):
-            left_out[feature.name] = "texts, which have no table"
+            what = feature.why if feature.holds_lists else "texts"
+            left_out[feature.name] = f"{what}, which have no table"
         else:
             found.append(settled(first, feature, bins))
     if schema.features and not found:

@@ -105,6 +105,8 @@ def column_of(model: Model, column: str) -> Feature:
 def numeric(model: Model, column: str) -> None:
     """Raises unless the column holds numbers, by itself or in a block."""
     feature = column_of(model, column)
+    if feature.holds_lists:
+        raise feature.family.no_line(feature)
     if column not in parts_of(model, feature.name).axes:
         raise errors.BadSetting(
             f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis of them. "

@@ -74,7 +74,7 @@ def read(
     columns: Sequence[str] | None = None,
     delimiter: str | None = None,
     missing_values: Sequence[str] = MISSING_VALUES,
-    kinds: Mapping[str, Literal["number", "string", "text"]] | None = None,
+    kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None,
     batch_rows: int | None = None,
     format: Format = "auto",
     headers: Headers = SUBJECT,
@@ -135,7 +135,7 @@ def _read(data: Any, options: Options) -> Source:
             "for instance with frame.replace('?', None)."
         )
     if isinstance(data, Mapping):
-        if data and all(map(_is_cell, data.values())):
+        if data and _is_record(data, options.kinds or {}):
             data = {name: [value] for name, value in data.items()}
         return tables.from_mapping(data, options.columns, options.batch_rows)
     if isinstance(data, (list, tuple)):
@@ -217,7 +217,7 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
         return _read_paths(data, options)
     if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
-    if isinstance(first, Mapping) and not any(map(_is_column, first.values())):
+    if isinstance(first, Mapping) and (_is_record(first, options.kinds or {}) or _has_cells(first)):
         return tables.from_records(data, options.columns, options.batch_rows)
     if _is_batch(first):
         return _chained(data, options)
@@ -249,6 +249,20 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
 def _is_row(series: Any) -> bool:
     """Whether a pandas Series is a row taken out of a frame: its entries have names, which are texts."""
     return hasattr(series, "index") and len(series) > 0 and all(isinstance(name, str) for name in series.index)
+
+
+def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
+    """Whether a mapping is one row: it has values, and lists of numbers in the columns that hold them."""
+    return all(_is_cell(v) or (kinds.get(name) == "list" and _is_number_list(v)) for name, v in cells.items())
+
+
+def _has_cells(cells: Mapping[Any, Any]) -> bool:
+    """Whether a mapping in a list has a value that is no column of a table; then it is a row."""
+    return any(map(_is_cell, cells.values())) or not any(map(_is_column, cells.values()))
+
+
+def _is_number_list(value: Any) -> bool:
+    return _is_column(value) and all(isinstance(x, (int, float, np.number)) for x in value)
 
 
 def _is_cell(value: Any) -> bool:

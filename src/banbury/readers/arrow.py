@@ -11,13 +11,17 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.readers.columns import (
+    FIRST_LISTS,
     LOWEST,
     Coded,
     Codes,
     Column,
     Empty,
     Kind,
+    Lists,
+    LooseLists,
     Numbers,
+    Objects,
     Scalar,
     Texts,
     Unfit,
@@ -25,6 +29,7 @@ from banbury.readers.columns import (
     converted,
     decoded,
     regrouped,
+    usual_width,
 )
 
 LONG_TEXT = 64  # bytes on average
@@ -50,8 +55,10 @@ def from_arrow(
     kind = kind_of_type(array.type)
     if kind == "empty" or (len(array) and array.null_count == len(array)):
         return Empty(len(array))
-    if kind in ("date", "other"):
-        return Rarities(array, kind)
+    if kind == "list" and (lists := _lists(array)):
+        return lists
+    if kind in ("date", "list", "other"):
+        return Rarities(array, "date" if kind == "date" else "other")
     if arrow("types").is_dictionary(array.type):
         return _from_dictionary(array, categorical)
     if kind == "string":
@@ -69,7 +76,8 @@ def kind_of_type(data_type: Any) -> Kind:
     for test, kind in _KINDS:
         if getattr(types, test)(data_type):
             return kind
-    return "other"
+    lists = types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type)
+    return "list" if lists and kind_of_type(data_type.value_type) in ("integer", "float") else "other"
 
 
 _KINDS: tuple[tuple[str, Kind], ...] = (
@@ -83,6 +91,35 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     ("is_temporal", "date"),
     ("is_null", "empty"),
 )
+
+
+def _lists(array: Any) -> Column | None:
+    """The column of an Arrow array of lists of numbers; None where they are of any length."""
+    there = _bits(array.buffers()[0], array) if array.null_count else np.ones(len(array), dtype=np.bool_)
+    if arrow("types").is_fixed_size_list(array.type):
+        width = array.type.list_size
+        lengths, first = np.full(len(array), width), width * array.offset
+    else:
+        offsets = plain(array.offsets)
+        lengths, first = np.diff(offsets), int(offsets[0]) if len(offsets) else 0
+    common = usual_width(lengths[there].tolist()[:FIRST_LISTS]) if len(array) else getattr(array.type, "list_size", 0)
+    if not common:
+        return None
+    if (lengths[there] != common).any():
+        return LooseLists(array.to_pylist(), common)
+    held = lengths == common  # where a list is null there may be numbers, or none
+    inner = _numbers(array.values.slice(first, int(lengths.sum())))
+    if there.all():
+        return Lists(inner.reshape(len(array), common))
+    matrix = np.full((len(array), common), np.nan, dtype=inner.dtype if inner.dtype.kind == "f" else np.float64)
+    matrix[held] = inner[np.repeat(held, lengths)].reshape(-1, common)
+    matrix[~there] = np.nan
+    return Lists(matrix)
+
+
+def _numbers(array: Any) -> NDArray[Any]:
+    """The numbers of an Arrow array, as they are where none is missing."""
+    return plain(array) if kind_of_type(array.type) == "integer" and not array.null_count else floats(array)
 
 
 def floats(array: Any) -> NDArray[Any]:
@@ -296,6 +333,9 @@ class Rarities(ArrowColumn):
         if types.is_binary(self.array.type) or types.is_large_binary(self.array.type):
             return [None if value is None else decoded(value) for value in self.array.to_pylist()]
         return Coded(self.codes(None, 1)).texts()
+
+    def lists(self, width: int) -> NDArray[Any]:
+        return Objects(self.array.to_pylist()).lists(width)
 
     def _refuse(self, needed: str) -> None:
         for row, value in enumerate(self.array):

@@ -20,6 +20,7 @@ from banbury.readers.columns import (
     Objects,
     Scalar,
     Texts,
+    Uneven,
     Unfit,
     Wanted,
     from_list,
@@ -116,6 +117,14 @@ class Batch:
         """Arrays that together hold these columns in order, as the kernels read them; missing is NaN."""
         return [self._tried(name, lambda column: column.numbers()) for name in names]
 
+    def width(self, name: str) -> int:
+        """How many numbers the lists of a column have; 1 where it holds no lists."""
+        return self.column(name).width
+
+    def lists(self, name: str, width: int) -> NDArray[Any]:
+        """A column of lists of so many numbers, (rows, numbers), as the kernels read them; a missing list is NaN."""
+        return self._tried(name, lambda column: column.lists(width))
+
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         """The column as codes of its distinct values, which are of the ``wanted`` kind or else their own."""
         return self._tried(name, lambda column: column.codes(wanted, threads_for(self.n_rows, self.threads)))
@@ -197,6 +206,15 @@ class Batch:
         except Unfit as unfit:
             row = self.first_row + unfit.row
             raise errors.wrong_type(unfit.value, name, unfit.needed, row, self.source) from None
+        except Uneven as uneven:
+            row = self.first_row + uneven.row
+            raise errors.BadValue(
+                f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {uneven.length:,} numbers, and lists of "
+                f"this column have {uneven.width:,}. Give each row as many numbers, or None where there are none, or leave the "
+                f"column out with features={{{name!r}: None}}.",
+                column=name,
+                row=row,
+            ) from None
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
             if isinstance(problem, errors.BanburyError):
                 raise
@@ -230,6 +248,9 @@ class Remembering(Batch):
 
     def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
         return self._once(("codes", name, wanted), lambda: self._batch.codes(name, wanted))
+
+    def lists(self, name: str, width: int) -> NDArray[Any]:
+        return self._once(("lists", name, width), lambda: self._batch.lists(name, width))
 
     def integers(self, name: str) -> NDArray[Any] | None:
         return self._batch.integers(name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury.threads import n_threads
 
-Kind = Literal["boolean", "integer", "float", "string", "date", "empty", "other"]
+Kind = Literal["boolean", "integer", "float", "string", "date", "list", "empty", "other"]
 Wanted = Literal["boolean", "integer", "float", "string"]
 Scalar = bool | int | float | str
 # Texts as the kernels take them: a list, or offsets, bytes, validity bitmap and its offset as Arrow keeps them.
@@ -30,6 +31,8 @@ NUMERIC = ("boolean", "integer", "float", "empty")
 SMALL_SPAN = 65536
 PARALLEL_ROWS = 65536
 LOWEST = np.iinfo(np.int64).min
+FIRST_LISTS = 1000  # that say how long those of a column are
+SHOWN = 2  # numbers of a longer list, for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,26 @@ class Unfit(Exception):
         self.value, self.row, self.needed = value, row, needed
 
 
+class Uneven(Exception):
+    """A list, at a row of the column, that has not as many numbers as lists of the column have."""
+
+    def __init__(self, row: int, length: int, width: int) -> None:
+        super().__init__(row, length, width)
+        self.row, self.length, self.width = row, length, width
+
+
+class NumberList(list[float]):
+    """A cell that is a list of numbers; a long one is shown short."""
+
+    def __str__(self) -> str:
+        if len(self) <= SHOWN + 2:
+            return f"[{', '.join(f'{number:.4g}' for number in self)}]"
+        first = ", ".join(f"{number:.4g}" for number in self[:SHOWN])
+        return f"[{first}, … {len(self):,} numbers]"
+
+    __repr__ = __str__
+
+
 class Column(Protocol):
     """One column: what every kind of them can do, as far as it can be said of all.
 
@@ -60,6 +83,7 @@ class Column(Protocol):
 
     categorical: bool = False
     text: bool = False
+    width: int = 1  # numbers of a list
 
     def __len__(self) -> int: ...
     def kind(self) -> Kind: ...
@@ -77,6 +101,13 @@ class Column(Protocol):
             if not missing(value) and kind_of([value]) not in NUMERIC:
                 raise Unfit(value, row, "a number")
         return np.full(len(self), np.nan)
+
+    def lists(self, width: int) -> NDArray[Any]:
+        """The lists of so many numbers, (rows, numbers); a row whose list is missing is NaN. Here there are none."""
+        for row, value in enumerate(self.cells()):
+            if not missing(value):
+                raise Unfit(value, row, f"a list of {width:,} numbers")
+        return np.full((len(self), width), np.nan)
 
     def texts(self) -> Texts:
         return [None if missing(value) else to_string(value) for value in self.cells()]
@@ -202,6 +233,9 @@ class Objects(Column):
             return super().numbers()
         return np.array([None if missing(value) else value for value in self.values], dtype=np.float64)
 
+    def lists(self, width: int) -> NDArray[Any]:
+        return Lists(stacked(self.values, width)).lists(width)
+
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         encoded = _core.encode_objects(self.values)
         if encoded is None:
@@ -292,6 +326,127 @@ class Empty(Coded):
         super().__init__(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
 
 
+class Lists(ArrayColumn):
+    """Lists of numbers, all of one length, as rows of a matrix. A list that lacks a number is missing."""
+
+    def __init__(self, array: NDArray[Any], text: bool = False) -> None:
+        super().__init__(array)
+        self.width = int(array.shape[1])
+
+    @cached_property
+    def _whole(self) -> NDArray[Any]:
+        """The matrix itself, unless a list lacks some of its numbers: then it has none of them."""
+        numbers = ready(self.array)
+        if numbers.dtype.kind != "f" or not (gaps := np.isnan(numbers).any(axis=1)).any():
+            return numbers
+        numbers = numbers.copy()
+        numbers[gaps] = np.nan
+        return numbers
+
+    def kind(self) -> Kind:
+        if len(self) == 0 or self.array.dtype.kind != "f" or not np.isnan(self.array[0]).any():
+            return "list"
+        return "empty" if np.isnan(self._whole[:, 0]).all() else "list"
+
+    def lists(self, width: int) -> NDArray[Any]:
+        if width == self.width:
+            return self._whole
+        for row, value in enumerate(self.cells()):
+            if value is not None:
+                raise Uneven(row, self.width, width)
+        return np.full((len(self), width), np.nan)
+
+    def cells(self) -> Iterable[Any]:
+        return (None if any(x != x for x in row) else NumberList(row) for row in self.array.tolist())
+
+    def codes(self, wanted: Wanted | None, threads: int) -> Codes:
+        for row, value in enumerate(self.cells()):
+            if value is not None:
+                raise Unfit(value, row, "a text, a number or a yes or no")
+        return Empty(len(self)).coded
+
+    def texts(self) -> Texts:
+        return Coded(self.codes(None, 1)).texts()
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return Lists(self.array.take(rows, axis=0))
+
+
+class LooseLists(Objects):
+    """Lists of which most have so many numbers, and some do not: raises where one of these is asked for."""
+
+    def __init__(self, values: list[Any], width: int) -> None:
+        super().__init__(values)
+        self.width = width
+
+    def kind(self) -> Kind:
+        return "list"
+
+    def cells(self) -> Iterable[Any]:
+        return (None if missing(value) else NumberList(value) for value in self.values)
+
+    def head(self, n: int) -> list[Scalar]:
+        return list(islice((value for value in self.cells() if value is not None), n))
+
+    def cut(self, start: int, stop: int) -> Column:
+        return LooseLists(self.values[start:stop], self.width)
+
+    def take(self, rows: NDArray[np.int64]) -> Column:
+        return LooseLists([self.values[row] for row in rows.tolist()], self.width)
+
+
+def usual_width(lengths: Iterable[int]) -> int | None:
+    """How many numbers lists have, if more than half of the first have as many; None where they are of any length."""
+    first = [length for length in islice(lengths, FIRST_LISTS) if length]
+    [(width, times)] = Counter(first).most_common(1) or [(0, 0)]
+    return width if 2 * times > len(first) else None
+
+
+def stacked(values: Sequence[Any], width: int) -> NDArray[Any]:
+    """Lists of so many numbers as a matrix; raises where one has more or fewer, or what is no number."""
+    for row, value in enumerate(values):
+        if not missing(value):
+            if not _is_list(value):
+                raise Unfit(value, row, f"a list of {width:,} numbers")
+            if len(value) != width:
+                raise Uneven(row, len(value), width)
+    gap = (None,) * width
+    try:
+        matrix = np.array([gap if missing(value) else value for value in values])
+        if matrix.dtype.kind == "O" and all(map(_holds_numbers, values)):
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        matrix = np.empty(0, dtype=object)
+    if matrix.dtype.kind not in "biuf":
+        row = next((row for row, value in enumerate(values) if not _holds_numbers(value)), 0)
+        raise Unfit(values[row], row, f"a list of {width:,} numbers")
+    return matrix.reshape(len(values), width)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
+def _holds_numbers(value: Any) -> bool:
+    return missing(value) or (_is_list(value) and kind_of(value) in NUMERIC)
+
+
+def from_objects(values: list[Any]) -> Column:
+    """The column of Python objects: of lists of numbers, where the first is one."""
+    gaps = (type(None), float, np.floating)
+    named = (value for value in values if not isinstance(value, gaps) and type(value).__name__ != "NAType")
+    first = next(named, None)
+    if not _is_list(first) or not _holds_numbers(first):
+        return Objects(values)
+    width = usual_width(len(value) for value in values if _is_list(value))
+    if width is None:
+        return Objects(values)
+    try:
+        return Lists(stacked(values, width))
+    except (Unfit, Uneven):
+        return LooseLists(values, width)
+
+
 def from_array(array: NDArray[Any]) -> Column:
     """The column of a 1-D NumPy array."""
     kind = array.dtype.kind
@@ -303,7 +458,7 @@ def from_array(array: NDArray[Any]) -> Column:
         return Dates(array)
     if kind == "c":
         raise ValueError("Complex data not supported. Give the real and the imaginary part as two columns.")
-    return Objects(array.tolist())
+    return from_objects(array.tolist())
 
 
 def from_list(values: list[Any]) -> Column:
@@ -314,7 +469,7 @@ def from_list(values: list[Any]) -> Column:
         exact = types != {int, float} or all(abs(value) <= 2**53 for value in values if type(value) is int)
         if array.dtype.kind in ("bi" if types == {int} else "bif") and exact:
             return Numbers(array)
-    return Objects(values)
+    return from_objects(values)
 
 
 def ready(array: NDArray[Any]) -> NDArray[Any]:

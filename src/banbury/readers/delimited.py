@@ -174,7 +174,7 @@ class _DelimitedFile(BlockFile):
 
     def _column_types(self) -> dict[str, Any]:
         pa = arrow()
-        forced = {"number": pa.float64(), "string": pa.string(), "text": pa.string()}
+        forced = {"number": pa.float64(), "string": pa.string(), "text": pa.string(), "list": pa.string()}
         return self.types | {name: forced[kind] for name, kind in self.kinds.items() if name in self.names}
 
     def explained(self, error: Exception, block: Block) -> Exception:

@@ -197,7 +197,7 @@ def _wider(known: Any, data_type: Any) -> Any | None:
         return data_type
     if {known, data_type} == {pa.int64(), pa.float64()}:
         return pa.float64()
-    kinds = {kind_of_type(known), kind_of_type(data_type)}
+    kinds = {"other" if kind == "list" else kind for kind in map(kind_of_type, (known, data_type))}
     if kinds == {"date", "string"}:
         return pa.string()
     return known if len(kinds) == 1 else None

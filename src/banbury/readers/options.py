@@ -21,7 +21,7 @@ class Options:
     columns: Sequence[str] | None = None
     delimiter: str | None = None
     missing_values: Sequence[str] = MISSING_VALUES
-    kinds: Mapping[str, Literal["number", "string", "text"]] | None = None
+    kinds: Mapping[str, Literal["number", "string", "text", "list"]] | None = None
     batch_rows: int | None = None
     format: Format = "auto"
     headers: Headers = SUBJECT

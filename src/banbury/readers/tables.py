@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.readers.arrow import arrow, from_arrow
 from banbury.readers.batches import Batch, LazyColumns, Matrix, Source, Sparse, distinct, numbered, positions
-from banbury.readers.columns import Column, Empty, from_array, from_list, ready
+from banbury.readers.columns import Column, Empty, Lists, from_array, from_list, ready
 from banbury.readers.encoding import column, from_pandas
 from banbury.threads import n_threads
 
@@ -137,12 +137,24 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
     for name, values in zip(labels, table.values(), strict=True):
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
             raise errors.scalar_for_column(name, values)
-        columns[name] = from_list(values) if type(values) is list else column(values)
+        columns[name] = from_list(values) if type(values) is list else _matrix(values) or column(values)
     n_rows = len(columns[labels[0]]) if labels else 0
     for name, values in columns.items():
         if len(values) != n_rows:
             raise errors.uneven_columns(labels[0], n_rows, name, len(values))
     return single(Batch(labels, n_rows, columns), batch_rows)
+
+
+def _matrix(values: Any) -> Column | None:
+    """The column of a 2-D array of numbers, which has a list of them in each row; None for anything else."""
+    if getattr(values, "ndim", 1) != 2 or not hasattr(values, "__array__") or hasattr(values, "columns"):
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf" or array.shape[1] == 0:
+        return None
+    if isinstance(values, np.ma.MaskedArray):
+        array = np.ma.filled(values.astype(np.float64), np.nan)
+    return Lists(array)
 
 
 def from_records(records: Sequence[Mapping[Any, Any]], names: Names, batch_rows: int | None) -> Source:
