@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         NormalInverseGamma,
         Occurrences,
         Poisson,
+    QuantileTree,
         Text,
     )
     from banbury.errors import BanburyError, BanburyWarning
@@ -87,6 +88,7 @@ __all__ = [
     "NormalInverseGamma",
     "Occurrences",
     "Poisson",
+    "QuantileTree",
     "Report",
     "Schema",
     "SemiSupervisedClassifier",
