@@ -233,7 +233,12 @@ def correct(
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]
 
 def pair_gains(
-    rows: PairRows, nodes: Sequence[Any], pairs: Sequence[tuple[int, int]], strengths: Real, posteriors: Real, threads: int
+    rows: PairRows,
+    nodes: Sequence[Any],
+    pairs: Sequence[tuple[int, int]],
+    strengths: Real,
+    posteriors: Real,
+    threads: int,
 ) -> Real:
     """Of each pair of columns: nats gained over both apart, rows left out; the strength that gains most; slope, curvature.
 

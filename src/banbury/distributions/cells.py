@@ -14,7 +14,6 @@ from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.trees import Tree
 from banbury.sums import Keys
 
-
 FORGOTTEN = "\x00{}"  # the name of a cell whose value was forgotten
 
 
@@ -74,7 +73,9 @@ class NamedCells(Cells):
         return self.keys[cell]
 
     def without(self, keys: Keys) -> tuple[Int, Cells]:
-        lost = np.array([k for k, key in enumerate(self.keys) if key is not None and key not in set(keys)], dtype=np.int64)
+        lost = np.array(
+            [k for k, key in enumerate(self.keys) if key is not None and key not in set(keys)], dtype=np.int64
+        )
         named = {k: FORGOTTEN.format(k) for k in lost.tolist()}
         return lost, replace(self, keys=tuple(named.get(k, key) for k, key in enumerate(self.keys)))
 

@@ -163,7 +163,9 @@ class QuantileTree(BinnedFamily):
         return Leaves.of(np.array(keys, dtype=np.int64), np.asarray(rows.value), feature.unit, self.m)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts) -> list[tuple[int, int]]:
-        return [(max(len(self.leaves(feature, *sums.feature(f)).cells) - 1, 0), 0) for f, feature in enumerate(features)]
+        return [
+            (max(len(self.leaves(feature, *sums.feature(f)).cells) - 1, 0), 0) for f, feature in enumerate(features)
+        ]
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         if not len(cells):
@@ -189,7 +191,9 @@ class QuantileTree(BinnedFamily):
         if missing.any():
             counts, tree, plain = np.vstack([counts, missing]), tree.with_missing(), plain.with_missing()
         prior = prior_of(counts)
-        strengths = [(self.m, self.m) if self.m is not None else each.chosen(counts, prior)[0] for each in (tree, plain)]
+        strengths = [
+            (self.m, self.m) if self.m is not None else each.chosen(counts, prior)[0] for each in (tree, plain)
+        ]
         return NumberCells(feature, tree, strengths[0], plain, strengths[1], leaves.cuts)
 
     def middles(self, feature: Feature, keys: Keys) -> Real:
@@ -374,7 +378,9 @@ class QuantileTreeParameters(NumericParameters):
         cuts = self.leaf_cuts[f]
         if not len(cuts):
             return super().ends(f, wanted, step)
-        right = np.clip(np.searchsorted(cuts, wanted), 1, len(cuts) - 1) if len(cuts) > 1 else np.zeros(wanted.shape, int)
+        right = (
+            np.clip(np.searchsorted(cuts, wanted), 1, len(cuts) - 1) if len(cuts) > 1 else np.zeros(wanted.shape, int)
+        )
         left = np.maximum(right - 1, 0)
         return np.asarray(np.where(wanted - cuts[left] < cuts[right] - wanted, cuts[left], cuts[right]))
 

@@ -310,12 +310,15 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The sums of the first rows, which settle the schema."""
         self._check_settings(self.alpha)
         weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
-        schema = infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
+        schema = self._schema(batch, more_to_come)
         growing, part = Growing(schema), _counted(batch, schema, labels, weights)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         growing.add(part)
         return growing
+
+    def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
+        return infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
 
     def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Part:
         """Rows under the schema that stands, apart."""

@@ -102,9 +102,7 @@ def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real,
 
     def loss(z: Real) -> tuple[float, Real]:
         weights, extra, common = z[:n], z[n : n + k], z[-1]
-        value, slope = _core.weighed_slope(
-            lookups, table, weights, prior + extra, rows.labels, rows.weights, threads
-        )
+        value, slope = _core.weighed_slope(lookups, table, weights, prior + extra, rows.labels, rows.weights, threads)
         off = weights - np.where(shared, common, 0.0)
         value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * (common - 1.0) ** 2
         slope[:n] += ridge * off
@@ -121,9 +119,7 @@ def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real,
     return found.x[:n], found.x[n : n + k] + prior
 
 
-def _scores(
-    evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRows, threads: int, own: bool
-) -> Real:
+def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRows, threads: int, own: bool) -> Real:
     """Weighed scores of rows, (rows, classes): of those that were counted each left out (``own``), or of others."""
     which = 1 if own else 0
     columns = evidence.left_out if own else evidence.plain
@@ -186,9 +182,7 @@ def _corrected(
         table = table * (strength / before)
     lookups = terms.lookups(rows.codes)
     for order in shuffled(n, passes, seed):
-        moved = _core.correct(
-            lookups, rows.labels, strength * rows.weights, offsets, variances, [order], mu, table
-        )
+        moved = _core.correct(lookups, rows.labels, strength * rows.weights, offsets, variances, [order], mu, table)
         if moved < ENOUGH:
             break
     return table, mu
@@ -256,10 +250,14 @@ def _loss(scores: Real, labels: Any, weights: Real) -> float:
 
 
 def _temperature(scores: Real, labels: Any, weights: Real, loss: float) -> float:
-    """What scores are multiplied by to lose least; 1 where that gains next to nothing."""
+    """What scores are multiplied by to lose least, 1 at most: weights were learned with these rows in view, so that they look
+    better than they are; and 1 where less gains next to nothing."""
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
-        lambda log: _loss(np.exp(log) * scores, labels, weights), bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-3}
+        lambda log: _loss(np.exp(log) * scores, labels, weights),
+        bounds=(-2.0, 0.0),
+        method="bounded",
+        options={"xatol": 1e-3},
     )
     return float(np.exp(found.x)) if loss - found.fun > GAIN else 1.0

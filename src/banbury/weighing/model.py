@@ -151,7 +151,9 @@ class WeighedParameters(Parameters):
             self.found_by.sizes[at],
         )
         features, tables = tuple(self.features[t] for t in index), tuple(self.tables[t] for t in index)
-        return type(self)(features, tuple(self.cells[j] for j in used), terms, tables, tuple(self.counts[j] for j in used))
+        return type(self)(
+            features, tuple(self.cells[j] for j in used), terms, tables, tuple(self.counts[j] for j in used)
+        )
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
         raise errors.BadSetting(
@@ -204,9 +206,7 @@ def weigh(
     model = estimate(model) if isinstance(model, Tally) else model
     if not isinstance(model, Model):
         raise errors.bad_setting("the model", type(model).__name__, "a Model or a Tally")
-    table = Table.of(
-        data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading
-    )
+    table = Table.of(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
     return model.weighed(learn(model.tally, table, pairs=pairs, correct=correct, seed=seed))
 
 
@@ -214,7 +214,9 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
     """Weights of the rows of a table, which a tally counted."""
     columns = cells_of(tally)
     if len(tally.classes) < 2:
-        raise errors.bad_setting("the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them")
+        raise errors.bad_setting(
+            "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
+        )
     rows = WeighedRows.of(table, tally, columns)
     threads = table.labels.threads
     weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
