@@ -333,8 +333,8 @@ def infer(
 ) -> Schema:
     """The schema of a table whose first batch this is; ``reserved`` columns are not features: they are the target, say.
 
-    ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others. ``all_trees``:
-    numbers are quantile trees, however few there are.
+    ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others.
+    ``all_trees``: numbers are quantile trees, however few there are.
     """
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])

@@ -298,7 +298,7 @@ def _between(low: Real, high: Real) -> Real:
 
 
 def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Real]:
-    """The edges of leaves and of the stretches beyond; of each stretch the leaf, its log width, and its part of the leaf's rows."""
+    """The edges of leaves and of the stretches beyond; of each stretch the leaf, its log width, and its part of the rows."""
     first, last = (cuts[0], cuts[-1]) if len(cuts) else (high, low)
     least = max(abs(low), abs(high)) * 2.0**-40 or 2.0**-1000
     wide = (max(first - low, least), max(high - last, least))

@@ -18,7 +18,7 @@ from banbury.weighing.rows import WeighedRows
 
 FEW_NODES, MANY_NODES = 4, 16  # of a column, in the coarse and in the fine table of a pair
 MOST_PAIR_CELLS = 1 << 16  # a pair of more is not looked at
-STRENGTHS = 4.0 ** np.arange(6)  # m of a pair: 1 to 1,024
+STRENGTHS: Real = 4.0 ** np.arange(6, dtype=np.float64)  # m of a pair: 1 to 1,024
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Evidence:
         for j, cells in enumerate(columns):
             place = rows.codes[:, j].astype(np.int64) * n_classes + rows.labels
             flat = np.bincount(place, rows.weights, (cells.n_cells + 1) * n_classes)
-            counts.append(flat.reshape(-1, n_classes)[:-1])
+            counts.append(np.asarray(flat, dtype=np.float64).reshape(-1, n_classes)[:-1])
         return cls(columns, pairs, rows, counts)
 
     @cached_property
@@ -110,7 +110,7 @@ class Evidence:
         return self.rows.codes, self.rows.labels, self.rows.weights, self.prior
 
     def gains(self, pairs: Sequence[tuple[int, int]], posteriors: Real, threads: int) -> Real:
-        return _core.pair_gains(self._pair_rows, self._pair_nodes, pairs, STRENGTHS, posteriors, threads)  # type: ignore[arg-type]
+        return _core.pair_gains(self._pair_rows, self._pair_nodes, pairs, STRENGTHS, posteriors, threads)
 
     def pair_tables(self, threads: int) -> list[tuple[Real, Real]]:
         """What the cells of each pair say beyond both columns: (cells, classes), and (cells, own class, classes)."""
@@ -118,7 +118,7 @@ class Evidence:
             return []
         at = [(pair.first, pair.second) for pair in self.pairs]
         strengths, k = np.array([pair.strength for pair in self.pairs]), self.n_classes
-        tables = _core.pair_tables(self._pair_rows, self._pair_nodes, at, strengths, threads)  # type: ignore[arg-type]
+        tables = _core.pair_tables(self._pair_rows, self._pair_nodes, at, strengths, threads)
         return [(plain.reshape(-1, k), left_out.reshape(-1, k, k)) for plain, left_out in tables]
 
 

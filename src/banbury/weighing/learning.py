@@ -71,9 +71,8 @@ def learned(
             start = np.concatenate([weights, np.zeros(len(chosen)), intercepts - np.log(evidence.prior), [1.0]])
             weights, intercepts = _fitted(evidence, start, threads)
     terms, variances, owners = correction_terms(evidence)
-    strength, temperature, losses = 0.0, 1.0, ()
-    if correct:
-        strength, temperature, losses = _chosen_strength(evidence, weights, intercepts, terms, variances, seed, threads)
+    chosen_by = evidence, weights, intercepts, terms, variances, seed, threads
+    strength, temperature, losses = _chosen_strength(*chosen_by) if correct else (0.0, 1.0, ())
     table = np.zeros((terms.n_cells, n_classes))
     if strength:
         offsets = _scores(evidence, weights, intercepts, rows, threads, own=True)

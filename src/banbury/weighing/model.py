@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions import Joint
 from banbury.distributions.cells import Cells
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
@@ -67,7 +66,9 @@ class Weighing:
         columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
         names = [feature.name for feature in columns]
         pairs = tuple(
-            Feature(f"{names[p.first]} with {names[p.second]}", Joint(), columns=(names[p.first], names[p.second]))
+            columns[p.first]._replace(
+                name=f"{names[p.first]} with {names[p.second]}", columns=(names[p.first], names[p.second])
+            )
             for p in weights.pairs
         )
         groups = [group for group in model.parameters if not {f.name for f in group.features}.issubset(names)]
@@ -240,8 +241,8 @@ def cells_of(tally: Tally) -> list[Cells]:
             columns.append(cells)
     if without:
         raise errors.BadSetting(
-            f"column {without[0].name!r} is counted as {without[0].family.in_words()}, which is not weighed: columns of values and "
-            "of quantile trees are. Count it as bb.QuantileTree() or bb.Categorical(), or leave it out with "
+            f"column {without[0].name!r} is counted as {without[0].family.in_words()}, which is not weighed: columns of "
+            "values and of quantile trees are. Count it as bb.QuantileTree() or bb.Categorical(), or leave it out with "
             f"features={{{without[0].name!r}: None}}.",
             column=without[0].name,
         )

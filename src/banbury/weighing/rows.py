@@ -1,4 +1,4 @@
-"""Rows as they are weighed: a cell for each column, a class, a weight. In an order of their own, so that theirs does not matter."""
+"""Rows as they are weighed: a cell for each column, a class, a weight; in an order that what they hold decides."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WeighedRows:
         return WeighedRows(self.codes[at], self.labels[at], weights[at], groups)
 
     def class_weights(self, n_classes: int) -> Real:
-        return np.bincount(self.labels, self.weights, n_classes)
+        return np.asarray(np.bincount(self.labels, self.weights, n_classes), dtype=np.float64)
 
     def folds(self, n: int) -> Real:
         """What each row weighs in each fold, (rows, folds), evenly in each class: a weight of 2 is dealt as two rows are.
@@ -97,7 +97,7 @@ class WeighedRows:
 def _covered(x: Real, k: int, n: int) -> Real:
     """How much of the units k, k + n, k + 2 n, … of a line lies before x."""
     whole = np.floor(x / n)
-    return whole + np.clip(x - whole * n - k, 0.0, 1.0)
+    return np.asarray(whole + np.clip(x - whole * n - k, 0.0, 1.0))
 
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -111,8 +111,7 @@ def _labels(
     """Classes and weights of a batch's rows; of soft labels, those of each class in turn."""
     weights = table.labels.weights_of(batch)
     if weights is not None and weights.ndim == 2:
-        names = table.labels.classes or ()
-        each = ((classes.get(name, -1), weights[:, c]) for c, name in enumerate(names))
+        each = ((classes.get(name, -1), weights[:, c]) for c, name in enumerate(table.labels.classes or ()))
         return [(np.full(batch.n_rows, label, dtype=np.int32), own) for label, own in each]
     numbers, names, _ = numbered(batch, schema, table.labels)
     place = np.array([*(classes.get(name, -1) for name in names), -1], dtype=np.int32)
