@@ -287,7 +287,10 @@ class Model:
             start = stop
         place = {name: f for f, feature in enumerate(self.schema.features) for name in feature.inputs}
         terms.sort(key=lambda term: place.get(term.feature, len(place)))
-        return explained(self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, calibrated)
+        stale = self.weighing is not None and self.weighing.is_stale(self.tally)
+        return explained(
+            self.classes, self.log_prior, terms, posterior, winner, other, unknown, texts, calibrated, stale
+        )
 
     def _answer(self, batch: Batch, parameters: Sequence[Parameters]) -> tuple[int, list[int], float | None]:
         """Of one row the class that predict gives it, all classes from the most probable down, and its calibrated probability.
@@ -460,6 +463,7 @@ class Model:
 
     def __str__(self) -> str:
         settings = f"how={self.choice.how!r}, alpha={self.choice.alpha:g}"
+        settings += "" if self.weighing is None else f", weighed: {self.weighing}"
         settings += "" if self.calibration is None else f", calibrated: {self.calibration}"
         head = f"Model of {many(len(self.classes), 'class')}, {many(len(self.schema.features), 'feature')} ({settings})"
         names = [errors.shortened(repr(name)) for name in self.classes[:20]]

@@ -43,8 +43,8 @@ class Cells:
         """Rows per cell and class, from what is counted now; ``missing``: rows of each class without a value."""
         raise NotImplementedError
 
-    def name(self, cell: int) -> Any:
-        """A cell's value, or where its numbers lie."""
+    def name(self, first: int, last: int) -> Any:
+        """The value of a cell, or where the numbers of several lie, one beside the other."""
         raise NotImplementedError
 
     def without(self, keys: Keys) -> tuple[Int, Cells]:
@@ -69,8 +69,8 @@ class NamedCells(Cells):
         at = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
         return np.where((at >= 0)[:, None], rows[at] if len(rows) else 0.0, 0.0)
 
-    def name(self, cell: int) -> Any:
-        return self.keys[cell]
+    def name(self, first: int, last: int) -> Any:
+        return self.keys[first]
 
     def without(self, keys: Keys) -> tuple[Int, Cells]:
         lost = np.array(
@@ -96,8 +96,8 @@ class NumberCells(Cells):
         counts[-1] = missing
         return counts[: self.n_cells]
 
-    def name(self, cell: int) -> Any:
-        if cell > len(self.cuts):
+    def name(self, first: int, last: int) -> Any:
+        if first > len(self.cuts):
             return None
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        return stretch(float(ends[cell]), float(ends[cell + 1]))
+        return stretch(float(ends[first]), float(ends[last + 1]))

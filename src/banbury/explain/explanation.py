@@ -57,6 +57,7 @@ class Explanation:
     unknown: tuple[str, ...] = ()  # words of the row's texts that are outside the vocabulary
     texts: Mapping[str, str] = field(default_factory=dict, hash=False)  # the row's own, by feature
     calibrated: float | None = None  # None: the model is not
+    stale: bool = False  # whether rows were learned or forgotten since the weights of its evidence were learned
 
     @property
     def decibans(self) -> float:
@@ -71,6 +72,7 @@ class Explanation:
             "probability": self.probability,
             "probability_against": self.probability_against,
             "calibrated": self.calibrated,
+            **({"stale": True} if self.stale else {}),
             "decibans": strict(self.decibans),
             "prior": strict(self.prior),
             "evidence": [
@@ -92,6 +94,10 @@ class Explanation:
             notes.append(f"{len(self.unknown):,} word{'s' * (len(self.unknown) != 1)} outside the vocabulary: {words}")
         if self.calibrated is not None:
             notes.append(f"calibrated, {self.winner!r} has {self.calibrated:.1%}; the evidence above is uncalibrated")
+        if self.stale:
+            notes.append(
+                "rows were learned or forgotten since this evidence was weighed: refit learns the weights again"
+            )
         return notes
 
     def __str__(self) -> str:
@@ -160,6 +166,7 @@ def explained(
     unknown: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
     calibrated: float | None = None,
+    stale: bool = False,
 ) -> Explanation:
     """The explanation of one row from what its features say.
 
@@ -188,6 +195,7 @@ def explained(
         tuple(unknown),
         texts or {},
         calibrated,
+        stale,
     )
 
 

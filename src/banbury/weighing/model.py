@@ -18,7 +18,7 @@ from banbury.naive_bayes import Model, estimate
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
-from banbury.weighing.evidence import Evidence, Pair, Terms, cell_terms
+from banbury.weighing.evidence import MANY_NODES, Evidence, Pair, Terms, cell_terms
 from banbury.weighing.learning import Weights, learned
 from banbury.weighing.rows import WeighedRows
 
@@ -37,6 +37,20 @@ class Weighing:
     @property
     def columns(self) -> tuple[Cells, ...]:
         return self.weights.columns
+
+    def __str__(self) -> str:
+        weights = self.weights
+        pairs = f", {errors.many(len(weights.pairs), 'pair')}" if weights.pairs else ""
+        corrected = f", corrected with C = {weights.strength:g}" if weights.strength else ""
+        return f"{errors.many(len(weights.columns), 'column')}{pairs}{corrected}"
+
+    __repr__ = __str__
+
+    def worth(self) -> dict[str, float]:
+        """The weight of each column, and of each pair of columns."""
+        names = [cells.feature.name for cells in self.columns]
+        pairs = [f"{names[pair.first]} with {names[pair.second]}" for pair in self.weights.pairs]
+        return dict(zip([*names, *pairs], self.weights.weights.tolist(), strict=True))
 
     def is_stale(self, tally: Tally) -> bool:
         """Whether rows were learned or forgotten since."""
@@ -166,16 +180,21 @@ class WeighedParameters(Parameters):
         return ()
 
     def telling(self, compared: Comparison) -> Iterator[TellingValues]:
-        """Values, and stretches of numbers, by what their cells are worth."""
+        """Values, and stretches of numbers that are not too narrow, by what their cells are worth."""
         for t, feature in enumerate(self.features):
             if self.found_by.others[t] >= 0:
                 continue
             j = int(self.found_by.columns[t])
             cells, rows = self.cells[j], self.counts[j]
-            total = rows.sum(axis=0)
-            had = rows / np.where(total > 0, total, 1.0)
-            share = (rows.sum(axis=1) / max(rows.sum(), 1e-300))[:, None] * np.exp(self.tables[t][: len(rows)])
-            names = [(feature.name, cells.name(cell)) for cell in range(len(rows))]
+            nodes = cells.plain.levels[cells.plain.up_to(MANY_NODES)]
+            first = np.unique(nodes, return_index=True)[1]
+            last = len(nodes) - 1 - np.unique(nodes[::-1], return_index=True)[1]
+            worth = (rows.sum(axis=1) / max(float(rows.sum()), 1e-300))[:, None] * np.exp(self.tables[t][: len(rows)])
+            share, had = np.zeros((2, len(first), rows.shape[1]))
+            np.add.at(share, nodes, worth)
+            np.add.at(had, nodes, rows / np.maximum(rows.sum(axis=0), 1e-300))
+            ends = zip(first.tolist(), last.tolist(), strict=True)
+            names = [(feature.name, cells.name(a, b)) for a, b in ends]
             yield TellingValues(share, had, names.__getitem__)
 
 
