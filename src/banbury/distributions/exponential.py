@@ -23,6 +23,7 @@ from banbury.distributions.family import (
     NumericParameters,
     RowsToCount,
     check_positive,
+    line_by_line,
 )
 from banbury.distributions.leave_one_out import one_by_one
 from banbury.distributions.moments import MomentCounter, names_of
@@ -66,19 +67,21 @@ def check_not_negative(
     at = 0
     for block in rows.numbers(names):
         columns = block[:, None] if block.ndim == 1 else block
-        for column in columns.T:
-            if (below := column < least).any():
-                row = int(below.argmax())
-                place = f"row {rows.first_row + row:,} of column {names[at]!r}{errors.where(rows.source)}"
-                raise errors.BadValue(
-                    f"{place} is {column[row]:g}, and {family} column holds numbers {wanted}. Replace it, or count the "
-                    "column as 'gaussian', 'histogram' or 'kernel_density' instead.",
-                    what="negative",
-                    value=float(column[row]),
-                    column=names[at],
-                    row=rows.first_row + row,
-                )
-            at += 1
+        below = columns < least
+        if below.any():
+            j = int(below.any(axis=0).argmax())
+            row, column = int(below[:, j].argmax()), names[at + j]
+            value = float(columns[row, j])
+            place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
+            raise errors.BadValue(
+                f"{place} is {value:g}, and {family} column holds numbers {wanted}. Replace it, or count the "
+                "column as 'gaussian', 'histogram' or 'kernel_density' instead.",
+                what="negative",
+                value=value,
+                column=column,
+                row=rows.first_row + row,
+            )
+        at += columns.shape[1]
 
 
 POSITIVE = PositiveCounter()
@@ -190,8 +193,7 @@ class ExponentialParameters(NumericParameters):
         there = ~np.isnan(x)
         z = np.where(there, x, 0.0)[:, None] / feature.unit
         table = _log_density(z, self.rate[f], scale) - np.log(feature.unit)
-        codes, lookup = np.where(there, np.arange(len(x)), -1), np.arange(len(x), dtype=np.uint32)
-        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+        return line_by_line(np.where(there, np.arange(len(x)), -1), table)
 
     def select(self, index: Sequence[int]) -> ExponentialParameters:
         at = np.asarray(index, dtype=np.int64)

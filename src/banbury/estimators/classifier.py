@@ -19,9 +19,9 @@ from banbury.estimators.rows import TakesTables, as_array, labels_of, one_batch,
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import LiveModel, Model, check_seed, estimate
 from banbury.readers import Batch, n_threads
-from banbury.schema import Schema, infer
+from banbury.schema import Schema
 from banbury.selection import Tuning, held, left_out, tune
-from banbury.table import Labels, aligned
+from banbury.table import Labels, Table, aligned
 from banbury.tally import Growing, Part, Tally, Touched, parts
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
@@ -310,7 +310,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The sums of the first rows, which settle the schema."""
         self._check_settings(self.alpha)
         weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
-        schema = infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
+        table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
+        schema = table.settled(batch, more_to_come)
         growing, part = Growing(schema), _counted(batch, schema, labels, weights)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")

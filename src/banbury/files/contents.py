@@ -15,7 +15,7 @@ from banbury.calibration import Calibration
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
 from banbury.files.checking import Arrays, integers_of, under, whole
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
 from banbury.sums import MOST_ROWS, some
 from banbury.tally import Tally
@@ -104,7 +104,9 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
         return tally
     if about["model"].keys() != SETTINGS:
         raise ValueError("the model has other settings")
-    return estimate(tally, **about["model"]).calibrated(_calibration(about["calibration"], arrays))
+    how, alpha, class_prior, seed = (about["model"][name] for name in ("how", "alpha", "class_prior", "seed"))
+    model = estimated(tally, checked_choice(how, alpha, seed, waits=True), class_prior)
+    return model.calibrated(_calibration(about["calibration"], arrays))
 
 
 def _calibration(method: Any, arrays: Arrays) -> Calibration | None:

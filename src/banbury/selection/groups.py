@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,14 +89,12 @@ class Groups:
             common = column.table, index, len(rest.classes), column.by_name
             if alone and rest.classes == self._total.classes:
                 assert tested is not None
-                without = AllBut(*common, column.total, column.groups, tested, {} if keep else None)
-                needed: Ids | None = np.setdiff1d(column.groups.words(tested), without.gone, assume_unique=True)
-                left: Learned = without
+                words = None if every else column.groups.words(tested)
+                left: Any = AllBut(*common, words, column.total, column.groups, tested, {} if keep else None)
             else:
-                left = Learned(*common)
-                its_own = None if tested is None else column.table.having(np.where(groups == tested, 0, -1))
-                needed = None if its_own is None else np.intersect1d(its_own, left.live, assume_unique=True)
-            learned[g] = Words(cast(Any, left), None if every else needed)
+                any_word = every or tested is None
+                left = Learned(*common, None if any_word else column.table.having(np.where(groups == tested, 0, -1)))
+            learned[g] = Words(left)
         return rest.with_sums(learned)
 
     def _left(self, chosen: NDArray[np.bool_]) -> Tally:
