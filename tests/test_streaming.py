@@ -12,8 +12,8 @@ from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
 import banbury as bb
 from banbury import errors
+from banbury.selection.cross_validation import cross_validate_stream
 from banbury.selection.folds import rounds
-from banbury.selection.streaming import cross_validate_stream
 
 FAMILIES = {"number": "gaussian", "word": "categorical", "text": "text"}
 

@@ -109,7 +109,7 @@ class Learned:
         """The words that some of these texts have."""
         return self.core.having(self.index)
 
-    @property
+    @cached_property
     def asked(self) -> Ids | None:
         """The words that will be asked for; None: any."""
         return None if self.tested is None else np.intersect1d(self.tested, self.live, assume_unique=True)
@@ -169,7 +169,7 @@ class AllBut(Learned):
         """The words that only texts of the group have."""
         return self.groups.gone(self.total, self.group)
 
-    @property
+    @cached_property
     def asked(self) -> Ids | None:
         return None if self.tested is None else np.setdiff1d(self.tested, self.gone, assume_unique=True)
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity
+from banbury.distributions.family import check_whole
 from banbury.naive_bayes import Model, log_sum
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
-from banbury.plots.features import check_whole, column_of, numeric, parts_of, some_rows
+from banbury.plots.features import column_of, parts_of, some_rows, two_columns
 from banbury.readers import read
 
 MARGIN = 0.1
@@ -65,23 +66,20 @@ class DensityDisplay(Display):
         """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
         if not isinstance(density, AsDensity):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
-        if isinstance(features, str) or not isinstance(features, Sequence) or len(set(features)) != 2:
-            raise errors.bad_setting("features", features, "the names of two numeric columns")
         check_whole("steps", steps, 2, 2_000)
-        first, second = features
-        for column in features:
-            numeric(density._model(), column)
-        x, y = _points(data, first, second)
-        (left, right), (low, high) = _span(x), _span(y)
-        xx0, xx1 = np.linspace(left, right, steps), np.linspace(low, high, steps)
+        first, second = two_columns(density._model(), features)
+        columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
+        x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
+        used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
+        x, y = x[used], y[used]
+        xx0, xx1 = (_around(values, steps) for values in (x, y))
         across, up = np.meshgrid(xx0, xx1)
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
         own = log_sum(density._marginal({first: x, second: y}))
         log_density = log_sum(joint).reshape(steps, steps)
         stepped = _stepped(density.model_, (first, second))
-        drawn = (
-            np.minimum(_beside(xx0, xx1, log_density, x, y), own) if stepped else _between(xx0, xx1, log_density, x, y)
-        )
+        grid = xx0, xx1, log_density, x, y
+        drawn = np.minimum(_beside(*grid), own) if stepped else _between(*grid)
         levels, first_of = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]), return_index=True)
         inside = [INSIDE[i] for i in first_of.tolist()]  # steps may have several shares at one level: there the largest
         hidden = float(np.mean(own > drawn + PEAK))
@@ -101,16 +99,13 @@ class DensityDisplay(Display):
             ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
         if self.components or self.stepped:
             ax.legend(framealpha=0.8, frameon=self.stepped, edgecolor="none")
-        ax.set_xlabel(name(self.features[0], 40))
-        ax.set_ylabel(name(self.features[1], 40))
+        ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
         broken = "; broken lines with half of a component" if self.components else ""
         hidden = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""
-        inside = (
-            "the darkest places with so many of the rows"
-            if self.stepped
-            else "contours with so many of the rows inside"
-        )
-        self._title(f"Density; {inside}{broken}{hidden}")
+        shares = "contours with so many of the rows inside"
+        if self.stepped:
+            shares = "the darkest places with so many of the rows"
+        self._title(f"Density; {shares}{broken}{hidden}")
 
     def _contour(self, ax: Any) -> None:
         heights = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
@@ -136,13 +131,6 @@ def _stepped(model: Model, columns: tuple[str, str]) -> bool:
     return any(each.group.select([each.at]).cuts(column) is not None for column, each in parts)
 
 
-def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:
-    columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
-    x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
-    used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
-    return x[used], y[used]
-
-
 def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     """The density at points as contours have it: between those of the four places of the grid around each, in proportion."""
     finite = log_density[np.isfinite(log_density)]
@@ -166,10 +154,11 @@ def _beside(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     return np.asarray(np.max(around, axis=0))
 
 
-def _span(values: Real) -> tuple[float, float]:
+def _around(values: Real, steps: int) -> Real:
+    """So many numbers, from a little below the values to a little above."""
     low, high = float(values.min()), float(values.max())
     margin = MARGIN * (high - low) or 1.0
-    return low - margin, high + margin
+    return np.linspace(low - margin, high + margin, steps)
 
 
 def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:

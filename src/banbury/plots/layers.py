@@ -35,7 +35,11 @@ class Layers:
     @classmethod
     def of(cls, nodes: Sequence[str], edges: Sequence[Edge]) -> Layers:
         columns = _columns(nodes, edges)
-        chains = {edge: _chain(edge, columns) for edge in edges}
+        # An edge passes the parent, a bend in each column that it skips, and the child.
+        skipped = {edge: range(columns[edge[0]] + 1, columns[edge[1]]) for edge in edges}
+        chains: dict[Edge, list[Item]] = {
+            edge: [edge[0], *((edge, at) for at in skipped[edge]), edge[1]] for edge in edges
+        }
         return cls(columns, _rows(nodes, columns, chains), chains)
 
     def laid_out(self, widths: Mapping[str, float], line: float, gap: float) -> Layout:
@@ -80,22 +84,14 @@ def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
     return {node: column if parents[node] else near.get(node, 0) for node, column in behind.items()}
 
 
-def _chain(edge: Edge, columns: Mapping[str, int]) -> list[Item]:
-    """What an edge passes: the parent, a bend in each column that it skips, the child."""
-    first, last = (columns[node] for node in edge)
-    return [edge[0], *((edge, column) for column in range(first + 1, last)), edge[1]]
-
-
 def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
     """The row of each node and bend; nodes alone come last."""
     tied = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
     rows = _in_forest(nodes, tied, chains) if is_forest else _in_layers(columns, chains)
     highest, lowest = min(rows.values(), default=0.0), max(rows.values(), default=-1.0)
-    alone = (node for node in nodes if node not in tied)
-    return {item: row - highest for item, row in rows.items()} | {
-        node: lowest - highest + k for k, node in enumerate(alone, 1)
-    }
+    alone: RowOfItem = {node: lowest + k for k, node in enumerate((n for n in nodes if n not in tied), 1)}
+    return {item: row - highest for item, row in (rows | alone).items()}
 
 
 def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:

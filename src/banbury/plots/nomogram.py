@@ -9,7 +9,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature, first_value
+from banbury.distributions.family import Feature, check_whole, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.explain.page import printable
 from banbury.naive_bayes import Model
@@ -17,7 +17,6 @@ from banbury.plots.display import Display, name, names, percent, signed
 from banbury.plots.features import (
     ClassedRows,
     check_model,
-    check_whole,
     grid,
     log_likelihood,
     named_values,
@@ -102,7 +101,7 @@ class NomogramDisplay(Display):
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
-        check_whole("n", n, 1)
+        check_whole("n", n, 1, 10**6)
         for feature in model.schema.features:
             feature.family.check_line(feature)
         rows = None if data is None else ClassedRows(model, data, target, reading)
@@ -185,29 +184,20 @@ class NomogramDisplay(Display):
         said = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             total = self.decibans(batch)
-            self._mark(sheet, shown, middles, values, points, total)
+            sheet.mark(self.prior, middles[0])
+            for scale, middle in zip(shown, middles[1:-1], strict=True):
+                value, weight = values[scale.feature], points[scale.feature]
+                if value is not None or weight != 0:  # what is missing has a mark where it is a value of its own
+                    sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
+            sheet.sum_mark(total, middles[-1])
             said = f"{signed(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
         ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, said, ha="center", va="top", fontsize=8)
         labels = [name(s.feature) + (f" = {name(values[s.feature], 18)}" if values else "") for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
-        self._title(self._what(shown))
-
-    def _mark(
-        self,
-        sheet: Sheet,
-        shown: Sequence[Scale],
-        middles: Real,
-        values: Mapping[str, Any],
-        points: Mapping[str, float],
-        total: float,
-    ) -> None:
-        """Marks the row's values, and their sum. What is missing has a mark where it is a value of its own."""
-        sheet.mark(self.prior, middles[0])
-        for scale, middle in zip(shown, middles[1:-1], strict=True):
-            value, weight = values[scale.feature], points[scale.feature]
-            if value is not None or weight != 0:
-                sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
-        sheet.sum_mark(total, middles[-1])
+        curves = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
+        n_all = len(self.scales)
+        fewer = f"; {len(shown)} features of {n_all}, those that tell most" if len(shown) < n_all else ""
+        self._title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
 
     def _ends(self, shown: Sequence[Scale], points: Mapping[str, float]) -> tuple[float, float]:
         """Where the picture begins and ends, in decibans."""
@@ -221,18 +211,9 @@ class NomogramDisplay(Display):
         ax.tick_params(axis="y", length=0)
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
-        for side in ("left", "bottom", "right"):
-            ax.spines[side].set_visible(False)
+        ax.spines[["left", "bottom", "right"]].set_visible(False)
         ax.spines["top"].set_visible(True)
         ax.set_xlabel(f"decibans: to the right for {name(self.label)}, to the left for {name(self.against)}")
-
-    def _what(self, shown: Sequence[Scale]) -> str:
-        parts = [f"Nomogram: {name(self.label)} against {name(self.against)}"]
-        if any(scale.numeric for scale in shown):
-            parts.append("a curve's height is the value")
-        if len(shown) < len(self.scales):
-            parts.append(f"{len(shown)} features of {len(self.scales)}, those that tell most")
-        return "; ".join(parts)
 
     @property
     def _meaning(self) -> str:

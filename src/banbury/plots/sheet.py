@@ -64,8 +64,7 @@ class Sheet:
         for edge in edges[:-1]:
             self.ax.axhline(edge, color=FAINT, linewidth=0.5)
         self.ax.plot([0.0, 0.0], [0.0, edges[-2]], color=FAINT, linewidth=1.0, zorder=0)
-        self.ax.set_xlim(self.low, self.high)
-        self.ax.set_ylim(edges[-1], 0.0)
+        self.ax.set(xlim=(self.low, self.high), ylim=(edges[-1], 0.0))
         return np.asarray(edges + np.array(heights) / 2)
 
     def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float) -> None:

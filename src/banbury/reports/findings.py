@@ -18,7 +18,7 @@ from banbury.selection import CrossValidation, LearningCurve, cross_validate, le
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.learning import spread
-from banbury.selection.scoring import answers, fitting_prior
+from banbury.selection.scoring import answer, fitting_prior
 from banbury.tally import Label
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
@@ -243,7 +243,7 @@ def _worst(rows: Dataset, validated: CrossValidation, models: _FoldModels, most:
     logs = np.log(np.maximum(shares, np.finfo(float).tiny))
     for fold in np.unique(validated.folds[places[shares == 0]]):
         at = np.flatnonzero((shares == 0) & (validated.folds[places] == fold))
-        scores = answers(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")
+        scores = answer(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")[0]
         logs[at] = scores[np.arange(len(at)), validated.truth[places[at]]]
     order = np.argsort(logs, kind="stable")[:most]
     return [int(place) for place in places[order]]

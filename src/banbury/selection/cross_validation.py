@@ -15,16 +15,16 @@ from banbury.distributions.family import Choice, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed
 from banbury.schema import Features, Missing, Schema
 from banbury.selection import leave_one_out
-from banbury.selection.dataset import Dataset, chooses, held
+from banbury.selection.dataset import Dataset, chooses, held, streamed
 from banbury.selection.folds import MOST_FOLDS, Round, Split, n_folds, refuse_groups, rounds
 from banbury.selection.groups import Groups
-from banbury.selection.results import CrossValidation
-from banbury.selection.scoring import PendingWarnings, answer, normalised, score_round
-from banbury.selection.streaming import Streamed, validated_stream
+from banbury.selection.results import CrossValidation, Outcomes, Streamed
+from banbury.selection.scoring import PendingWarnings, answer, model_maker, normalised, score_batch, score_round
 from banbury.selection.tuning import several, tune
 from banbury.tally import Tally
 
 INNER_FOLDS = 10
+MOST_MODELS = 100  # of folds that are not held: all are in memory at once
 
 
 def cross_validate(
@@ -134,7 +134,7 @@ def counted_and_validated(
     """The tally of all rows, and their cross-validation: one counting pass for both, of rows that are held or not."""
     splits = rounds(folds, rows.labels, int(settings["seed"]), None)
     if not rows.held:
-        validation = validated_stream(rows, splits, settings)
+        validation = _validated_stream(rows, splits, settings)
         return validation.tally, validation
     groups = Groups.of(rows, splits[0].groups, splits[0].n_groups)
     found = _validated(rows, splits, settings, f"{n_folds(splits)}-fold cross-validation", groups)
@@ -207,3 +207,69 @@ def _tuned(rows: Dataset, split: Split, each: Round, settings: Mapping[str, Any]
     if len(chosen) < 2:
         raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
     return tune(rows.only(chosen), folds=min(INNER_FOLDS, len(chosen)), **settings).model
+
+
+# Rows that are not held -----------------------------------------------------------------------------------------------
+
+
+def cross_validate_stream(
+    data: Any,
+    target: Any = None,
+    *,
+    folds: Any = 10,
+    groups: Any = None,
+    how: How = "mean",
+    alpha: float = 1.0,
+    class_prior: ClassPrior = None,
+    seed: int = 0,
+    **counting: Any,
+) -> Streamed:
+    """Exact cross-validation of a file that does not fit in memory: a batch at a time is held.
+
+    It is read three times: for the classes of the rows, which are dealt out to the folds as ``bb.cross_validate`` deals them;
+    to count the folds apart; and to score each by the model of all rows minus its own. The settings are those of
+    ``bb.cross_validate``, and so is every figure.
+
+    >>> import banbury as bb
+    >>> print(cross_validate_stream(bb.datasets.play_tennis(), target="play", folds=7))
+    7-fold cross-validation in three passes: 14 rows, 2 classes
+      accuracy           0.5714 ± 0.1304  (random guess 0.5000, majority 0.6429)
+      log loss           0.7346
+      Brier score        0.2516
+      macro F1           0.4750
+      calibration error  0.2090
+      class  precision  recall      F1        rows  most often taken for
+      'no'      0.3333  0.2000  0.2500           5  'yes' (4)
+      'yes'     0.6364  0.7778  0.7000           9  'no' (2)
+    """
+    check_seed(seed)
+    rows = streamed(data, target, groups=groups, **counting)
+    settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
+    return _validated_stream(rows, rounds(folds, rows.labels, int(seed), rows.groups), settings)
+
+
+def _validated_stream(rows: Dataset, splits: Sequence[Round], settings: Mapping[str, Any]) -> Streamed:
+    """How answers to rows come out that models have not seen, round by round: two passes for each."""
+    n_splits = sum(len(each.splits) for each in splits)
+    if n_splits > MOST_MODELS:
+        raise errors.bad_setting("folds", n_splits, f"{MOST_MODELS} at most where rows are not held")
+    told, start, tallies, outcomes = PendingWarnings(), 0, list[Tally](), list[Outcomes]()
+    for each in splits:
+        groups = Groups.of(rows, each.groups, each.n_groups)
+        tallies = tallies or [replace(groups.total, skipped=rows.skipped)]
+        models = [*map(model_maker(rows, each, groups, settings, told), range(len(each.splits)))]
+        for batch, first in zip(rows.each("scoring"), rows.starts.tolist(), strict=False):
+            at, which = slice(first, first + batch.n_rows), each.tested_by[first : first + batch.n_rows]
+            tested, posteriors = which >= 0, np.empty((batch.n_rows, len(rows.classes)))
+            told.impossible += score_batch(rows, models, batch, which, "posterior", posteriors)
+            weights = None if rows.weights is None else rows.weights[at][tested]
+            folds = which[tested] + np.int32(start)
+            part = Outcomes.of(posteriors[tested], rows.labels[at][tested], folds, n_splits, weights)
+            outcomes = [outcomes[0] + part if outcomes else part]
+        start += len(each.splits)
+    told.warn(settings["how"])
+    if not outcomes[0].weight > 0:
+        raise errors.tested_nothing()
+    passes = "three" if len(splits) == 1 else f"{1 + 2 * len(splits):,}"
+    what = f"{n_folds(splits)}-fold cross-validation in {passes} passes"
+    return Streamed(tallies[0], rows.classes, outcomes[0], rows.weights is not None, what)

@@ -70,9 +70,8 @@ class Dataset:
         codes = self.labels * np.int32(n_groups) + groups
         if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
             codes[(self.labels < 0) | (groups < 0)] = -1
-        labels = Labels(
-            None, None, Codes(codes, 0, list(range(n_groups * n_classes))), None, self.weights, None, self.threads
-        )
+        numbers = Codes(codes, 0, list(range(n_groups * n_classes)))
+        labels = Labels(None, None, numbers, None, self.weights, None, self.threads)
         growing = Growing(self.schema if schema is None else schema)
         try:
             for batch in self.each("counting"):
@@ -161,11 +160,10 @@ class Reread:
 
     def each(self, doing: str) -> Iterator[Batch]:
         """The batches of one pass; raises if there are other rows than before."""
-        sizes, text = (
-            iter(self.sizes),
-            f"the rows{errors.where(self.table.name)} were not the same when they were read again. ",
+        sizes, rows = iter(self.sizes), f"the rows{errors.where(self.table.name)}"
+        changed = errors.BanburyError(
+            f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that nobody writes to."
         )
-        changed = errors.BanburyError(text + "Hold them in memory, or validate a copy that nobody writes to.")
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
                 raise changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.peer import Peer, PeerArrays
 from banbury.selection.results import Evaluation, Mean
-from banbury.selection.scoring import PendingWarnings, answers
+from banbury.selection.scoring import PendingWarnings, answer
 from banbury.tally import Tally
 
 N_SIZES = 10  # of a curve, if not given
@@ -75,45 +75,36 @@ def learning_curve(
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise errors.bad_setting("repeats", repeats, "a whole number from 1 up")
     peer = None if beside is None else Peer.of(beside)
-    read = held(
-        data,
-        target,
-        schema=schema,
-        features=features,
-        weights=weights,
-        missing=missing,
-        threads=threads,
-        **reading,
-    )
-    rows = _weighing(read)
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    rows = _weighing(held(data, target, **counting, **reading))
     n_rows, n_classes = int(np.count_nonzero(rows.labels >= 0)), len(rows.classes)
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    validations: list[list[Evaluation]] = []
-    others: list[list[Evaluation]] = []
-    told = PendingWarnings()
+    validations, others, told = list[list[Evaluation]](), list[list[Evaluation]](), PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([int(seed), number]))
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))]
-        validations.append([scored(rows, tally, tested, settings, told) for tally in tallies])
+        validations.append([])
+        for tally in tallies:
+            model = replace(estimate(tally, **settings), threads=rows.threads)  # type: ignore[arg-type]
+            told.note(model)
+            validations[-1].append(_answered(rows, tested, answer(rows, tested, model, "posterior")[0]))
         if peer is not None:
             table = PeerArrays.of(rows, growth.groups.counted)
-            each = [(growth.rows_of(k), tally) for k, tally in enumerate(tallies)]
-            others.append([scored_beside(rows, table, learned, tally, tested, peer) for learned, tally in each])
+            others.append([])
+            for k, tally in enumerate(tallies):
+                learned = growth.rows_of(k)
+                weighed = None if rows.weights is None else rows.weights[learned]
+                matrices = table.matrices(learned, tested, tally)
+                posteriors = peer.posteriors(*matrices, rows.labels[learned], weighed, n_classes)
+                others[-1].append(_answered(rows, tested, posteriors))
     told.warn(how)
     majority = float(np.mean([each[0].majority for each in validations]))
-    return LearningCurve(
-        "naive Bayes",
-        *_measures(validations),
-        np.array(ends, dtype=np.int64),
-        n_rows,
-        n_test,
-        n_classes,
-        majority,
-        None if peer is None else CurveScores(peer.name, *_measures(others)),
-    )
+    scores, at = _measures(validations), np.array(ends, dtype=np.int64)
+    side = None if peer is None else CurveScores(peer.name, *_measures(others))
+    return LearningCurve("naive Bayes", *scores, at, n_rows, n_test, n_classes, majority, side)
 
 
 # Which rows ----------------------------------------------------------------------------------------------------------
@@ -204,20 +195,6 @@ class Growth:
         return self.groups.learned(np.arange(len(self.ends)) <= k)
 
 
-def scored(rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any], told: PendingWarnings) -> Evaluation:
-    """What the model of a tally says of rows it has not seen."""
-    model = replace(estimate(tally, **settings), threads=rows.threads)
-    told.note(model)
-    return _answered(rows, tested, answers(rows, tested, model, "posterior"))
-
-
-def scored_beside(rows: Dataset, table: PeerArrays, learned: Int, tally: Tally, tested: Int, peer: Peer) -> Evaluation:
-    """What another learner says of them after the rows of the same tally."""
-    weights = None if rows.weights is None else rows.weights[learned]
-    matrices = table.matrices(learned, tested, tally)
-    return _answered(rows, tested, peer.posteriors(*matrices, rows.labels[learned], weights, len(rows.classes)))
-
-
 def _answered(rows: Dataset, tested: Int, posteriors: Real) -> Evaluation:
     weights = None if rows.weights is None else rows.weights[tested]
     return Evaluation(rows.classes, tested, rows.labels[tested], posteriors, weights)
@@ -254,13 +231,6 @@ class CurveScores:
         """Of the mean accuracy, for each size; None of one repeat, which does not tell."""
         n = len(self.accuracy)
         return None if n < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n**0.5)
-
-    def _cells(self) -> list[tuple[str, str]]:
-        """Accuracy and log loss of each size."""
-        error = self.standard_error
-        means = self.mean_accuracy.tolist()
-        accuracies = [f"{mean:.4f}" for mean in means] if error is None else list(map(str, map(Mean, means, error)))
-        return list(zip(accuracies, (f"{loss:.4f}" for loss in self.mean_log_loss.tolist()), strict=True))
 
     def _to_dict(self) -> dict[str, Any]:
         error = self.standard_error
@@ -315,17 +285,18 @@ class LearningCurve(CurveScores):
     def __str__(self) -> str:
         n = len(self.accuracy)
         head = (
-            f"Learning curve of {' beside '.join(each.name for each in self._learners)}: {n:,} repeat{'s' * (n > 1)}, "
+            f"Learning curve of {' beside '.join(each.name for each in self._learners)}: {errors.many(n, 'repeat')}, "
         )
         head += f"{self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for each in self._learners:
-            accuracies, losses = zip(*each._cells(), strict=True)
-            columns += [["accuracy", *accuracies], ["log loss", *losses]]
+            error, means = each.standard_error, each.mean_accuracy.tolist()
+            accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in enumerate(means))
+            losses = (f"{loss:.4f}" for loss in each.mean_log_loss.tolist())
+            columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)
-        ]
+        padded = ([f"{cell:>{width}}" for cell in column] for column, width in zip(columns, widths, strict=True))
+        lines = ["  ".join(row) for row in zip(*padded, strict=True)]
         if self.beside is not None:
             mine, theirs = sum(widths[:3]) + 4, sum(widths[3:]) + 2
             lines.insert(0, f"{self.name:>{mine}}  {self.beside.name:>{theirs}}")
@@ -343,16 +314,13 @@ class LearningCurve(CurveScores):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                raise errors.missing_library(
-                    "matplotlib", "a learning curve is drawn", "to_dict() has its numbers"
-                ) from None
+                instead = "to_dict() has its numbers"
+                raise errors.missing_library("matplotlib", "a learning curve is drawn", instead) from None
             ax = pyplot.subplots()[1]
         for each in self._learners:
             ax.errorbar(self.sizes, each.mean_accuracy, each.standard_error, marker="o", capsize=3, label=each.name)
         ax.axhline(self.majority, color="grey", linestyle="--", linewidth=1, label="majority")
         ax.axhline(self.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
-        ax.set_xscale("log")
-        ax.set_xlabel("rows learned from")
-        ax.set_ylabel(f"accuracy on {self.n_test:,} rows withheld")
+        ax.set(xscale="log", xlabel="rows learned from", ylabel=f"accuracy on {self.n_test:,} rows withheld")
         ax.legend()
         return ax

@@ -77,9 +77,8 @@ class Peer:
             return {}
         name, last = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
         if not has_fit_parameter(last, "sample_weight"):
-            raise errors.bad_setting(
-                "beside", self.name, "a classifier that takes sample_weight, since rows have weights"
-            )
+            wanted = "a classifier that takes sample_weight, since rows have weights"
+            raise errors.bad_setting("beside", self.name, wanted)
         return {f"{name}__sample_weight" if name else "sample_weight": weights}
 
 
@@ -94,6 +93,8 @@ class PeerArrays:
     @classmethod
     def of(cls, rows: Dataset, counted: Tally) -> PeerArrays:
         """All columns, those of blocks one by one; words by the ids that they have in a tally."""
+        from scipy import sparse
+
         none = np.zeros((rows.n_rows, 0))
         numbers, categories, words = [none], [none.astype(np.int64)], {}
         for family, features, sums in counted.groups:
@@ -102,7 +103,7 @@ class PeerArrays:
             numbers += [np.concatenate(column, dtype=np.float64) for column in columns]
             categories += [_numbered(column)[:, None] for column in zip(*(b.categories for b in batches), strict=True)]
             if batches[0].words is not None:
-                words[features[0].name] = _stacked([batch.words for batch in batches])
+                words[features[0].name] = sparse.vstack([batch.words for batch in batches], format="csr")
         return cls(np.concatenate(numbers, axis=1), np.concatenate(categories, axis=1), words)
 
     def matrices(self, learned: Int, tested: Int, tally: Tally) -> tuple[Any, Any]:
@@ -143,15 +144,8 @@ class PeerArrays:
 def _numbered(batches: Sequence[Any]) -> Int:
     """Numbers of a column's values, the same in all batches; −1 where missing."""
     place: dict[Any, int] = {}
-    return np.concatenate(
-        [
-            looked_up(column, lambda values: [place.setdefault(value, len(place)) for value in values])
-            for column in batches
-        ]
-    )
 
+    def numbers(values: Sequence[Any]) -> list[int]:
+        return [place.setdefault(value, len(place)) for value in values]
 
-def _stacked(matrices: Sequence[Any]) -> Any:
-    from scipy import sparse
-
-    return sparse.vstack(matrices, format="csr")
+    return np.concatenate([looked_up(column, numbers) for column in batches])
