@@ -43,25 +43,13 @@ def _grouped(folds: int | str, groups: str | None) -> dict[str, Any]:
 def learning_curve(args: Namespace) -> None:
     """How good a model is after so many rows."""
     with inputs.labelled(args) as data:
-        curve = selection.learning_curve(
-            data,
-            args.target,
-            sizes=settings.sizes(args.sizes),
-            repeats=args.repeats,
-            test=args.test,
-            beside=args.beside,
-            **settings.counting(args, data),
-            **settings.estimating(args, data),
-        )
+        chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
+        chosen |= {"repeats": args.repeats, "test": args.test, "beside": args.beside}
+        curve = selection.learning_curve(data, args.target, sizes=settings.sizes(args.sizes), **chosen)
     facts = curve.to_dict()
-    output.result(args, facts, str(curve), _by_size(facts))
-
-
-def _by_size(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each size."""
-    curves = {"": facts, **({f"{facts['beside']['name']} ": facts["beside"]} if facts.get("beside") else {})}
-    columns = {prefix + name: curve[key] for prefix, curve in curves.items() for name, key in MEASURES.items()}
-    return [
-        {"rows": size, **{name: None if column is None else column[i] for name, column in columns.items()}}
-        for i, size in enumerate(facts["sizes"])
-    ]
+    curves = {"": facts} | ({f"{facts['beside']['name']} ": facts["beside"]} if facts.get("beside") else {})
+    columns = {prefix + name: each[key] for prefix, each in curves.items() for name, key in MEASURES.items()}
+    rows = []
+    for i, size in enumerate(facts["sizes"]):
+        rows.append({"rows": size} | {name: None if each is None else each[i] for name, each in columns.items()})
+    output.result(args, facts, str(curve), rows)

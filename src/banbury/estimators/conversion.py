@@ -213,12 +213,8 @@ def _of_counts(fitted: Any) -> Model:
     names, named = _names(fitted)
     alpha, kind = _alpha(fitted), _kind(fitted)
     threshold = fitted.binarize if kind == "bernoulli" else None
-    family = Occurrences(
-        kind,  # type: ignore[arg-type]
-        None if threshold is None else float(threshold),
-        alpha,
-        norm=bool(getattr(fitted, "norm", False)),
-    )
+    norm, threshold = bool(getattr(fitted, "norm", False)), None if threshold is None else float(threshold)
+    family = Occurrences(kind, threshold, alpha, norm=norm)  # type: ignore[arg-type]
     feature = block(names, family)
     words = [f"#{j}" for j in range(len(names))]
     table = _table(fitted, kept, words, family.empty_table(feature, len(classes)).buckets)
@@ -276,9 +272,8 @@ def _slots(words: list[str]) -> NDArray[np.uint32]:
 def _of_pipeline(pipeline: Any) -> Model:
     steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
     if len(steps) != 2 or not isinstance(steps[1], tuple(DISCRETE)):
-        raise errors.cannot_convert(
-            pipeline, "A pipeline has to be a CountVectorizer and a naive Bayes that counts, no more."
-        )
+        only = "A pipeline has to be a CountVectorizer and a naive Bayes that counts, no more."
+        raise errors.cannot_convert(pipeline, only)
     vectoriser, fitted = steps
     check_is_fitted(fitted)
     if not isinstance(vectoriser, CountVectorizer) or isinstance(vectoriser, TfidfVectorizer):

@@ -77,11 +77,9 @@ def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
 
 
 def _key(why: Any) -> str:
-    colours = [(FOR, "", why.winner), (AGAINST, " against", why.against)]
-    keys = [
-        f'<span class="key{kind}" style="background:rgba({colour}, .4)">for {safe(label)}</span>'
-        for colour, kind, label in colours
-    ]
+    sides = (("", FOR, why.winner), (" against", AGAINST, why.against))
+    coloured = ((f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides)
+    keys = [f"<span {style}>for {safe(name)}</span>" for style, name in coloured]
     return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
 
 
@@ -131,15 +129,14 @@ def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
     colour = FOR if weight > 0 else AGAINST
     kind = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
     strongest = sorted(words, key=lambda each: -abs(each[1]))
-    said = "\n".join(_said(word, each) for word, each in strongest[:NAMED])
+    lines = []
+    for word, each in strongest[:NAMED]:
+        times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
+        lines.append(f"{printable(word.value)}: {_decibans(each)} decibans{times}")
+    said = "\n".join(lines)
     more = f"\nand {len(words) - NAMED} more" if len(words) > NAMED else ""
     shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
     return f'<span{kind} style="{shade}" title="{safe(said + more)}">{safe(text)}</span>'
-
-
-def _said(word: Any, each: float) -> str:
-    times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
-    return f"{printable(word.value)}: {_decibans(each)} decibans{times}"
 
 
 def _bars(why: Any, most: int) -> str:
@@ -197,15 +194,11 @@ def safe(value: Any) -> str:
 
 def informative(result: Any) -> str:
     """A table for each class, side by side where there is room."""
-    tables = "".join(
-        f"<table><caption>{safe(label)}</caption>"
-        + "".join(
-            f'<tr><td class="value">{safe(result.shown(ratio))}</td><td class="number">{stated(ratio.ratio)} : 1</td></tr>'
-            for ratio in ratios
-        )
-        + "</table>"
-        for label, ratios in result.ratios.items()
-    )
+    tables = ""
+    for label, ratios in result.ratios.items():
+        cells = ((safe(result.shown(ratio)), stated(ratio.ratio)) for ratio in ratios)
+        rows = (f'<tr><td class="value">{a}</td><td class="number">{b} : 1</td></tr>' for a, b in cells)
+        tables += f"<table><caption>{safe(label)}</caption>{''.join(rows)}</table>"
     note = "How many times as probable a value is in the class as in all others together"
     return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'
 

@@ -321,6 +321,7 @@ class LearningCurve(CurveScores):
             ax.errorbar(self.sizes, each.mean_accuracy, each.standard_error, marker="o", capsize=3, label=each.name)
         ax.axhline(self.majority, color="grey", linestyle="--", linewidth=1, label="majority")
         ax.axhline(self.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
-        ax.set(xscale="log", xlabel="rows learned from", ylabel=f"accuracy on {self.n_test:,} rows withheld")
+        ax.set_xscale("log")
+        ax.set(xlabel="rows learned from", ylabel=f"accuracy on {self.n_test:,} rows withheld")
         ax.legend()
         return ax

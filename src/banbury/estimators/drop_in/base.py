@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,22 @@ GROW = "grow"
 NOTED = ("n_features_in_", "feature_names_in_")
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
 SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
+
+
+def read_off(make: Callable[[Any, Model], T]) -> T:
+    """An attribute that is read off the model when first asked for; before fitting there is none."""
+    name = make.__name__
+
+    def read(self: DropIn) -> Any:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._lock:
+            state, model = self._state, self._state.current()
+            if name not in state.read:
+                state.read[name] = make(self, model)
+            return state.read[name]
+
+    return cast(T, property(read, doc=make.__doc__))
 
 
 class DropIn(Guarded):
@@ -217,15 +233,9 @@ class DropIn(Guarded):
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
                 kind = Matrix if isinstance(X, np.ndarray) else Sparse
                 return kind(X if kind is Matrix or not has_twins(X) else _summed(X), positions(X.shape[1]), False)
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=SPARSE if self._sparse else False,
-            ensure_all_finite=False,
-            dtype=self._dtype,
-        )
-        return self._batch(checked)
+        formats = SPARSE if self._sparse else False
+        checks = {"accept_sparse": formats, "ensure_all_finite": False, "dtype": self._dtype}
+        return self._batch(validate_data(self, X, reset=reset, **checks))
 
     def _batch(self, checked: Any) -> Batch:
         named = "feature_names_in_" in self.__dict__
@@ -234,10 +244,6 @@ class DropIn(Guarded):
             return Matrix(checked if checked.dtype.kind in "fiub" else checked.astype(np.float64), names, named)
         [batch] = read(checked, columns=names if named else None)
         return batch
-
-    def _ready(self, X: Any) -> tuple[State, Model, Batch]:
-        state, batch = self._fitted(), self._rows(X, (), reset=False)
-        return state, state.current(), batch
 
     def _labels(self, y: Any, n_rows: int) -> tuple[Codes, LabelArray]:
         """The number of each row's label among those that occur, and these, in order."""
@@ -309,21 +315,21 @@ class DropIn(Guarded):
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """P(class | row), in the order of ``classes_``."""
-        with self._lock:
-            return self._scored(X, "posterior")
+        return self._scored(X, "posterior")
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class | row)."""
-        with self._lock:
-            return self._scored(X, "log_posterior")
+        return self._scored(X, "log_posterior")
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class) + log P(row | class)."""
-        with self._lock:
-            return self._scored(X, "log_joint")
+        return self._scored(X, "log_joint")
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
-        return self._score(*self._ready(X), X, want)
+        with self._lock:
+            state = self._fitted()
+            batch = self._rows(X, (), reset=False)
+            return self._score(state, state.current(), batch, X, want)
 
     def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         try:
@@ -345,30 +351,15 @@ class DropIn(Guarded):
         check_is_fitted(self)
         return self._state
 
-    def _off(self, name: str, make: Callable[[Model], T]) -> T:
-        """An attribute, read off the model when first asked for."""
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        with self._lock:
-            state = self._state
-            model = state.current()
-            if name not in state.read:
-                state.read[name] = make(model)
-            return state.read[name]  # type: ignore[no-any-return]
-
-    @property
-    def tally_(self) -> Tally:
+    @read_off
+    def tally_(self, model: Model) -> Tally:
         """The sums of all rows as they stand."""
-        return self._off("tally_", lambda _: self._state.under_settings(self._state.growing.frozen()))
+        return self._state.under_settings(self._state.growing.frozen())
 
-    @property
-    def model_(self) -> Model:
+    @read_off
+    def model_(self, model: Model) -> Model:
         """The same as a ``bb.Model``: to explain, save, merge, compare."""
-
-        def made(model: Model) -> Model:
-            return estimate(self.tally_, how=self._state.settings.how, class_prior=shares_of(model.log_prior))
-
-        return self._off("model_", made)
+        return estimate(self.tally_, how=self._state.settings.how, class_prior=shares_of(model.log_prior))
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column, in decibans."""
@@ -378,10 +369,14 @@ class DropIn(Guarded):
         """The ``n`` values that best tell each class from the rest: see ``Model.informative``."""
         return self.model_.informative(n, classes)
 
-    @property
-    def class_count_(self) -> NDArray[Any]:
+    @read_off
+    def class_count_(self, model: Model) -> NDArray[Any]:
         """Rows of each class, weighted."""
-        return self._off("class_count_", lambda model: model.tally.rows.value.astype(self._state.float_dtype))
+        return self._sent(model.tally.rows.value)  # type: ignore[no-any-return]
+
+    def _sent(self, array: Real) -> Any:
+        """Numbers, in the type of the rows and where they live."""
+        return array.astype(self._state.float_dtype, copy=False)
 
 
 def shares_of(log_prior: Real) -> list[float]:

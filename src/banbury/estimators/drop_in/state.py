@@ -51,24 +51,22 @@ class State:
         first, second = (family[0] if isinstance(family, tuple) else family for family in (then, now))
         coded = [getattr(family, "codes", None) is not None for family in (first, second)]
         if type(first) is not type(second) or coded[0] != coded[1]:
-            raise ValueError(
-                "missing, or categories, was changed since the first rows were learned, and needs other sums. "
-                "Call fit with all rows."
-            )
+            text = "missing, or categories, was changed since the first rows were learned, and needs other sums. "
+            raise ValueError(text + "Call fit with all rows.")
 
     def current(self) -> Model:
         """The model of what was counted, brought up to date."""
-        if self.live is None:
-            self.live = LiveModel(estimate(self._seen(), how=self.settings.how))
-        elif self.touched:
-            self.live.follow(self._seen(), self.touched)
-        else:
+        if self.live is not None and not self.touched:
             return self.live.model
-        self.live.model, self.touched = self._with_prior(self.live.model), []
+        seen = self.under_settings(self.growing.seen)
+        if self.live is None:
+            self.live = LiveModel(estimate(seen, how=self.settings.how))
+        else:
+            self.live.follow(seen, self.touched)
+        if self.settings.log_prior is not None:
+            self.live.model = replace(self.live.model, log_prior=self.settings.log_prior)
+        self.touched = []
         return self.live.model
-
-    def _seen(self) -> Tally:
-        return self.under_settings(self.growing.seen)
 
     def under_settings(self, tally: Tally) -> Tally:
         """The sums, to be estimated as the settings say."""
@@ -78,11 +76,6 @@ class State:
         pairs = zip(schema.features, self.settings.families(len(schema.features)), strict=True)
         features = tuple(feature._replace(family=family) for feature, family in pairs)
         return replace(tally, schema=replace(schema, features=features))
-
-    def _with_prior(self, model: Model) -> Model:
-        if self.settings.log_prior is None:
-            return model
-        return replace(model, log_prior=self.settings.log_prior)
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("growing", "settings", "counted_under", "float_dtype", "home")
