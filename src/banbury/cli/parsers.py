@@ -47,7 +47,11 @@ def parsed(words: Sequence[str]) -> argparse.Namespace | None:
     verb = next((verb for verb in VERBS if verb.name == words[0]), None)
     if verb is None:
         raise Usage(_unknown(words[0]))
-    args = parser(verb).parse_args([_dashed(word) if word.startswith("--") else word for word in words[1:]])
+    said = []
+    for word in words[1:]:  # options may be written with underscores, as the library writes them
+        name, equals, value = word.partition("=")
+        said.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
+    args = parser(verb).parse_args(said)
     args.verb, args.function = verb.name, verb.name.replace("-", "_")
     args.module = next(module for module, names in MODULES.items() if verb.name in names.split())
     return args
@@ -60,12 +64,6 @@ def _unknown(name: str) -> str:
     if name.startswith("-"):
         return f"there is no option {name!r} before a command. See: banbury --help"
     return f"there is no command {name!r}. The commands are {', '.join(verb.name for verb in VERBS)}."
-
-
-def _dashed(word: str) -> str:
-    """Options may be written with underscores, as the library writes them."""
-    name, equals, value = word.partition("=")
-    return name.replace("_", "-") + equals + value
 
 
 # Help ----------------------------------------------------------------------------------------------------------------

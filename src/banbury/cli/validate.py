@@ -26,18 +26,15 @@ def cross_validate(args: Namespace) -> None:
         chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
         large = inputs.size(args) > args.hold and isinstance(folds, int) and not settings.tunes(chosen)
         validate: Any = selection.cross_validate_stream if large else selection.cross_validate
-        validation = validate(data, args.target, **_grouped(folds, args.groups), **chosen)
+        dealt: dict[str, Any] = {"folds": folds}
+        if args.groups is not None:
+            from sklearn.model_selection import GroupKFold
+
+            if not isinstance(folds, int):
+                raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
+            dealt = {"folds": GroupKFold(folds), "groups": args.groups}
+        validation = validate(data, args.target, **dealt, **chosen)
     output.result(args, validation.to_dict(), str(validation))
-
-
-def _grouped(folds: int | str, groups: str | None) -> dict[str, Any]:
-    if groups is None:
-        return {"folds": folds}
-    if not isinstance(folds, int):
-        raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
-    from sklearn.model_selection import GroupKFold
-
-    return {"folds": GroupKFold(folds), "groups": groups}
 
 
 def learning_curve(args: Namespace) -> None:

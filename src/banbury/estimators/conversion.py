@@ -241,8 +241,11 @@ def _table(fitted: Any, kept: NDArray[np.int64], words: Sequence[str], buckets: 
         "classes": classes.astype(np.uint32),
         **_numbers(_rows(np.concatenate([sums.ravel(), texts])), len(texts)),
     }
-    if not buckets:
-        state["slots"] = _slots([words[j] for j in order])
+    if not buckets:  # the index of words in order is that of a text that has each of them once
+        given, once = _core.Tokeniser("given", False, False, 1, 1, [], False, False), _core.Words(1, 0)
+        text = [words[j] for j in order], np.array([0, len(order)], dtype=np.int64), None
+        once.count(given, text, np.zeros(1, dtype=np.int32), None, 1)
+        state["slots"] = once.state()["slots"]
     return _core.Words.from_state(len(texts), buckets, state)
 
 
@@ -255,15 +258,6 @@ def _numbers(counts: Integers, n_classes: int) -> dict[str, Any]:
     packed = b"".join(number.to_bytes(24, "little") for number in python_integers(counts, 36))
     pairs, texts = np.split(np.frombuffer(packed, dtype="<i8").reshape(-1, 3).astype(np.int64), [-n_classes])
     return {"parts": pairs.reshape(-1, 2, 3), "texts.parts": texts.copy()}
-
-
-def _slots(words: list[str]) -> NDArray[np.uint32]:
-    """The index of words in order: that of a text that has each of them once."""
-    given = _core.Tokeniser("given", False, False, 1, 1, [], False, False)
-    table = _core.Words(1, 0)
-    text = words, np.array([0, len(words)], dtype=np.int64), None
-    table.count(given, text, np.zeros(1, dtype=np.int32), None, 1)
-    return table.state()["slots"]
 
 
 # Pipelines -----------------------------------------------------------------------------------------------------------

@@ -70,7 +70,9 @@ def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
         f"{why.probability_against:.1%}{'' if why.calibrated is None else ' (uncalibrated)'}</p>"
     )
     places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
-    full = _full([sum(weight for _, weight in words) for each in places.values() for _, _, words in each])
+    weights = (sum(weight for _, weight in words) for each in places.values() for _, _, words in each)
+    sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
+    full = max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0  # the evidence of full colour
     texts = "".join(_text(why, feature, text, places[feature], full, characters) for feature, text in why.texts.items())
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
     return f'<div class="banbury">{head}{_key(why)}{texts}{_bars(why, rows)}{notes}</div>'
@@ -115,12 +117,6 @@ def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]
             open_.remove(number)
         open_ += starts.get(cut, [])
         at = cut
-
-
-def _full(weights: Sequence[float]) -> float:
-    """The evidence that gets the full colour."""
-    sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
-    return max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0
 
 
 def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
@@ -169,10 +165,8 @@ def _bar(weight: float, longest: float) -> str:
     share = 100.0 if not isfinite(weight) else 100.0 * min(abs(weight) / longest, 1.0)
     bar = f'<i style="width:{share:.1f}%"></i>'
     left, right = ("", bar) if weight > 0 else (bar, "")
-    return (
-        f'<td class="bar"><div class="track"><div class="half left">{left}</div>'
-        f'<div class="half right">{right}</div></div></td>'
-    )
+    halves = f'<div class="half left">{left}</div><div class="half right">{right}</div>'
+    return f'<td class="bar"><div class="track">{halves}</div></td>'
 
 
 def _decibans(weight: float) -> str:

@@ -157,15 +157,10 @@ def _take(
     ratio, scores = telling(values.share[:, chosen], elsewhere, more)
     for k, c in enumerate(chosen):
         score = scores[:, k] if values.allowed is None else np.where(values.allowed[:, c], scores[:, k], 0.0)
-        for i in _highest(score, n):
+        least = np.partition(score, -n)[-n] if len(score) > n else 0.0
+        places = np.flatnonzero((score >= least) & (score > 0))
+        for i in places[np.argsort(-score[places], kind="stable")][:n].tolist():  # of equals the first
             shares = float(ratio[i, k]), float(values.share[i, c]), float(elsewhere[i, k])
             best[c].append((float(score[i]), kind(labels[c], *values.name(i), *shares)))
         best[c].sort(key=lambda each: (-each[0], each[1].feature, str(each[1].value)))
         del best[c][n:]
-
-
-def _highest(score: Real, n: int) -> list[int]:
-    """The places of the n highest above 0; of equals the first."""
-    least = np.partition(score, -n)[-n] if len(score) > n else 0.0
-    places = np.flatnonzero((score >= least) & (score > 0))
-    return [int(i) for i in places[np.argsort(-score[places], kind="stable")][:n]]

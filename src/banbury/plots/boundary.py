@@ -93,9 +93,15 @@ class DecisionBoundaryDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8 if self.difference is None else 6.4, 4.4)
-        what, own = "Most probable class", np.array([_lighter(colour(c)) for c in range(len(self.classes))])
-        if self.difference is None:
-            self._regions(ax, own)
+        # Lighter than the points of a class, so that these stand out from its region.
+        plain = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
+        what, own = "Most probable class", 1.0 - 0.5 * (1.0 - plain)
+        if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
+            winner = self.posterior.argmax(axis=2)
+            sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
+            self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - own[winner]))
+            for c in range(len(self.classes)):
+                self._border(ax, self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2))
         else:
             self._ahead(ax, own)
             what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
@@ -109,14 +115,6 @@ class DecisionBoundaryDisplay(Display):
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])
         return ax.imshow(colours, extent=extent, origin="lower", aspect="auto", zorder=0, **style)
-
-    def _regions(self, ax: Any, own: Real) -> None:
-        """Each class's region in its own colour, the paler the less sure; the borders in black."""
-        winner = self.posterior.argmax(axis=2)
-        sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
-        self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - own[winner]))
-        for c in range(len(self.classes)):
-            self._border(ax, self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2))
 
     def _border(self, ax: Any, lead: Real) -> None:
         if lead.min() < 0 < lead.max():
@@ -144,8 +142,3 @@ class DecisionBoundaryDisplay(Display):
                 ax.scatter([], [], s=40, **{**style, "marker": "s"})
         if self.points is not None or self.difference is None:
             ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(called) > 8 else 1)
-
-
-def _lighter(colour: str) -> tuple[float, ...]:
-    """So that the points of a class stand out from its region."""
-    return tuple(1.0 - 0.5 * (1.0 - part) for part in library().colors.to_rgb(colour))

@@ -77,19 +77,27 @@ class DensityDisplay(Display):
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
         own = log_sum(density._marginal({first: x, second: y}))
         log_density = log_sum(joint).reshape(steps, steps)
-        stepped = _stepped(density.model_, (first, second))
+        parts = {column: parts_of(density.model_, column_of(density.model_, column).name) for column in (first, second)}
+        stepped = any(each.group.select([each.at]).cuts(column) is not None for column, each in parts.items())
         grid = xx0, xx1, log_density, x, y
         drawn = np.minimum(_beside(*grid), own) if stepped else _between(*grid)
         levels, first_of = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]), return_index=True)
         inside = [INSIDE[i] for i in first_of.tolist()]  # steps may have several shares at one level: there the largest
         hidden = float(np.mean(own > drawn + PEAK))
-        parts = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
-        return cls((first, second), xx0, xx1, log_density, (x, y), levels, parts, hidden, stepped, inside).plot(ax)
+        each = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
+        return cls((first, second), xx0, xx1, log_density, (x, y), levels, each, hidden, stepped, inside).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8, 4.4)
         ax.scatter(*self.points, s=12, color=FAINT, zorder=1)
-        (self._shade if self.stepped else self._contour)(ax)
+        if self.stepped:
+            self._shade(ax)
+        else:
+            heights = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
+            style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
+            lines = ax.contour(self.xx0, self.xx1, heights, levels=self.levels, **style)
+            shown = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
+            ax.clabel(lines, fmt=shown, fontsize=8)
         for c, (number, part) in enumerate(self.components.items(), 1):
             highest = float(part.max())
             style = {"colors": colour(c), "linestyles": "dashed", "zorder": 3}
@@ -107,13 +115,6 @@ class DensityDisplay(Display):
             shares = "the darkest places with so many of the rows"
         self._title(f"Density; {shares}{broken}{hidden}")
 
-    def _contour(self, ax: Any) -> None:
-        heights = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
-        style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
-        lines = ax.contour(self.xx0, self.xx1, heights, levels=self.levels, **style)
-        shown = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
-        ax.clabel(lines, fmt=shown, fontsize=8)
-
     def _shade(self, ax: Any) -> None:
         from matplotlib.colors import ListedColormap
 
@@ -123,12 +124,6 @@ class DensityDisplay(Display):
         ax.pcolormesh(self.xx0, self.xx1, shown, cmap=ListedColormap(shades), vmin=1, vmax=len(shades), **style)
         for share, shade in zip(self.inside, shades, strict=False):
             ax.fill([], [], color=shade, label=f"{share:.0%}")
-
-
-def _stepped(model: Model, columns: tuple[str, str]) -> bool:
-    """Whether one of the columns, or its block, is a histogram."""
-    parts = [(column, parts_of(model, column_of(model, column).name)) for column in columns]
-    return any(each.group.select([each.at]).cuts(column) is not None for column, each in parts)
 
 
 def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:

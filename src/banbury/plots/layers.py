@@ -56,7 +56,12 @@ class Layers:
             points = [(x + widths[parent] / 2, y), (float(right[self.columns[parent]]), y)]
             for bend in chain[1:-1]:
                 points += [(float(side[bend[1]]), line * self.rows[bend]) for side in (left, right)]  # type: ignore[index]
-            curves[parent, child] = _smooth([*points, places[child]])
+            # Béziers that leave and arrive level: straight where two points have the same height.
+            bezier = points[:1]
+            for (x, y), (right_x, lower) in pairwise([*points, places[child]]):
+                reach = 0.5 * (right_x - x)
+                bezier += [(x + reach, y), (right_x - reach, lower), (right_x, lower)]
+            curves[parent, child] = np.array(bezier)
         return Layout(places, curves)
 
 
@@ -182,15 +187,6 @@ def _apart(layer: Sequence[Item], wanted: Sequence[float]) -> list[float]:
     steps = _steps(layer)
     weights = np.array([1.0 if isinstance(item, str) else STRAIGHT for item in layer])
     return list((isotonic_regression(np.array(wanted) - steps, sample_weight=weights) + steps).tolist())
-
-
-def _smooth(points: Sequence[tuple[float, float]]) -> Real:
-    """Béziers from point to point that leave and arrive level: straight where two points have the same height."""
-    bezier = [points[0]]
-    for (x, y), (right, lower) in pairwise(points):
-        reach = 0.5 * (right - x)
-        bezier += [(x + reach, y), (right - reach, lower), (right, lower)]
-    return np.array(bezier)
 
 
 def along(curve: Real, n: int = 24) -> Real:

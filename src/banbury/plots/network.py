@@ -120,7 +120,9 @@ def _numbers(layout: Layout, widths: Mapping[str, float], texts: Mapping[Edge, s
     for edge in sorted(texts, key=lambda edge: np.ptp(points[edge][:, 0])):  # the short have least choice
         half = np.array([_width(texts[edge], SMALL) / 2 + 0.04, 0.6 * SMALL / 72 + 0.03])
         own = points[edge]
-        clash = _overlap(own, half, taken)
+        (x, y), (left, right, top, bottom) = own.T[:, :, None], taken.T
+        beside = (x + half[0] < left) | (x - half[0] > right)
+        clash = (~beside & (y + half[1] > top) & (y - half[1] < bottom)).any(axis=1)
         done = np.cumsum([0.0, *np.hypot(*np.diff(own, axis=0).T)])
         best = int(np.argmin(10.0 * clash + crossed[edge] + np.abs(done / done[-1] - NEAR)))
         apart &= not clash[best]
@@ -137,10 +139,3 @@ def _crossed(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
     for each in cells.values():
         n.update({(x, y) for x, y in (each[:, None] + beside).reshape(-1, 2).tolist()})
     return {edge: np.array([n[x, y] > 1 for x, y in each.tolist()]) for edge, each in cells.items()}
-
-
-def _overlap(centres: Real, half: Real, taken: Real) -> NDArray[np.bool_]:
-    """Whether a label of this half size at each centre would lie on one of these (left, right, top, bottom)."""
-    x, y = (centres[:, k, None] for k in (0, 1))
-    beside = (x + half[0] < taken[:, 0]) | (x - half[0] > taken[:, 1])
-    return np.asarray((~beside & (y + half[1] > taken[:, 2]) & (y - half[1] < taken[:, 3])).any(axis=1))

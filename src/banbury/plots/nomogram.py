@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -170,7 +170,10 @@ class NomogramDisplay(Display):
         ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
         batch = None if self.row is None else self._read(self.row)
         points = {} if batch is None else self.points(batch)
-        sheet = Sheet(ax, *self._ends(shown, points))
+        every = np.concatenate([[0.0, self.prior], *(scale.decibans for scale in shown), list(points.values())])
+        every = np.clip(every, -self.limit, self.limit)
+        room = 0.06 * float(np.ptp(every)) or 1.0
+        sheet = Sheet(ax, float(every.min()) - room, float(every.max()) + room)
         middles = sheet.lanes(heights)
         sheet.line(np.array([self.prior]), [signed(self.prior)], np.ones(1), middles[0])
         for scale, middle in zip(shown, middles[1:-1], strict=True):
@@ -198,13 +201,6 @@ class NomogramDisplay(Display):
         n_all = len(self.scales)
         fewer = f"; {len(shown)} features of {n_all}, those that tell most" if len(shown) < n_all else ""
         self._title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
-
-    def _ends(self, shown: Sequence[Scale], points: Mapping[str, float]) -> tuple[float, float]:
-        """Where the picture begins and ends, in decibans."""
-        every = np.concatenate([[0.0, self.prior], *(scale.decibans for scale in shown), list(points.values())])
-        every = np.clip(every, -self.limit, self.limit)
-        room = 0.06 * float(np.ptp(every)) or 1.0
-        return float(every.min()) - room, float(every.max()) + room
 
     def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
         ax.set_yticks(middles, labels)

@@ -234,10 +234,7 @@ def _explained(rows: Dataset, validated: CrossValidation, models: _FoldModels, p
     of_truth, of_best = validated.posteriors[place, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches
     weighed = _weighed(models[fold], batch, rows.classes[truth])
-    number = int(np.searchsorted(rows.starts, row, side="right")) - 1
-    names = rows.batches[number].row_names
-    name = None if names is None else names[row - int(rows.starts[number])]
-    return Mistake(row, name, rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
+    return Mistake(row, rows.row_name(row), rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
 
 
 def _weighed(model: Model, row: Batch, truth: Label) -> Explanation | None:

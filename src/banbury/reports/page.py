@@ -13,7 +13,6 @@ import numpy as np
 
 from banbury import __version__, errors
 from banbury.errors import many
-from banbury.explain import Explanation
 from banbury.explain import page as evidence
 from banbury.explain.page import printable, safe, stated
 from banbury.reports import charts
@@ -416,8 +415,13 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
     head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
     about = (
         f"row {mistake.row + 1:,}{name} · the answer was given {_probability(mistake.probability)}, "
-        f"the true class {_given_to_truth(mistake)}{_reasons(explanation)}"
+        f"the true class {_given_to_truth(mistake)}"
     )
+    if explanation is not None:  # the values that speak most for the answer
+        speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
+        names = ("" if e.feature in explanation.texts else f"{e.feature} = " for e in speaking)
+        words = [of + printable(e.value) for of, e in zip(names, speaking, strict=True)]
+        about += f" · by {safe(', '.join(words))}" if words else ""
     body = "" if explanation is None else evidence.explained(explanation, BARS, TEXT)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
         against = "there is nothing to weigh" if explanation is None else "the answer is weighed against the runner-up"
@@ -432,16 +436,6 @@ def _given_to_truth(mistake: Mistake) -> str:
     if share or why is None or why.against != mistake.truth or not isfinite(why.decibans):
         return _probability(share)
     return f"10<sup>−{why.decibans / 10:,.0f}</sup>"
-
-
-def _reasons(explanation: Explanation | None) -> str:
-    """The values that speak most for the answer."""
-    if explanation is None:
-        return ""
-    speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
-    names = ("" if e.feature in explanation.texts else f"{e.feature} = " for e in speaking)
-    words = [name + printable(e.value) for name, e in zip(names, speaking, strict=True)]
-    return f" · by {safe(', '.join(words))}" if words else ""
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------

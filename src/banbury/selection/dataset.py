@@ -86,6 +86,12 @@ class Dataset:
         """Whether some rows weigh nothing: they are scored, and not counted."""
         return self.weights is not None and not bool(self.weights.all())
 
+    def row_name(self, row: int) -> str | None:
+        """The file that a row came from, where each came from one."""
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        names = self.batches[number].row_names
+        return None if names is None else names[row - int(self.starts[number])]
+
     def take(self, rows: Int) -> Iterator[Batch]:
         """Rows by their numbers, which ascend: the part that each batch has, in order."""
         ends = np.searchsorted(rows, self.starts)

@@ -46,10 +46,14 @@ class Peer:
 
     def posteriors(self, learned: Any, tested: Any, labels: Any, weights: Real | None, n_classes: int) -> Real:
         """P(class | row) of the rows tested, after fitting to the others."""
+        from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
+        from sklearn.model_selection import GridSearchCV
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it along
 
-        classifier = self._fresh(labels)
+        classifier, folds = clone(self.classifier), min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
+        if self.choices and folds > 1:  # every class has rows enough to choose its settings by cross-validation
+            classifier = GridSearchCV(classifier, dict(self.choices), cv=folds, scoring="neg_log_loss")
         # Products of small matrices take longer with threads, many times so where the processors are busy.
         with warnings.catch_warnings(), threadpool_limits(1, "blas"):
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -58,16 +62,6 @@ class Peer:
         wide = np.zeros((len(shares), n_classes))
         wide[:, np.asarray(classifier.classes_, dtype=np.int64)] = shares
         return wide
-
-    def _fresh(self, labels: Any) -> Any:
-        """One not fitted yet; it chooses its settings by cross-validation where every class has rows enough for that."""
-        from sklearn.base import clone
-        from sklearn.model_selection import GridSearchCV
-
-        folds = min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
-        if not self.choices or folds < 2:
-            return clone(self.classifier)
-        return GridSearchCV(clone(self.classifier), dict(self.choices), cv=folds, scoring="neg_log_loss")
 
     def _weighed(self, weights: Real | None) -> dict[str, Real]:
         """The weights of rows as the classifier takes them, or the last step of a pipeline."""

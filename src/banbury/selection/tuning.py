@@ -272,7 +272,10 @@ class _Comparison:
             raise errors.tested_nothing()
         accuracies = self.right.sum(axis=1) / weight
         if self.scoring == "macro_f1":
-            return _macro_f1(self.confusion.sum(axis=1)), accuracies
+            cells = self.confusion.sum(axis=1)
+            both = cells.sum(axis=1) + cells.sum(axis=2)
+            each_f1 = np.where(both > 0, 2.0 * np.einsum("sii->si", cells) / np.where(both > 0, both, 1.0), 0.0)
+            return each_f1.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1), accuracies
         return (accuracies if self.scoring == "accuracy" else self.lost.sum(axis=1) / weight), accuracies
 
     def _round(self, rows: Dataset, each: Round, members: list[int], start: int) -> Groups:
@@ -318,10 +321,3 @@ class _Comparison:
 def _counting(schema: Schema) -> tuple[Any, ...]:
     """What settings must share to be counted together."""
     return tuple(feature.family.counted() for feature in schema.features if feature.family.text_settings())
-
-
-def _macro_f1(confusion: Real) -> Real:
-    right = np.einsum("sii->si", confusion)
-    both = confusion.sum(axis=1) + confusion.sum(axis=2)
-    each = np.where(both > 0, 2.0 * right / np.where(both > 0, both, 1.0), 0.0)
-    return np.asarray(each.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1))

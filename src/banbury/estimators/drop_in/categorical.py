@@ -151,11 +151,13 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         values = (value for name in batch.names for value in batch.codes(name).values)
         if any(isinstance(value, float) and math.isinf(value) for value in values):
             raise ValueError("Input X contains infinity, which is no category.")
-        if self.missing == "error" and any(_gaps(batch, name) for name in batch.names):
-            raise ValueError(
-                "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively unless "
-                "missing='skip' is given."
-            )
+        for codes in map(batch.codes, batch.names if self.missing == "error" else ()):
+            numbers = np.asarray(codes.codes).astype(np.int64) - codes.low
+            if ((numbers < 0) | (numbers >= len(codes.values))).any():
+                raise ValueError(
+                    "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively unless "
+                    "missing='skip' is given."
+                )
         return batch
 
     @read_off
@@ -199,13 +201,6 @@ def _tables(model: Model) -> list[tuple[Keys, Real]]:
         cells = np.split(counts.cells.value, counts.offsets[1:-1])
         tables |= {f.name: (keys, part) for f, keys, part in zip(features, counts.keys, cells, strict=True)}
     return [tables[feature.name] for feature in model.tally.schema.features]
-
-
-def _gaps(batch: Batch, name: str) -> bool:
-    """Whether a column has a missing value."""
-    codes = batch.codes(name)
-    numbers = np.asarray(codes.codes).astype(np.int64) - codes.low
-    return bool(((numbers < 0) | (numbers >= len(codes.values))).any())
 
 
 def _whole(batch: Matrix) -> Batch:
