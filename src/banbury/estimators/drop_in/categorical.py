@@ -18,9 +18,8 @@ from banbury.arrays import Real
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import CategoricalParameters
 from banbury.distributions.family import Family
-from banbury.estimators.drop_in.base import MISSING, SPARSE, read_off
+from banbury.estimators.drop_in.base import MISSING, SPARSE, Settings, read_off
 from banbury.estimators.drop_in.discrete import Discrete
-from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes, Sparse, read
 from banbury.readers.batches import Matrix

@@ -17,8 +17,7 @@ from banbury.distributions.event_models import log_shares, pseudo_count
 from banbury.distributions.family import Family
 from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.distributions.vocabulary import pairs_of
-from banbury.estimators.drop_in.base import MISSING, DropIn, read_off
-from banbury.estimators.drop_in.state import Settings
+from banbury.estimators.drop_in.base import MISSING, DropIn, Settings, read_off
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix

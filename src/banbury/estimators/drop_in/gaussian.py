@@ -14,8 +14,7 @@ from banbury.arrays import Real
 from banbury.distributions import Gaussian
 from banbury.distributions.dirichlet import log
 from banbury.distributions.gaussian import GaussianParameters
-from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, read_off
-from banbury.estimators.drop_in.state import Settings, State
+from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, State, read_off
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix
