@@ -12,19 +12,16 @@ from numpy.typing import NDArray
 from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.dirichlet import log
-from banbury.distributions.exponential import PositiveCounter, check_not_negative
+from banbury.distributions.exponential import PositiveCounter, PositiveParameters, check_not_negative
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Counter,
     Family,
     Feature,
-    NumericParameters,
     RowsToCount,
     Stored,
     check_positive,
-    line_by_line,
 )
 from banbury.distributions.moments import MOMENTS, names_of
 from banbury.sums import GRID, Keys, Moments
@@ -229,7 +226,7 @@ def _drawn_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
 
 
 @dataclass(frozen=True)
-class GammaParameters(NumericParameters):
+class GammaParameters(PositiveParameters):
     """Gamma of these shapes and means of z; or, where ``strength`` is given, under a rate of Gamma(strength, …) about its own."""
 
     features: tuple[Feature, ...]
@@ -237,18 +234,11 @@ class GammaParameters(NumericParameters):
     mean: Real
     strength: Real | None
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def refuse(self, rows: ColumnReader) -> None:
         check_above_0(rows, [feature.name for feature in self.features])
-        return [self._part(f, rows) for f in range(len(self.features))]
 
-    def _part(self, f: int, rows: ColumnReader) -> tuple[Any, ...]:
-        """A table with a line for every row."""
-        feature, strength = self.features[f], None if self.strength is None else self.strength[f]
-        x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-        there = ~np.isnan(x)
-        z = np.where(there, x, feature.unit)[:, None] / feature.unit
-        table = _log_density(z, self.shape[f], self.mean[f], strength) - np.log(feature.unit)
-        return line_by_line(np.where(there, np.arange(len(x)), -1), table)
+    def log_density(self, f: int, z: Real) -> Real:
+        return _log_density(z, self.shape[f], self.mean[f], None if self.strength is None else self.strength[f])
 
     def select(self, index: Sequence[int]) -> GammaParameters:
         at = np.asarray(index, dtype=np.int64)
@@ -279,13 +269,6 @@ class GammaParameters(NumericParameters):
         a = self.strength[f]
         share = k * t / (a + k * t)
         return betainc(k, a, share), betainc(a, k, 1.0 - share)
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        (low, above), (high, beyond) = self.tails(f, values - 0.5), self.tails(f, values + 0.5)
-        return log(np.where(low < 0.5, high - low, above - beyond))
-
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        return np.maximum(super().ends(f, wanted, step), 0.0)
 
 
 def _log_density(z: Real, k: Real, mean: Real, a: Real | None) -> Real:

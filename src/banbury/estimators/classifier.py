@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -171,24 +172,15 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
-        with self._lock:
-            model, batch = self._ready(X)
-            scores = model._scored(batch, "posterior" if model.calibration is None else "log_posterior", {})
-            return self._widened(model, scores if model.calibration is None else model.calibration.apply(scores), 0.0)
+        return self._answers(X, Model.posterior, 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
-        with self._lock:
-            model, batch = self._ready(X)
-            scores = model._scored(batch, "log_posterior", {})
-            scores = scores if model.calibration is None else model.calibration.log_apply(scores)
-            return self._widened(model, scores, -np.inf)
+        return self._answers(X, Model.log_posterior, -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class) + log P(row | class)."""
-        with self._lock:
-            model, batch = self._ready(X)
-            return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
+        return self._answers(X, Model.log_joint, -np.inf)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
@@ -333,14 +325,16 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         model = estimate(tally, how=self.how, alpha=alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
         return model if self.threads is None else replace(model, threads=self.threads)
 
-    def _widened(self, model: Model, scores: Real, absent: float) -> Real:
-        """The scores with a column for each class that was declared and has no rows yet."""
-        if len(self.classes_) == len(model.classes):
-            return scores
-        wide = np.full((len(scores), len(self.classes_)), absent)
-        known = set(model.classes)
-        wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in known]] = scores
-        return wide
+    def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:
+        """What the model says, with a column for each class that was declared and has no rows yet."""
+        with self._lock:
+            model, batch = self._ready(X)
+            scores, known = asked(model, batch), set(model.classes)
+            if len(self.classes_) == len(known):
+                return scores
+            wide = np.full((len(scores), len(self.classes_)), absent)
+            wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in known]] = scores
+            return wide
 
     # Checking what comes in
 
