@@ -172,15 +172,15 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
-        return self._answers(X, Model.posterior, 0.0)
+        return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
-        return self._answers(X, Model.log_posterior, -np.inf)
+        return self._answers(X, lambda model, batch: model.log_posterior(batch), -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class) + log P(row | class)."""
-        return self._answers(X, Model.log_joint, -np.inf)
+        return self._answers(X, lambda model, batch: model.log_joint(batch), -np.inf)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
@@ -279,13 +279,16 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The sums of the first rows, which settle the schema."""
         checked_choice(self.how, self.alpha, self.seed)
         weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
-        table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
-        schema = table.settled(batch, more_to_come)
+        schema = self._schema(batch, more_to_come)
         growing, part = Growing(schema), _counted(batch, schema, labels, weights)
         if not part.tally.classes:
             raise errors.empty_data(None, "every row has a weight of zero or a missing label")
         growing.add(part)
         return growing
+
+    def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
+        table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
+        return table.settled(batch, more_to_come)
 
     def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Part:
         """Rows under the schema that stands, apart."""
