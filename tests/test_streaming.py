@@ -1,4 +1,4 @@
-"""banbury.selection.streaming and evaluation: cross-validation in three passes, and a model scored on other rows."""
+"""Cross-validation in three passes, and ``bb.evaluate``: a model scored on other rows."""
 
 import warnings
 from itertools import pairwise

@@ -46,7 +46,13 @@ def parsed(words: Sequence[str]) -> argparse.Namespace | None:
         return None
     verb = next((verb for verb in VERBS if verb.name == words[0]), None)
     if verb is None:
-        raise Usage(_unknown(words[0]))
+        near = difflib.get_close_matches(words[0], [verb.name for verb in VERBS], n=1)
+        if near:
+            raise Usage(f"there is no command {words[0]!r}. Did you mean: banbury {near[0]}")
+        if words[0].startswith("-"):
+            raise Usage(f"there is no option {words[0]!r} before a command. See: banbury --help")
+        commands = ", ".join(verb.name for verb in VERBS)
+        raise Usage(f"there is no command {words[0]!r}. The commands are {commands}.")
     said = []
     for word in words[1:]:  # options may be written with underscores, as the library writes them
         name, equals, value = word.partition("=")
@@ -55,15 +61,6 @@ def parsed(words: Sequence[str]) -> argparse.Namespace | None:
     args.verb, args.function = verb.name, verb.name.replace("-", "_")
     args.module = next(module for module, names in MODULES.items() if verb.name in names.split())
     return args
-
-
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, [verb.name for verb in VERBS], n=1)
-    if near:
-        return f"there is no command {name!r}. Did you mean: banbury {near[0]}"
-    if name.startswith("-"):
-        return f"there is no option {name!r} before a command. See: banbury --help"
-    return f"there is no command {name!r}. The commands are {', '.join(verb.name for verb in VERBS)}."
 
 
 # Help ----------------------------------------------------------------------------------------------------------------

@@ -74,15 +74,12 @@ def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
     sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
     full = max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0  # the evidence of full colour
     texts = "".join(_text(why, feature, text, places[feature], full, characters) for feature, text in why.texts.items())
-    notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
-    return f'<div class="banbury">{head}{_key(why)}{texts}{_bars(why, rows)}{notes}</div>'
-
-
-def _key(why: Any) -> str:
     sides = (("", FOR, why.winner), (" against", AGAINST, why.against))
     coloured = ((f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides)
-    keys = [f"<span {style}>for {safe(name)}</span>" for style, name in coloured]
-    return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
+    keys = " ".join(f"<span {style}>for {safe(name)}</span>" for style, name in coloured)
+    key = f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys}</p>'
+    notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
+    return f'<div class="banbury">{head}{key}{texts}{_bars(why, rows)}{notes}</div>'
 
 
 def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: float, characters: int) -> str:

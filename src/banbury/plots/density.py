@@ -72,7 +72,8 @@ class DensityDisplay(Display):
         x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
         used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
         x, y = x[used], y[used]
-        xx0, xx1 = (_around(values, steps) for values in (x, y))
+        reach = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
+        xx0, xx1 = (np.linspace(low - room, high + room, steps) for low, high, room in reach)
         across, up = np.meshgrid(xx0, xx1)
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
         own = log_sum(density._marginal({first: x, second: y}))
@@ -147,13 +148,6 @@ def _beside(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     i, j = _before(xx0, x), _before(xx1, y)
     around = [log_density[j + up, i + right] for up in (0, 1) for right in (0, 1)]
     return np.asarray(np.max(around, axis=0))
-
-
-def _around(values: Real, steps: int) -> Real:
-    """So many numbers, from a little below the values to a little above."""
-    low, high = float(values.min()), float(values.max())
-    margin = MARGIN * (high - low) or 1.0
-    return np.linspace(low - margin, high + margin, steps)
 
 
 def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:

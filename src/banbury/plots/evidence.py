@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from banbury.distributions.family import check_whole
-from banbury.explain import Evidence, Explanation
+from banbury.explain import Explanation
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, percent, signed
@@ -37,7 +37,10 @@ class EvidenceDisplay(Display):
         self.explanation = explanation
         shown, rest = explanation.evidence[:n], explanation.evidence[n:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
-        self.labels = ["prior", *(_label(e, alone) for e in shown)]
+        self.labels = ["prior"]
+        for e in shown:
+            value = name(e.value, 28) + (f" × {e.times}" if e.times > 1 else "") + ("" if e.seen else " (never seen)")
+            self.labels.append(value if alone else f"{name(e.feature)} = {value}")
         self.weights = [float(explanation.prior), *(e.decibans for e in shown)]
         if rest:
             self.labels.append(f"{len(rest):,} more")
@@ -85,9 +88,3 @@ class EvidenceDisplay(Display):
         ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
         sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
         self._title(f"Weight of evidence: {sides}")
-
-
-def _label(evidence: Evidence, alone: bool) -> str:
-    value = name(evidence.value, 28) + (f" × {evidence.times}" if evidence.times > 1 else "")
-    value += "" if evidence.seen else " (never seen)"
-    return value if alone else f"{name(evidence.feature)} = {value}"

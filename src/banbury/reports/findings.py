@@ -13,7 +13,7 @@ from banbury.dependence import Diagnosis, diagnose
 from banbury.errors import many
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
-from banbury.readers import Batch, Source
+from banbury.readers import Source
 from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
@@ -233,15 +233,8 @@ def _explained(rows: Dataset, validated: CrossValidation, models: _FoldModels, p
     truth, best = int(validated.truth[place]), int(validated.best[place])
     of_truth, of_best = validated.posteriors[place, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches
-    weighed = _weighed(models[fold], batch, rows.classes[truth])
+    model, label = models[fold], rows.classes[truth]
+    weighed = None if len(model.classes) < 2 else model.explain(batch)
+    if weighed is not None and label in model.classes and label not in (weighed.winner, weighed.against):
+        weighed = model.explain(batch, against=label)
     return Mistake(row, rows.row_name(row), rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
-
-
-def _weighed(model: Model, row: Batch, truth: Label) -> Explanation | None:
-    """The answer of a row weighed against its true class, where the model knows that one."""
-    if len(model.classes) < 2:
-        return None
-    explanation = model.explain(row)
-    if truth in (explanation.winner, explanation.against) or truth not in model.classes:
-        return explanation
-    return model.explain(row, against=truth)

@@ -413,9 +413,12 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
     head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
+    given, why = _probability(mistake.probability_truth), explanation
+    if not mistake.probability_truth and why is not None and why.against == mistake.truth and isfinite(why.decibans):
+        given = f"10<sup>−{why.decibans / 10:,.0f}</sup>"  # too small for a number: by the weight of evidence
     about = (
         f"row {mistake.row + 1:,}{name} · the answer was given {_probability(mistake.probability)}, "
-        f"the true class {_given_to_truth(mistake)}"
+        f"the true class {given}"
     )
     if explanation is not None:  # the values that speak most for the answer
         speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
@@ -428,14 +431,6 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
         body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
     summary = f'<summary>{head}<span class="soft">{about}</span></summary>'
     return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'
-
-
-def _given_to_truth(mistake: Mistake) -> str:
-    """The probability of the true class; by the weight of evidence where it is too small for a number."""
-    share, why = mistake.probability_truth, mistake.explanation
-    if share or why is None or why.against != mistake.truth or not isfinite(why.decibans):
-        return _probability(share)
-    return f"10<sup>−{why.decibans / 10:,.0f}</sup>"
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------

@@ -112,7 +112,8 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
     """By formula where every family has one, and row by row otherwise."""
     check_positive("alpha", settings["alpha"], zero=True)
     choice = Choice(settings["how"], float(settings["alpha"]), int(settings["seed"]))
-    if not _can_leave_one_out(rows, choice):
+    kinds = {(f.family, bool(f.columns)): f for f in rows.schema.features}
+    if not all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values()):
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if not 2 <= n_rows <= MOST_FOLDS:
             raise errors.too_many_to_leave_out(n_rows, MOST_FOLDS)
@@ -212,13 +213,6 @@ def _tuned(rows: Dataset, split: Split, each: Round, settings: Mapping[str, Any]
 
 
 # Leave-one-out: every row scored by what all others add up to, in one pass --------------------------------------------
-
-
-def _can_leave_one_out(rows: Dataset, choice: Choice) -> bool:
-    """Whether every family can leave out all rows at once."""
-    weighted = rows.weights is not None
-    kinds = {(feature.family, bool(feature.columns)): feature for feature in rows.schema.features}
-    return all(f.family.can_leave_one_out((f,), choice, weighted) for f in kinds.values())
 
 
 def _without_each(rows: Dataset, settings: Mapping[str, Any]) -> tuple[Int, Real, int, list[str]]:

@@ -230,6 +230,10 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
     if not classes:
         raise errors.no_target(sum(sizes), table.labels.name)
+    kept_together = table.labels.groups
+    if table.labels.group_name is not None:
+        every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
+        kept_together = renumbered([(own, codes) for codes, own in groups], every)
     return Dataset(
         schemas[0],
         tuple(batches),
@@ -238,7 +242,7 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         weights,
         table.labels.threads,
         table.name,
-        table.labels.groups if table.labels.group_name is None else _groups(groups),
+        kept_together,
         sum(int(np.count_nonzero(each < 0)) for _, each in numbers),
         None if hold else Reread(table, schemas[0], sizes),
     )
@@ -271,8 +275,3 @@ def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names
     place = {name: c for c, name in enumerate(names)}
     lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
-
-
-def _groups(found: Sequence[tuple[NDArray[np.int32], Sequence[Label]]]) -> NDArray[np.int32]:
-    names = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in found)))
-    return renumbered([(own, codes) for codes, own in found], names)  # type: ignore[arg-type]

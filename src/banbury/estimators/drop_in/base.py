@@ -304,8 +304,12 @@ class DropIn(Guarded):
                 self.__dict__.pop("feature_names_in_", None)
                 self.n_features_in_ = X.shape[1]
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
-                kind = Matrix if isinstance(X, np.ndarray) else Sparse
-                return kind(X if kind is Matrix or not has_twins(X) else _summed(X), positions(X.shape[1]), False)
+                if isinstance(X, np.ndarray):
+                    return Matrix(X, positions(X.shape[1]), False)
+                if has_twins(X):
+                    X = X.copy()
+                    X.sum_duplicates()
+                return Sparse(X, positions(X.shape[1]), False)
         formats = SPARSE if self._sparse else False
         checks = {"accept_sparse": formats, "ensure_all_finite": False, "dtype": self._dtype}
         return self._batch(validate_data(self, X, reset=reset, **checks))
@@ -463,10 +467,3 @@ def _is_plain_sparse(X: Any) -> bool:
     if type(X) not in (csr_matrix, csr_array) or X.ndim != 2:
         return False
     return X.dtype.kind in "fiu" and X.dtype.itemsize in (4, 8) and bool(X.dtype.isnative)
-
-
-def _summed(X: Any) -> Any:
-    """The numbers that stand in one place as one."""
-    X = X.copy()
-    X.sum_duplicates()
-    return X
