@@ -19,6 +19,7 @@ import by_shape
 import naive_blocks
 import naive_matrix
 import naive_text
+import naive_trees
 
 Row = Mapping[str, Any]
 ZERO = Fraction(0)
@@ -113,6 +114,8 @@ def key_of(feature: Any, value: Any) -> Any:
     family = feature.family
     if missing(value):
         return None
+    if family.name == "quantile_tree":
+        return naive_trees.key_of(value, feature.unit)
     if by_shape.shape(family) == "bins":
         return math.floor((Fraction(value) - Fraction(feature.origin)) / Fraction(feature.unit))
     if family.name == "bernoulli":
@@ -163,6 +166,7 @@ def likelihoods(tally: Tally, feature: Any, value: Any, how: str, alpha: float) 
         "gamma": _gamma,
         "histogram": _histogram,
         "kernel_density": _kernel_density,
+        "quantile_tree": _quantile_tree,
         "text": _text,
         "occurrences": _occurrences,
     }[feature.family.name]
@@ -517,6 +521,14 @@ def _histogram(tally: Tally, feature: Any, value: Any, label: Any, how: str, alp
     halvings = min(abs(at - inside), 2**20) + (inside in (low, high))
     own = share(weight(counts.get(inside, ZERO), prior, how), total, n_bins)
     return log(own) - halvings * math.log(2) - log(Fraction(feature.unit) * size)
+
+
+def _quantile_tree(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
+    def cuts(cells: naive_trees.Cells) -> list[int]:
+        return [after for _, after in fayyad_irani(list(enumerate(cells)))]
+
+    keys = tally.keys[feature.name]
+    return naive_trees.density(keys, tally.classes(), feature, float(value), label, how, cuts)
 
 
 DEVIATIONS = {

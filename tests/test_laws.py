@@ -115,6 +115,8 @@ CASES = {
         bb.KernelDensity("triweight", 1.5, start=-0.5, width=0.25), QUARTERS, ANYWHERE, far=True
     ),
     "kernel density, leave-one-out": Case(bb.KernelDensity(bandwidth="leave-one-out"), QUARTERS, ANYWHERE, far=True),
+    "quantile tree": Case(bb.QuantileTree(), TENTHS, ANYWHERE, far=True),
+    "quantile tree, m": Case(bb.QuantileTree(m=3), QUARTERS, ANYWHERE, far=True),
     "text": text(),
     "text, presence": text(model="presence", tokens="word1", lowercase=False),
     "text, bernoulli": text(model="bernoulli", alpha=0.5),

@@ -13,6 +13,7 @@ pub mod error;
 mod exponential;
 pub mod flags;
 pub mod integers;
+pub mod leading;
 pub mod moments;
 pub mod one_less;
 pub mod products;
@@ -21,6 +22,7 @@ pub mod score;
 pub mod simd;
 pub mod text;
 pub mod threads;
+pub mod weighing;
 pub mod words;
 
 #[cfg(feature = "python")]

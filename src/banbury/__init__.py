@@ -26,12 +26,14 @@ if TYPE_CHECKING:
         NormalInverseGamma,
         Occurrences,
         Poisson,
+        QuantileTree,
         Text,
     )
     from banbury.errors import BanburyError, BanburyWarning
     from banbury.estimators import NaiveBayesClassifier
     from banbury.estimators.conversion import from_sklearn
     from banbury.estimators.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB
+    from banbury.estimators.evidence import EvidenceClassifier
     from banbury.estimators.semi_supervised import Mixture, SemiSupervisedClassifier
     from banbury.estimators.tan import TANClassifier
     from banbury.explain import Explanation, Informative
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
         tune,
     )
     from banbury.tally import Tally, count
+    from banbury.weighing import Weighing, weigh
 
 __version__ = "0.1.0"
 
@@ -69,6 +72,7 @@ __all__ = [
     "Density",
     "Diagnosis",
     "Evaluation",
+    "EvidenceClassifier",
     "Explanation",
     "Exponential",
     "Gamma",
@@ -87,6 +91,7 @@ __all__ = [
     "NormalInverseGamma",
     "Occurrences",
     "Poisson",
+    "QuantileTree",
     "Report",
     "Schema",
     "SemiSupervisedClassifier",
@@ -94,6 +99,7 @@ __all__ = [
     "Tally",
     "Text",
     "Tuning",
+    "Weighing",
     "calibrate",
     "compare_densities",
     "conjunctions",
@@ -113,6 +119,7 @@ __all__ = [
     "save",
     "thresholds",
     "tune",
+    "weigh",
 ]
 
 # Where each name lives. A module is imported when one of its names is first asked for, so that a short command starts at once.
@@ -121,10 +128,11 @@ _HOMES = {
     "density": "Density compare_densities independence",
     "dependence": "Diagnosis diagnose mutual_information",
     "distributions": "Bernoulli Categorical Exponential Gamma Gaussian "
-    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson Text",
+    "Histogram Joint KernelDensity NormalInverseGamma Occurrences Poisson QuantileTree Text",
     "errors": "BanburyError BanburyWarning",
     "estimators": "NaiveBayesClassifier",
     "estimators.conversion": "from_sklearn",
+    "estimators.evidence": "EvidenceClassifier",
     "estimators.semi_supervised": "Mixture SemiSupervisedClassifier",
     "estimators.drop_in": "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB",
     "estimators.tan": "TANClassifier",
@@ -137,6 +145,7 @@ _HOMES = {
     "schema": "Schema",
     "selection": "CrossValidation Evaluation LearningCurve Tuning cross_validate evaluate learning_curve tune",
     "tally": "Tally count",
+    "weighing": "Weighing weigh",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -183,6 +183,74 @@ def count_flags(
 def bins(column: Column, start: float, width: float, threads: int) -> Int:
     """floor((x - start) / width); NaN gives the lowest int64; infinite x and codes beyond 2**53 raise BadValue."""
 
+def count_leading(
+    columns: Sequence[Column],
+    shifts: Int,
+    most: int,
+    classes: Codes,
+    n_classes: int,
+    weights: RowWeights,
+    threads: int,
+) -> list[tuple[Int, Integers, int]]:
+    """Of each column the keys that occur, in order, the rows of each key and class, and how many bits were dropped.
+
+    A key is the bits of a number, in the order of numbers, without the lowest: as many are dropped as the shift says, and as
+    few more as leave ``most`` keys.
+    """
+
+def steps(columns: Sequence[Column], cuts: Sequence[Real], threads: int) -> NDArray[np.uint16]:
+    """How many of its column's cuts are not above each number, (n, F); one more than there can be where it is missing."""
+
+Lookups = tuple[NDArray[np.uint32], Int, Int, list[NDArray[np.uint32]], list[NDArray[np.uint32]], Int]
+
+def weighed_scores(
+    lookups: Lookups, table: Real, weights: Real, intercepts: Real, own: Codes | None, threads: int
+) -> Real:
+    """intercepts + Σ weight · what a term's cell says, (n, C).
+
+    ``lookups``: the cells of rows (n, columns), and of each term its column, another column or -1, the cell of each code of the
+    one, what a code of the other adds to it, and the number of its cells. ``table`` has the cells of all terms, a number for
+    each class; with ``own``, the class of each row, a number for each class the row may have, and each class.
+    """
+
+def weighed_slope(
+    lookups: Lookups, table: Real, weights: Real, intercepts: Real, own: Codes, row_weights: Real, threads: int
+) -> tuple[float, Real]:
+    """-Σ log P(own class) over rows, and its slope along each weight, then along each intercept."""
+
+def correct(
+    lookups: Lookups,
+    labels: Codes,
+    strengths: Real,
+    offsets: Real,
+    variances: Real,
+    orders: Sequence[NDArray[np.uint32]],
+    mu: Real,
+    table: Real,
+) -> float:
+    """Passes of dual coordinate ascent, in place; the mean change of μ, (n, C), in the last. ``table`` is (cells of all, C)."""
+
+PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]
+
+def pair_gains(
+    rows: PairRows,
+    nodes: Sequence[Any],
+    pairs: Sequence[tuple[int, int]],
+    strengths: Real,
+    posteriors: Real,
+    threads: int,
+) -> Real:
+    """Of each pair of columns: nats gained over both apart, rows left out; the strength that gains most; slope, curvature.
+
+    ``rows``: codes (n, columns), labels, weights, P(class). Of each column ``nodes`` has the fine node of each code, the coarse
+    node of each fine one, P(class | node) of coarse and fine nodes, and the same without a row of each class.
+    """
+
+def pair_tables(
+    rows: PairRows, nodes: Sequence[Any], pairs: Sequence[tuple[int, int]], strengths: Real, threads: int
+) -> list[tuple[Real, Real]]:
+    """Of each pair what its cells say beyond both columns, (cells, C), and the same of rows left out, (cells, C, C); flat."""
+
 def span(columns: Sequence[Column], threads: int) -> tuple[Int, Int]:
     """Lowest and highest value of each integer feature, the lowest int64 passed over. Without rows: (0, -1)."""
 

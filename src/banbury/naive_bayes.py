@@ -95,6 +95,14 @@ class Calibrates(Protocol):
     def log_apply(self, log_posteriors: Any) -> Real: ...
 
 
+class Weighs(Protocol):
+    """What weighs the evidence of a model's columns: ``bb.weigh`` makes it."""
+
+    def is_stale(self, tally: Tally) -> bool: ...
+    def log_prior(self, log_prior: Real, tally: Tally) -> Real: ...
+    def parameters(self, model: Model) -> tuple[Parameters, ...]: ...
+
+
 class Answering(Protocol):
     """What predicts classes and says why: a model, or a belief network with a target."""
 
@@ -132,10 +140,12 @@ class Model:
     parameters: tuple[Parameters, ...]
     threads: int | None = None
     calibration: Calibrates | None = None  # what makes posteriors honest
+    weighing: Weighs | None = None  # what its evidence is worth
 
     def __reduce__(self) -> Any:
         """A model is derived from its tally, wherever it is unpacked."""
-        return _unpacked, (self.tally, self.choice, self.class_prior, self.threads, self.calibration)
+        settings = self.tally, self.choice, self.class_prior, self.threads, self.calibration, self.weighing
+        return _unpacked, settings
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -166,7 +176,19 @@ class Model:
 
         It is not calibrated: a calibration was learned under the old one.
         """
-        return replace(self, class_prior=class_prior, log_prior=_log_prior(class_prior, self.tally), calibration=None)
+        log_prior = _log_prior(class_prior, self.tally)
+        if self.weighing is not None:
+            log_prior = self.weighing.log_prior(log_prior, self.tally)
+        return replace(self, class_prior=class_prior, log_prior=log_prior, calibration=None)
+
+    def weighed(self, weighing: Weighs | None) -> Model:
+        """The same model with its evidence weighed, or plain again."""
+        settings = {"how": self.choice.how, "alpha": self.choice.alpha, "seed": self.choice.seed}
+        plain = self if self.weighing is None else estimate(self.tally, class_prior=self.class_prior, **settings)  # type: ignore[arg-type]
+        if weighing is None:
+            return replace(plain, threads=self.threads)
+        log_prior = weighing.log_prior(plain.log_prior, self.tally)
+        return replace(plain, weighing=weighing, log_prior=log_prior, parameters=weighing.parameters(plain))
 
     def calibrated(self, calibration: Calibrates | None) -> Model:
         """The same model with posteriors that this calibration makes honest; None takes one away."""
@@ -645,9 +667,15 @@ def _finite(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _unpacked(
-    tally: Tally, choice: Choice, class_prior: ClassPrior, threads: int | None, calibration: Calibrates | None
+    tally: Tally,
+    choice: Choice,
+    class_prior: ClassPrior,
+    threads: int | None,
+    calibration: Calibrates | None,
+    weighing: Weighs | None = None,
 ) -> Model:
     model = estimate(tally, how=choice.how, alpha=choice.alpha, class_prior=class_prior, seed=choice.seed)
+    model = model if weighing is None else model.weighed(weighing)
     return replace(model, threads=threads, calibration=calibration)
 
 

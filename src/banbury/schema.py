@@ -20,6 +20,7 @@ from banbury.distributions import (
     Gaussian,
     NormalInverseGamma,
     Occurrences,
+    QuantileTree,
     Text,
     family,
 )
@@ -40,7 +41,8 @@ WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
-GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
+QUANTILE_TREE, GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
+    QuantileTree(),
     Gaussian(),
     Gaussian(covariance="shrunk"),
     Bernoulli(),
@@ -327,10 +329,12 @@ def infer(
     features: Features,
     missing: Missing,
     more_to_come: bool = False,
+    all_trees: bool = False,
 ) -> Schema:
     """The schema of a table whose first batch this is; ``reserved`` columns are not features: they are the target, say.
 
     ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others.
+    ``all_trees``: numbers are quantile trees, however few there are.
     """
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
@@ -345,16 +349,19 @@ def infer(
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
     steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing)
-    few = {} if more_to_come else _few_values(batch, numbers, sample)
+    few = {} if more_to_come or all_trees else _few_values(batch, numbers, sample)
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
+    many = all_trees or batch.n_rows >= FEWEST_ROWS
     chosen: list[tuple[str, Family, str]] = []
     left_out: dict[str, str] = {}
     for name in columns:
         if name in taken:
             continue
         given, why = (
-            _choose(batch, name, kinds[name], missing, steady, few) if name in kinds else (declared[name], "declared")
+            _choose(batch, name, kinds[name], missing, steady, few, many)
+            if name in kinds
+            else (declared[name], "declared")
         )
         if given is None:
             left_out[name] = why
@@ -457,7 +464,7 @@ def block(columns: tuple[str, ...], given: Family, why: str = "declared") -> Fea
 
 
 def _choose(
-    batch: Batch, name: str, kind: str, missing: Missing, steady: set[str], few: Mapping[str, int]
+    batch: Batch, name: str, kind: str, missing: Missing, steady: set[str], few: Mapping[str, int], many: bool
 ) -> tuple[Family | None, str]:
     """The family of a column from its type and first values, and why; None to leave it out."""
     if batch.is_text(name):
@@ -482,7 +489,7 @@ def _choose(
         return None, "identifiers: every row has its own"
     if name in few:
         return CATEGORICAL[missing], f"{WHOLE}, {few[name]} different"
-    return GAUSSIAN, "integers" if kind == "integer" else "floats"
+    return QUANTILE_TREE if many else GAUSSIAN, "integers" if kind == "integer" else "floats"
 
 
 def _choose_words(batch: Batch, name: str, missing: Missing) -> tuple[Family | None, str]:

@@ -1,6 +1,7 @@
 //! Scores: the parts of a model with their arrays, held while rows are scored.
 
 use super::arrays::{Held, HeldColumns, at_least_one, malformed, shaped, size};
+use super::weighing::{HeldLookups, all};
 use super::weights::HeldWords;
 use super::words::HeldMatrix;
 use crate::columns::Columns;
@@ -8,7 +9,8 @@ use crate::error::demand;
 use crate::flags::Thresholds;
 use crate::scale::Scale;
 use crate::score::{
-    Each, Part, Task, Want, ellipse, flags, histogram, kernel, linear, normal, product, table,
+    Each, Part, Task, Want, cells, ellipse, flags, histogram, kernel, linear, normal, product,
+    table,
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -27,6 +29,8 @@ struct Room<'py> {
     origin: OnceCell<f64>,
     matrix: OnceCell<HeldMatrix<'py>>,
     words: OnceCell<HeldWords<'py>>,
+    cells: OnceCell<HeldLookups<'py>>,
+    cuts: OnceCell<Vec<Held<'py, f64>>>,
 }
 
 fn keep<T>(places: &[OnceCell<T>], value: T) -> PyResult<&T> {
@@ -108,6 +112,17 @@ impl<'py> Room<'py> {
                     c,
                 )?)
             }
+            ("steps", [columns, cuts, table]) => {
+                let columns = self.columns(columns)?;
+                let cuts = keep(from_ref(&self.cuts), all(cuts, "cuts")?)?;
+                let cuts: Vec<&[f64]> = cuts.iter().map(Held::slice).collect();
+                Part::Table(table::Table::of_steps(
+                    columns,
+                    &cuts,
+                    self.table(table, "table", c)?,
+                    c,
+                )?)
+            }
             ("flags", [columns, threshold, no, yes]) => {
                 let columns = self.columns(columns)?;
                 let threshold = self.reals(threshold, "threshold", 1)?;
@@ -184,6 +199,11 @@ impl<'py> Room<'py> {
             ("words", rest) if rest.len() == 8 => {
                 Part::Words(keep(from_ref(&self.words), HeldWords::new(rest)?)?.part(c)?)
             }
+            ("cells", [lookups @ .., table]) => Part::Cells(cells::CellTables::new(
+                keep(from_ref(&self.cells), HeldLookups::new(lookups)?)?.lookups()?,
+                self.table(table, "table", c)?,
+                c,
+            )?),
             (name, rest) => {
                 let n = rest.len();
                 return Err(malformed(format!("there is no part {name:?} with {n} arguments")));

@@ -4,6 +4,7 @@
 //! turned into what is wanted. A row's answer does not depend on its neighbours: features are added one by one, in order. Rows
 //! whose sums are very large have their classes compared feature by feature instead.
 
+pub mod cells;
 pub mod ellipse;
 mod far;
 pub mod flags;
@@ -49,6 +50,7 @@ pub enum Part<'a> {
     Linear(linear::Linear<'a>),
     Ellipse(ellipse::Ellipse<'a>),
     Product(product::Product<'a>),
+    Cells(cells::CellTables<'a>),
 }
 
 /// Where a part is to add: sums `[class][row]` of a block.
@@ -107,14 +109,19 @@ impl<'a> Part<'a> {
             Part::Flags(part) => &part.columns,
             Part::Histogram(part) => &part.columns,
             Part::Kernel(part) => &part.columns,
-            Part::Words(_) | Part::Linear(_) | Part::Ellipse(_) | Part::Product(_) => {
-                return None;
-            }
+            Part::Words(_)
+            | Part::Linear(_)
+            | Part::Ellipse(_)
+            | Part::Product(_)
+            | Part::Cells(_) => return None,
         })
     }
 
     fn features(&self) -> usize {
-        self.columns().map_or(1, Columns::features)
+        match self {
+            Part::Cells(part) => part.lookups.terms(),
+            other => other.columns().map_or(1, Columns::features),
+        }
     }
 
     /// A class's sums must be a whole number of these.
@@ -131,6 +138,7 @@ impl<'a> Part<'a> {
             Part::Ellipse(part) => part.columns.demand_rows(n),
             Part::Product(part) => part.columns.demand_rows(n),
             Part::Linear(part) => demand(part.matrix.len() == n, "a matrix must have n_rows rows"),
+            Part::Cells(part) => demand(part.lookups.rows() == n, "codes must have n_rows rows"),
             other => other.columns().map_or(Ok(()), |columns| columns.demand_rows(n)),
         }
     }
@@ -163,6 +171,7 @@ impl<'a> Part<'a> {
             Part::Linear(part) => part.add(sums, scratch),
             Part::Ellipse(part) => part.add(sums, &mut scratch.row),
             Part::Product(part) => part.add(sums, &mut scratch.product),
+            Part::Cells(part) => part.add(features, sums),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Whole-number features whose log-likelihoods stand in a table.
 
 use super::{ROWS, STRIDE, Scratch, Sums, room, tiles};
-use crate::columns::{Chosen, Columns, Whole, each_whole, pair};
-use crate::error::{Error, demand};
+use crate::columns::{Chosen, Columns, Value, Whole, each, each_whole, pair};
+use crate::error::{Error, Fault, demand};
+use crate::leading::Finder;
 use ndarray::ArrayView1;
 use std::ops::Range;
 
@@ -10,12 +11,25 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Table<'a> {
     pub(super) columns: Columns<'a>,
-    low: &'a [i64],
-    lookups: Vec<&'a [u32]>,
-    outside: Vec<u32>,
+    rows: Rows<'a>,
     /// `[row][class]`.
     table: &'a [f64],
     n_classes: usize,
+}
+
+/// Where the table's row of a value is found.
+#[derive(Debug)]
+enum Rows<'a> {
+    Looked {
+        low: &'a [i64],
+        lookups: Vec<&'a [u32]>,
+        outside: Vec<u32>,
+    },
+    /// By cuts: the first row of each feature, and its cells.
+    Cut {
+        starts: Vec<u32>,
+        finders: Vec<Finder<'a>>,
+    },
 }
 
 /// The index of the row that adds nothing.
@@ -52,14 +66,32 @@ impl<'a> Table<'a> {
             outside.iter().all(|&row| row >= -1 && row < rows as i64),
             "outside must be -1 or a row of table",
         )?;
-        Ok(Table {
-            columns,
-            low,
-            lookups,
-            outside: outside.iter().map(|&row| u32::try_from(row).unwrap_or(NOTHING)).collect(),
-            table,
-            n_classes,
-        })
+        let outside = outside.iter().map(|&row| u32::try_from(row).unwrap_or(NOTHING)).collect();
+        Ok(Table { columns, rows: Rows::Looked { low, lookups, outside }, table, n_classes })
+    }
+
+    /// Of numbers: a feature has a row for every cell between its cuts; one that is missing adds nothing.
+    pub fn of_steps(
+        columns: Columns<'a>,
+        cuts: &[&'a [f64]],
+        table: &'a [f64],
+        n_classes: usize,
+    ) -> Result<Self, Error> {
+        demand(cuts.len() == columns.features(), "cuts must have one list per feature")?;
+        demand(cuts.iter().all(|cuts| cuts.is_sorted()), "cuts must be in order")?;
+        demand(cuts.iter().all(|cuts| cuts.len() < u16::MAX as usize), "there are too many cuts")?;
+        let mut total = 0;
+        let mut starts = vec![];
+        for cuts in cuts {
+            starts.push(total);
+            total += cuts.len() as u32 + 1;
+        }
+        demand(
+            n_classes > 0 && table.len() == total as usize * n_classes,
+            "table must have a row for every cell",
+        )?;
+        let finders = cuts.iter().map(|cuts| Finder::new(cuts)).collect();
+        Ok(Table { columns, rows: Rows::Cut { starts, finders }, table, n_classes })
     }
 
     pub(super) fn add(
@@ -69,7 +101,7 @@ impl<'a> Table<'a> {
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
         for tile in tiles(features) {
-            self.fill(tile.clone(), &sums.rows, room(&mut scratch.indices));
+            self.fill(tile.clone(), &sums.rows, room(&mut scratch.indices))?;
             let k = tile.len();
             let inside = match self.n_classes {
                 2 => self.add_rows::<2>(k, sums, &scratch.indices),
@@ -87,16 +119,38 @@ impl<'a> Table<'a> {
     }
 
     /// Writes the table's row of each value, `[feature][row]`.
-    fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [u32]) {
+    fn fill(&self, features: Range<usize>, rows: &Chosen, tile: &mut [u32]) -> Result<(), Error> {
         let columns = self.columns.each_of(features).zip(tile.chunks_exact_mut(STRIDE));
         for ((feature, block, column), tile) in columns {
-            let (low, lookup) = (self.low[feature], self.lookups[feature]);
-            each_whole!(block, view => {
-                let mut room = None;
-                let column = rows.of(view, column, &mut room);
-                look_up(column, low, lookup, self.outside[feature], &mut tile[..rows.len()])
-            }, ());
+            let tile = &mut tile[..rows.len()];
+            match &self.rows {
+                Rows::Looked { low, lookups, outside } => each_whole!(block, view => {
+                    let mut room = None;
+                    let column = rows.of(view, column, &mut room);
+                    look_up(column, low[feature], lookups[feature], outside[feature], tile)
+                }, ()),
+                Rows::Cut { starts, finders } => {
+                    let (start, finder) = (starts[feature], &finders[feature]);
+                    let mut infinite = false;
+                    each!(block, view => {
+                        let mut room = None;
+                        pair(tile, rows.of(view, column, &mut room), |out, x| {
+                            let x = x.real();
+                            infinite |= x.is_infinite();
+                            let row = start + u32::from(finder.cell(x));
+                            *out = if x.is_nan() { NOTHING } else { row };
+                        });
+                    });
+                    let value = |at: &usize| self.columns.value(rows.row(*at), feature).real();
+                    let wrong =
+                        infinite.then(|| (0..rows.len()).find(|at| value(at).is_infinite()));
+                    if let Some(at) = wrong.flatten() {
+                        return Err(self.columns.refused(Fault::Infinite, rows.row(at), feature));
+                    }
+                }
+            }
         }
+        Ok(())
     }
 
     /// Adds row by row with the sums in registers; answers whether all rows of the table exist.

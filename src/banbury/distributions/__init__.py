@@ -16,6 +16,7 @@ from banbury.distributions.joint import Joint
 from banbury.distributions.kernel_density import KernelDensity
 from banbury.distributions.occurrences import Occurrences
 from banbury.distributions.poisson import Poisson
+from banbury.distributions.quantile_tree import QuantileTree
 from banbury.distributions.text import Text
 
 FAMILIES: dict[str, type[Family]] = {
@@ -29,6 +30,7 @@ FAMILIES: dict[str, type[Family]] = {
         Gamma,
         Histogram,
         KernelDensity,
+        QuantileTree,
         Text,
         Occurrences,
         Joint,
@@ -49,6 +51,7 @@ __all__ = [
     "NormalInverseGamma",
     "Occurrences",
     "Poisson",
+    "QuantileTree",
     "Text",
     "family",
 ]

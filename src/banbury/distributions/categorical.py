@@ -14,6 +14,7 @@ from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
+from banbury.distributions.cells import NamedCells
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
@@ -30,6 +31,7 @@ from banbury.distributions.family import (
 from banbury.distributions.key_families import KeyedFamily, looked_up
 from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow
 from banbury.distributions.leave_one_out import Shares, by_cells
+from banbury.distributions.trees import flat, prior_of
 from banbury.readers import Batch
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
@@ -128,6 +130,13 @@ class Categorical(KeyedFamily):
         return lambda rows: looked_up(
             rows.codes(feature.name, feature.kind), lambda values: [index.get(value, -1) for value in values], absent
         )
+
+    def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NamedCells | None:
+        if not keys:
+            return None
+        tree = flat(len(keys))
+        strengths = tree.chosen(rows, prior_of(rows))[0]
+        return NamedCells(feature, tree, strengths, tree, strengths, keys)
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return self.codes is None and super().can_leave_one_out(features, choice, weighted)

@@ -685,6 +685,19 @@ class Family:
         """Rows whose values are found out once, to be counted and scored many times (``LookedUpTexts``); None: they are quick."""
         return None
 
+    # Weighing
+
+    def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Any:
+        """The cells of a column as its evidence is weighed (``Cells``); None where it is not counted by key.
+
+        ``rows`` per key and class; ``missing``: those of each class without a value.
+        """
+        return None
+
+    def middles(self, feature: Feature, keys: Keys) -> Real:
+        """A number within each bin of a column of numbers."""
+        raise NotImplementedError
+
     # Leave-one-out
 
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:

@@ -14,14 +14,16 @@ from banbury._core import Integers
 from banbury.calibration import Calibration
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
+from banbury.files import weighing
 from banbury.files.checking import Arrays, integers_of, under, whole
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
 from banbury.sums import MOST_ROWS, some
 from banbury.tally import Tally
+from banbury.weighing import Weighing
 
 SETTINGS = {"how", "alpha", "seed", "class_prior"}
-CALIBRATION = "calibration."  # how the names of its arrays begin
+CALIBRATION, WEIGHING = "calibration.", "weighing."  # how the names of their arrays begin
 
 
 # Taken apart ----------------------------------------------------------------------------------------------------------
@@ -40,7 +42,13 @@ def about(thing: Model | Tally) -> dict[str, Any]:
     }
     model = _settings(thing) if isinstance(thing, Model) else None
     calibration = _calibration_of(thing)
-    return {"tally": sums, "model": model, "calibration": None if calibration is None else calibration.method}
+    weighed = _weighing_of(thing)
+    return {
+        "tally": sums,
+        "model": model,
+        "calibration": None if calibration is None else calibration.method,
+        **({} if weighed is None else {"weighing": weighing.about(weighed)}),
+    }
 
 
 def _key(key: Any) -> Any:
@@ -56,6 +64,9 @@ def arrays(thing: Model | Tally) -> Arrays:
     calibration = _calibration_of(thing)
     if calibration is not None:
         found |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
+    weighed = _weighing_of(thing)
+    if weighed is not None:
+        found |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
 
 
@@ -73,6 +84,15 @@ def _calibration_of(thing: Model | Tally) -> Calibration | None:
     if calibration is not None and not isinstance(calibration, Calibration):
         raise errors.bad_setting("the model's calibration", type(calibration).__name__, "one that bb.calibrate made")
     return calibration
+
+
+def _weighing_of(thing: Model | Tally) -> Weighing | None:
+    """Without the names of values that no row has any more."""
+    if not isinstance(thing, Model) or thing.weighing is None:
+        return None
+    if not isinstance(thing.weighing, Weighing):
+        raise errors.bad_setting("the model's weighing", type(thing.weighing).__name__, "one that bb.weigh made")
+    return thing.weighing.kept(thing.tally)
 
 
 def without_rare(thing: Model | Tally, min_count: float) -> Model | Tally:
@@ -106,6 +126,8 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
         raise ValueError("the model has other settings")
     how, alpha, class_prior, seed = (about["model"][name] for name in ("how", "alpha", "class_prior", "seed"))
     model = estimated(tally, checked_choice(how, alpha, seed, waits=True), class_prior)
+    if "weighing" in about:
+        model = model.weighed(weighing.put_together(about["weighing"], under(WEIGHING, arrays), tally))
     return model.calibrated(_calibration(about["calibration"], arrays))
 
 
@@ -129,9 +151,9 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
         raise TypeError("sums were rounded or not")
     rows = integers_of("classes", arrays, digits, (n,))
     tally = Tally(schema, classes, rows, sums, whole("skipped", about["skipped"]), about["rounded"])
-    calibration = {name for name in arrays if name.startswith(CALIBRATION)}
+    beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
     known = tally.numbers().keys() | tally.states().keys()
-    if digits.keys() != tally.numbers().keys() or known != arrays.keys() - calibration:
+    if digits.keys() != tally.numbers().keys() or known != arrays.keys() - beside:
         raise ValueError("there are arrays, or digits of arrays, that no tally has")
     if not float(tally.n_rows) < MOST_ROWS:
         raise ValueError("there are more rows than can be counted")

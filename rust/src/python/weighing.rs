@@ -1,0 +1,314 @@
+//! Numbers by leading bits, and passes over rows of cells.
+
+use super::arrays::{Held, HeldColumns, HeldRows, at_least_one, malformed, shaped};
+use super::integers::Integers;
+use crate::leading;
+use crate::weighing::{self, Cells, Evidence, Lookups, Term, ascent, pairs};
+use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+type Real1<'py> = Bound<'py, PyArray1<f64>>;
+
+/// Keys, rows of each and class, and shift of a column.
+type Counted<'py> = (Bound<'py, PyArray1<i64>>, Integers, u32);
+
+#[pyfunction]
+pub(super) fn count_leading<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    shifts: &Bound<'py, PyAny>,
+    most: usize,
+    classes: &Bound<'py, PyAny>,
+    n_classes: i64,
+    weights: Option<&Bound<'py, PyAny>>,
+    threads: i64,
+) -> PyResult<Vec<Counted<'py>>> {
+    let held_columns = HeldColumns::new(columns)?;
+    let columns = held_columns.columns()?;
+    let shifts = Held::<i64>::new(shifts, "shifts", 1)?;
+    let shifts = shifts.slice();
+    let (held, threads) = (HeldRows::new(classes, n_classes, weights)?, at_least_one(threads)?);
+    let found =
+        held.with(py, |rows| leading::count_leading(&columns, shifts, most, rows, threads))?;
+    let each = found
+        .into_iter()
+        .map(|counted| (counted.keys.into_pyarray(py), Integers(counted.cells), counted.shift));
+    Ok(each.collect())
+}
+
+#[pyfunction(name = "steps")]
+pub(super) fn steps_of<'py>(
+    py: Python<'py>,
+    columns: &Bound<'py, PyAny>,
+    cuts: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = HeldColumns::new(columns)?;
+    let (columns, threads) = (held.columns()?, at_least_one(threads)?);
+    let cuts = all::<f64>(cuts, "cuts")?;
+    let cuts: Vec<&[f64]> = cuts.iter().map(Held::slice).collect();
+    let found = py.detach(|| leading::steps(&columns, &cuts, threads))?;
+    shaped(py, found, &[columns.rows().unwrap_or(0), columns.features()])
+}
+
+pub(super) fn all<'py, T: numpy::Element + Copy>(
+    any: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Vec<Held<'py, T>>> {
+    any.try_iter()?.map(|item| Held::new(&item?, name, 1)).collect()
+}
+
+/// Rows of cells and terms: codes (rows, columns), columns, others (-1 for none), firsts, seconds, sizes.
+pub(super) struct HeldLookups<'py> {
+    codes: Held<'py, u32>,
+    columns: Held<'py, i64>,
+    others: Held<'py, i64>,
+    firsts: Vec<Held<'py, u32>>,
+    seconds: Vec<Held<'py, u32>>,
+    sizes: Held<'py, i64>,
+}
+
+impl<'py> HeldLookups<'py> {
+    pub(super) fn new(items: &[Bound<'py, PyAny>]) -> PyResult<Self> {
+        let [codes, columns, others, firsts, seconds, sizes] = items else {
+            return Err(malformed("lookups are six arrays"));
+        };
+        Ok(HeldLookups {
+            codes: Held::new(codes, "codes", 2)?,
+            columns: Held::new(columns, "columns", 1)?,
+            others: Held::new(others, "others", 1)?,
+            firsts: all(firsts, "firsts")?,
+            seconds: all(seconds, "seconds")?,
+            sizes: Held::new(sizes, "sizes", 1)?,
+        })
+    }
+
+    pub(super) fn lookups(&self) -> PyResult<Lookups<'_>> {
+        let (columns, others) = (self.columns.slice(), self.others.slice());
+        let n = columns.len();
+        if others.len() != n || self.firsts.len() != n || self.seconds.len() != n {
+            return Err(malformed("lookups must have as many of each"));
+        }
+        let place = |column: i64| usize::try_from(column).unwrap_or(usize::MAX);
+        let terms = (0..n).map(|t| Term {
+            column: place(columns[t]),
+            first: self.firsts[t].slice(),
+            other: (others[t] >= 0).then(|| (place(others[t]), self.seconds[t].slice())),
+        });
+        let cells = Cells::new(self.codes.slice(), width(&self.codes)?)?;
+        Ok(Lookups::new(cells, terms.collect(), self.sizes.slice())?)
+    }
+}
+
+fn width(codes: &Held<u32>) -> PyResult<usize> {
+    use numpy::PyUntypedArrayMethods;
+    codes.array.shape().get(1).copied().ok_or_else(|| malformed("codes must be rows × columns"))
+}
+
+fn items<'py>(lookups: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    lookups.try_iter()?.collect()
+}
+
+/// The weighed scores of rows, (rows, classes).
+#[pyfunction]
+pub(super) fn weighed_scores<'py>(
+    py: Python<'py>,
+    lookups: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    intercepts: &Bound<'py, PyAny>,
+    own: Option<&Bound<'py, PyAny>>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = HeldLookups::new(&items(lookups)?)?;
+    let (lookups, threads) = (held.lookups()?, at_least_one(threads)?);
+    let table = Held::<f64>::new(table, "table", 1)?;
+    let weights = Held::<f64>::new(weights, "weights", 1)?;
+    let intercepts = Held::<f64>::new(intercepts, "intercepts", 1)?;
+    let own = own.map(|own| Held::<i32>::new(own, "own", 1)).transpose()?;
+    let evidence = Evidence {
+        table: table.slice(),
+        weights: weights.slice(),
+        intercepts: intercepts.slice(),
+        own: own.as_ref().map(Held::slice),
+    };
+    let found = py.detach(|| weighing::scores(&lookups, &evidence, threads))?;
+    shaped(py, found, &[lookups.rows(), intercepts.slice().len()])
+}
+
+/// The loss under the weights, and its slopes.
+#[pyfunction]
+pub(super) fn weighed_slope<'py>(
+    py: Python<'py>,
+    lookups: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    intercepts: &Bound<'py, PyAny>,
+    own: &Bound<'py, PyAny>,
+    row_weights: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<(f64, Real1<'py>)> {
+    let held = HeldLookups::new(&items(lookups)?)?;
+    let (lookups, threads) = (held.lookups()?, at_least_one(threads)?);
+    let table = Held::<f64>::new(table, "table", 1)?;
+    let weights = Held::<f64>::new(weights, "weights", 1)?;
+    let intercepts = Held::<f64>::new(intercepts, "intercepts", 1)?;
+    let own = Held::<i32>::new(own, "own", 1)?;
+    let row_weights = Held::<f64>::new(row_weights, "row_weights", 1)?;
+    let evidence = Evidence {
+        table: table.slice(),
+        weights: weights.slice(),
+        intercepts: intercepts.slice(),
+        own: Some(own.slice()),
+    };
+    let row_weights = row_weights.slice();
+    let (loss, slopes) =
+        py.detach(|| weighing::slope(&lookups, &evidence, row_weights, threads))?;
+    Ok((loss, slopes.into_pyarray(py)))
+}
+
+/// One pass of corrections after another, each in an order of its own; the mean change of the last.
+#[pyfunction]
+pub(super) fn correct<'py>(
+    py: Python<'py>,
+    lookups: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
+    strengths: &Bound<'py, PyAny>,
+    offsets: &Bound<'py, PyAny>,
+    variances: &Bound<'py, PyAny>,
+    orders: &Bound<'py, PyAny>,
+    mu: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+) -> PyResult<f64> {
+    let held = HeldLookups::new(&items(lookups)?)?;
+    let lookups = held.lookups()?;
+    let labels = Held::<i32>::new(labels, "labels", 1)?;
+    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
+    let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
+    let variances = Held::<f64>::new(variances, "variances", 1)?;
+    let orders = all::<u32>(orders, "orders")?;
+    let orders: Vec<&[u32]> = orders.iter().map(Held::slice).collect();
+    let task = ascent::Task {
+        labels: labels.slice(),
+        strengths: strengths.slice(),
+        offsets: offsets.slice(),
+        variances: variances.slice(),
+        classes: offsets.slice().len() / lookups.rows().max(1),
+    };
+    let (mut mu, mut table) = (writable(mu, "mu")?, writable(table, "table")?);
+    let apart = || malformed("mu and table must lie in one piece");
+    let mu = mu.as_slice_mut().map_err(|_| apart())?;
+    let table = table.as_slice_mut().map_err(|_| apart())?;
+    Ok(py.detach(|| {
+        let mut change = 0.0;
+        for order in orders {
+            change = ascent::ascend(&lookups, &task, order, mu, table)?;
+        }
+        Ok::<_, crate::error::Error>(change)
+    })?)
+}
+
+fn writable<'py>(
+    any: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<numpy::PyReadwriteArrayDyn<'py, f64>> {
+    let array = any.cast::<PyArrayDyn<f64>>();
+    let array = array.map_err(|_| malformed(format!("{name} must be an array of float64")))?;
+    array.try_readwrite().map_err(|_| malformed(format!("{name} must be writable")))
+}
+
+/// Codes, labels, weights, prior; and of each column (fine, coarse, shares of both, left out of both).
+struct HeldPairs<'py> {
+    codes: Held<'py, u32>,
+    labels: Held<'py, i32>,
+    weights: Held<'py, f64>,
+    prior: Held<'py, f64>,
+    nodes: Vec<([Held<'py, u32>; 2], [Held<'py, f64>; 4])>,
+}
+
+impl<'py> HeldPairs<'py> {
+    fn new(rows: &Bound<'py, PyAny>, nodes: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let rows = items(rows)?;
+        let [codes, labels, weights, prior] = &rows[..] else {
+            return Err(malformed("rows are codes, labels, weights and a prior"));
+        };
+        let each = nodes.try_iter()?.map(|item| {
+            let item = items(&item?)?;
+            let [fine, coarse, a, b, c, d] = &item[..] else {
+                return Err(malformed("a column's nodes are six arrays"));
+            };
+            let real = |any, d| Held::new(any, "shares", d);
+            let maps = [Held::new(fine, "fine", 1)?, Held::new(coarse, "coarse", 1)?];
+            Ok((maps, [real(a, 2)?, real(b, 2)?, real(c, 3)?, real(d, 3)?]))
+        });
+        Ok(HeldPairs {
+            codes: Held::new(codes, "codes", 2)?,
+            labels: Held::new(labels, "labels", 1)?,
+            weights: Held::new(weights, "weights", 1)?,
+            prior: Held::new(prior, "prior", 1)?,
+            nodes: each.collect::<PyResult<_>>()?,
+        })
+    }
+
+    fn columns(&self) -> PyResult<pairs::Columns<'_>> {
+        let nodes = self.nodes.iter().map(|(maps, tables)| {
+            let [a, b, c, d] = tables.each_ref().map(Held::slice);
+            let [fine, coarse] = maps.each_ref().map(Held::slice);
+            pairs::Nodes { fine, coarse, shares: [a, b], left_out: [c, d] }
+        });
+        Ok(pairs::Columns {
+            cells: Cells::new(self.codes.slice(), width(&self.codes)?)?,
+            labels: self.labels.slice(),
+            weights: self.weights.slice(),
+            prior: self.prior.slice(),
+            nodes: nodes.collect(),
+        })
+    }
+}
+
+fn pairs_of(any: &Bound<'_, PyAny>) -> PyResult<Vec<[usize; 2]>> {
+    any.extract()
+}
+
+/// Per pair: nats gained, strength, slope, curvature.
+#[pyfunction]
+pub(super) fn pair_gains<'py>(
+    py: Python<'py>,
+    rows: &Bound<'py, PyAny>,
+    nodes: &Bound<'py, PyAny>,
+    pairs: &Bound<'py, PyAny>,
+    strengths: &Bound<'py, PyAny>,
+    posteriors: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = HeldPairs::new(rows, nodes)?;
+    let (columns, pairs, threads) = (held.columns()?, pairs_of(pairs)?, at_least_one(threads)?);
+    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
+    let posteriors = Held::<f64>::new(posteriors, "posteriors", 2)?;
+    let (strengths, posteriors) = (strengths.slice(), posteriors.slice());
+    let found = py.detach(|| columns.gains(&pairs, strengths, posteriors, threads))?;
+    let flat = found.iter().flat_map(|gain| [gain.nats, gain.m, gain.slope, gain.curvature]);
+    shaped(py, flat.collect::<Vec<f64>>(), &[found.len(), 4])
+}
+
+/// Per pair: δ, (cells × classes), and δ of rows left out, (cells × classes × classes), both flat.
+#[pyfunction]
+pub(super) fn pair_tables<'py>(
+    py: Python<'py>,
+    rows: &Bound<'py, PyAny>,
+    nodes: &Bound<'py, PyAny>,
+    pairs: &Bound<'py, PyAny>,
+    strengths: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyList>> {
+    let held = HeldPairs::new(rows, nodes)?;
+    let (columns, pairs, threads) = (held.columns()?, pairs_of(pairs)?, at_least_one(threads)?);
+    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
+    let strengths = strengths.slice();
+    let found = py.detach(|| columns.deltas(&pairs, strengths, threads))?;
+    let each = found
+        .into_iter()
+        .map(|delta| (delta.table.into_pyarray(py), delta.left_out.into_pyarray(py)));
+    PyList::new(py, each.collect::<Vec<_>>())
+}

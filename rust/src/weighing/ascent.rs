@@ -1,0 +1,243 @@
+//! Corrections: logistic regression from an offset, by dual coordinate ascent.
+//!
+//! Δ of a cell is C s² Σ (y − μ) over its rows, so a row adds to its cells what it surprised by. Each visit of a row solves for
+//! its own μ exactly: ln μ + A μ = z + A μ_old − ν, Σ μ = 1, where A is what the row's own surprise weighs in its score.
+
+use super::{Lookups, check_labels};
+use crate::error::{Error, demand};
+
+/// What is corrected: rows with their classes, the scores they start from, and how much a cell of each term may vary.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    pub labels: &'a [i32],
+    /// C times the weight of each row; 0 where a row is passed over.
+    pub strengths: &'a [f64],
+    /// `[row][class]`.
+    pub offsets: &'a [f64],
+    /// s² of each term.
+    pub variances: &'a [f64],
+    pub classes: usize,
+}
+
+/// Visits rows in this order and improves `mu`, `[row][class]`, and `table`, Δ as `[cell][class]`; answers the mean change of μ.
+pub fn ascend(
+    lookups: &Lookups,
+    task: &Task,
+    order: &[u32],
+    mu: &mut [f64],
+    table: &mut [f64],
+) -> Result<f64, Error> {
+    let (n, k) = (lookups.rows(), task.classes);
+    demand(
+        k > 0 && task.labels.len() == n && task.strengths.len() == n,
+        "each row must have a label",
+    )?;
+    demand(
+        task.offsets.len() == n * k && mu.len() == n * k,
+        "offsets and mu must be rows × classes",
+    )?;
+    demand(task.variances.len() == lookups.terms(), "each term must have a variance")?;
+    demand(table.len() == lookups.size() * k, "the table must have all cells")?;
+    demand(order.iter().all(|&row| (row as usize) < n), "the order must be of rows")?;
+    check_labels(task.labels, k)?;
+    let mut room = Room::new(k);
+    let mut cells = vec![0; lookups.terms()];
+    let mut change = 0.0;
+    // A row has one cell of each term, so that all rows weigh the same but for their strength.
+    let variance: f64 = task.variances.iter().sum();
+    for &row in order {
+        let row = row as usize;
+        let strength = task.strengths[row];
+        if strength <= 0.0 {
+            continue;
+        }
+        lookups.find(row, &mut cells);
+        room.z.copy_from_slice(&task.offsets[row * k..(row + 1) * k]);
+        for &cell in &cells {
+            let from = cell as usize * k;
+            room.z.iter_mut().zip(&table[from..from + k]).for_each(|(z, delta)| *z += delta);
+        }
+        let mine = &mut mu[row * k..(row + 1) * k];
+        room.solve(strength * variance, mine);
+        for (new, old) in room.new.iter_mut().zip(mine) {
+            let moved = *new - *old;
+            change += moved.abs();
+            *old = *new;
+            *new = -strength * moved;
+        }
+        for (&cell, &variance) in cells.iter().zip(task.variances) {
+            let from = cell as usize * k;
+            let deltas = table[from..from + k].iter_mut().zip(&room.new);
+            deltas.for_each(|(delta, moved)| *delta += variance * moved);
+        }
+    }
+    Ok(change / (n.max(1) as f64))
+}
+
+struct Room {
+    z: Vec<f64>,
+    new: Vec<f64>,
+}
+
+impl Room {
+    fn new(classes: usize) -> Self {
+        Room { z: vec![0.0; classes], new: vec![0.0; classes] }
+    }
+
+    /// The row's μ that solves its equation, into `new`.
+    #[inline(always)]
+    fn solve(&mut self, a: f64, old: &[f64]) {
+        if let ([z0, z1], [old0, old1]) = (&self.z[..], old) {
+            let up = two(z0 - z1 + a * (old0 - old1), a);
+            self.new[0] = up;
+            self.new[1] = 1.0 - up;
+            return;
+        }
+        // u_c = ln μ_c; each ln μ + a μ rises with μ, and the sum of all μ falls as ν grows.
+        self.z.iter_mut().zip(old).for_each(|(z, old)| *z += a * old);
+        let highest = self.z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // With μ ≤ 1 each class has at least exp(z − ν − a), and at most exp(z − ν): ν lies between these.
+        let spread: f64 = self.z.iter().map(|z| (z - highest).exp()).sum();
+        let (mut low, mut high) = (highest + spread.ln() - a, highest + spread.ln());
+        let mut nu = high - a * old.iter().map(|old| old * old).sum::<f64>();
+        for _ in 0..60 {
+            let (mut sum, mut fall) = (0.0, 0.0);
+            for (new, z) in self.new.iter_mut().zip(&self.z) {
+                *new = root(z - nu, a, *new);
+                sum += *new;
+                fall += *new / (1.0 + a * *new);
+            }
+            if (sum - 1.0).abs() < 1e-9 {
+                break;
+            }
+            if sum > 1.0 {
+                low = nu
+            } else {
+                high = nu
+            }
+            let next = nu + (sum - 1.0) / fall;
+            nu = if next > low && next < high { next } else { (low + high) / 2.0 };
+        }
+        let sum: f64 = self.new.iter().sum();
+        self.new.iter_mut().for_each(|new| *new /= sum);
+    }
+}
+
+/// μ of the first of two classes: ln μ/(1 − μ) + a (2 μ − 1) = difference.
+#[inline(always)]
+fn two(difference: f64, a: f64) -> f64 {
+    let (mut low, mut high) = (difference - a, difference + a);
+    let mut t = difference / (1.0 + a / 2.0);
+    t = t.clamp(low, high);
+    for _ in 0..60 {
+        let mu = 1.0 / (1.0 + (-t).exp());
+        let off = t + a * (2.0 * mu - 1.0) - difference;
+        if off.abs() < 1e-10 * (1.0 + difference.abs()) {
+            break;
+        }
+        if off > 0.0 {
+            high = t
+        } else {
+            low = t
+        }
+        let next = t - off / (1.0 + 2.0 * a * mu * (1.0 - mu));
+        t = if next > low && next < high { next } else { (low + high) / 2.0 };
+    }
+    1.0 / (1.0 + (-t).exp())
+}
+
+/// μ with ln μ + a μ = u: Newton's steps in ln μ.
+#[inline(always)]
+fn root(u: f64, a: f64, _near: f64) -> f64 {
+    if a <= 0.0 {
+        return u.exp();
+    }
+    // omega = a μ solves omega + ln omega = v.
+    let v = u + a.ln();
+    let mut log = if v < 1.0 { v - v.exp().ln_1p() } else { (v - v.ln()).ln() };
+    for _ in 0..4 {
+        let omega = log.exp();
+        let off = log + omega - v;
+        log -= off / (1.0 + omega);
+        if off.abs() < 1e-12 * (1.0 + v.abs()) {
+            break;
+        }
+    }
+    log.exp() / a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cells, Term};
+    use super::*;
+
+    fn slow(z: &[f64], a: f64, old: &[f64]) -> Vec<f64> {
+        let target: Vec<f64> = z.iter().zip(old).map(|(z, old)| z + a * old).collect();
+        let of = |nu: f64| -> Vec<f64> {
+            let each = target.iter().map(|z| {
+                let (mut low, mut high) = (0.0_f64, 1e6_f64);
+                for _ in 0..200 {
+                    let mid = (low + high) / 2.0;
+                    if mid.ln() + a * mid < z - nu { low = mid } else { high = mid }
+                }
+                low
+            });
+            each.collect()
+        };
+        let (mut low, mut high) = (-1e4, 1e4);
+        for _ in 0..200 {
+            let mid = (low + high) / 2.0;
+            if of(mid).iter().sum::<f64>() > 1.0 { low = mid } else { high = mid }
+        }
+        of(low)
+    }
+
+    #[test]
+    fn a_row_is_solved_as_bisection_solves_it() {
+        for a in [1e-6, 0.01, 1.0, 30.0, 1e4] {
+            for z in [
+                vec![0.3, -0.4],
+                vec![5.0, -20.0],
+                vec![0.0, 1.0, -3.0],
+                vec![40.0, 0.0, -2.0, 3.0],
+            ] {
+                let old: Vec<f64> = (0..z.len()).map(|c| if c == 0 { 1.0 } else { 0.0 }).collect();
+                let mut room = Room::new(z.len());
+                room.z.copy_from_slice(&z);
+                room.solve(a, &old);
+                for (new, slow) in room.new.iter().zip(slow(&z, a, &old)) {
+                    assert!((new - slow).abs() < 1e-7, "{a} {z:?} {new} {slow}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn passes_come_to_rest_where_the_loss_is_least() {
+        let codes = [0, 1, 0, 1, 1, 0];
+        let map = [0, 1];
+        let lookups = Lookups::new(
+            Cells::new(&codes, 1).unwrap(),
+            vec![Term { column: 0, first: &map, other: None }],
+            &[2],
+        )
+        .unwrap();
+        let labels = [0, 1, 1, 1, 0, 0];
+        let task = Task {
+            labels: &labels,
+            strengths: &[0.7; 6],
+            offsets: &[0.0; 12],
+            variances: &[1.0],
+            classes: 2,
+        };
+        let mut mu: Vec<f64> =
+            labels.iter().flat_map(|&y| [f64::from(1 - y), f64::from(y)]).collect();
+        let mut table = vec![0.0; 4];
+        for _ in 0..200 {
+            ascend(&lookups, &task, &[0, 1, 2, 3, 4, 5], &mut mu, &mut table).unwrap();
+        }
+        // Cell 0 has rows of classes 0, 1, 0: Δ = C Σ (y − μ), μ = softmax(Δ).
+        let p = 1.0 / (1.0 + (table[1] - table[0]).exp());
+        assert!((table[0] - 0.7 * (2.0 - 3.0 * p)).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,313 @@
+//! What two columns say of the class beyond what both say apart.
+//!
+//! δ(u, v) = ln p(c | u, v) / p₀(c | u, v), where p₀ ∝ p(c | u) p(c | v) / π_c and p = (n + m p₀) / (N + m); a coarse grid of
+//! the two columns first, whose ratio p / p₀ multiplies the base of the finer one.
+
+use super::{Cells, check_labels};
+use crate::error::{Error, demand};
+use crate::threads;
+
+/// A column's nodes, coarse and fine: `fine` of each code, `coarse` of each fine node.
+#[derive(Clone, Copy, Debug)]
+pub struct Nodes<'a> {
+    pub fine: &'a [u32],
+    pub coarse: &'a [u32],
+    /// p(class | node), `[node][class]`, of the coarse nodes, then of the fine ones.
+    pub shares: [&'a [f64]; 2],
+    /// The same without a row of each class, `[node][own][class]`.
+    pub left_out: [&'a [f64]; 2],
+}
+
+/// Rows with their classes and weights, and the columns they have.
+#[derive(Debug)]
+pub struct Columns<'a> {
+    pub cells: Cells<'a>,
+    pub labels: &'a [i32],
+    pub weights: &'a [f64],
+    pub prior: &'a [f64],
+    pub nodes: Vec<Nodes<'a>>,
+}
+
+/// What a pair gains over its columns apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Gain {
+    /// In nats, each row left out.
+    pub nats: f64,
+    /// The strength of the prior that gains most.
+    pub m: f64,
+    /// First and second slope of the loss along the pair's weight.
+    pub slope: f64,
+    pub curvature: f64,
+}
+
+/// A pair's δ: `[cell][class]`, and `[cell][own][class]` of rows left out.
+#[derive(Debug)]
+pub struct Delta {
+    pub table: Vec<f64>,
+    pub left_out: Vec<f64>,
+}
+
+impl<'a> Columns<'a> {
+    pub fn check(&self) -> Result<(), Error> {
+        let (n, k) = (self.cells.rows(), self.prior.len());
+        demand(
+            k > 0 && self.labels.len() == n && self.weights.len() == n,
+            "each row must have a label",
+        )?;
+        check_labels(self.labels, k)?;
+        demand(self.nodes.len() == self.cells.width, "each column must have nodes")?;
+        for (nodes, codes) in self.nodes.iter().zip(self.cells.sizes()) {
+            let below = |map: &[u32], size: usize| map.iter().all(|&node| (node as usize) < size);
+            let (coarse, fine) = (nodes.shares[0].len() / k, nodes.shares[1].len() / k);
+            let fits = nodes.fine.len() >= codes
+                && nodes.coarse.len() == fine
+                && below(nodes.fine, fine)
+                && below(nodes.coarse, coarse)
+                && nodes.left_out[0].len() == coarse * k * k
+                && nodes.left_out[1].len() == fine * k * k;
+            demand(fits, "a column's nodes must be those of its shares")?;
+        }
+        Ok(())
+    }
+
+    /// The gain of each pair, with residuals of the scores so far: P(class) of each row, `[row][class]`.
+    pub fn gains(
+        &self,
+        pairs: &[[usize; 2]],
+        strengths: &[f64],
+        posteriors: &[f64],
+        threads: usize,
+    ) -> Result<Vec<Gain>, Error> {
+        self.check()?;
+        let (n, k) = (self.cells.rows(), self.prior.len());
+        demand(posteriors.len() == n * k, "posteriors must be rows × classes")?;
+        demand(!strengths.is_empty(), "there must be a strength")?;
+        demand(pairs.iter().flatten().all(|&j| j < self.nodes.len()), "a pair must be of columns")?;
+        let threads = threads::worth(threads, n * pairs.len());
+        Ok(threads::map(threads, pairs.len(), |i| self.gain(pairs[i], strengths, posteriors)))
+    }
+
+    /// δ of each pair under its strength.
+    pub fn deltas(
+        &self,
+        pairs: &[[usize; 2]],
+        strengths: &[f64],
+        threads: usize,
+    ) -> Result<Vec<Delta>, Error> {
+        self.check()?;
+        demand(pairs.len() == strengths.len(), "each pair must have a strength")?;
+        demand(pairs.iter().flatten().all(|&j| j < self.nodes.len()), "a pair must be of columns")?;
+        let threads = threads::worth(threads, self.cells.rows() * pairs.len());
+        Ok(threads::map(threads, pairs.len(), |i| {
+            let pair = Pair::new(self, pairs[i]);
+            let left_out = pair.left_out(strengths[i]);
+            Delta { table: pair.plain(strengths[i]), left_out }
+        }))
+    }
+
+    fn gain(&self, pair: [usize; 2], strengths: &[f64], posteriors: &[f64]) -> Gain {
+        let (k, made) = (self.prior.len(), Pair::new(self, pair));
+        let apart = made.likelihood(None);
+        let mut best = Gain { nats: f64::NEG_INFINITY, ..Gain::default() };
+        for &m in strengths {
+            let nats = made.likelihood(Some(m)) - apart;
+            if nats > best.nats {
+                best = Gain { nats, m, ..best };
+            }
+        }
+        if best.nats <= 0.0 {
+            return best;
+        }
+        let delta = made.left_out(best.m);
+        for row in 0..self.cells.rows() {
+            let at = (made.cell(self.cells.row(row)) * k + self.labels[row] as usize) * k;
+            let delta = &delta[at..at + k];
+            let p = &posteriors[row * k..(row + 1) * k];
+            let mean: f64 = delta.iter().zip(p).map(|(delta, p)| delta * p).sum();
+            let spread = delta.iter().zip(p).map(|(delta, p)| p * (delta - mean) * (delta - mean));
+            best.slope += self.weights[row] * (delta[self.labels[row] as usize] - mean);
+            best.curvature += self.weights[row] * spread.sum::<f64>();
+        }
+        best
+    }
+}
+
+/// The counts of one pair, coarse and fine.
+struct Pair<'a> {
+    columns: &'a Columns<'a>,
+    pair: [usize; 2],
+    nodes: [Nodes<'a>; 2],
+    /// Of the second column: coarse and fine nodes.
+    widths: [usize; 2],
+    /// `[cell][class]`.
+    counts: [Vec<f64>; 2],
+}
+
+const COARSE: usize = 0;
+const FINE: usize = 1;
+
+impl<'a> Pair<'a> {
+    fn new(columns: &'a Columns<'a>, pair: [usize; 2]) -> Self {
+        let nodes = pair.map(|j| columns.nodes[j]);
+        let k = columns.prior.len();
+        let widths = [COARSE, FINE].map(|level| nodes[1].shares[level].len() / k);
+        let sizes = [COARSE, FINE].map(|level| nodes[0].shares[level].len() / k * widths[level]);
+        let mut made =
+            Pair { columns, pair, nodes, widths, counts: sizes.map(|size| vec![0.0; size * k]) };
+        let mut fine = std::mem::take(&mut made.counts[FINE]);
+        for (row, (&label, &weight)) in columns.labels.iter().zip(columns.weights).enumerate() {
+            fine[made.cell(columns.cells.row(row)) * k + label as usize] += weight;
+        }
+        for cell in 0..sizes[FINE] {
+            let coarse = made.coarse(cell);
+            for class in 0..k {
+                made.counts[COARSE][coarse * k + class] += fine[cell * k + class];
+            }
+        }
+        made.counts[FINE] = fine;
+        made
+    }
+
+    /// A row's fine cell.
+    #[inline(always)]
+    fn cell(&self, codes: &[u32]) -> usize {
+        let [a, b] =
+            [0, 1].map(|side| self.nodes[side].fine[codes[self.pair[side]] as usize] as usize);
+        a * self.widths[FINE] + b
+    }
+
+    /// The coarse cell that a fine one is part of.
+    fn coarse(&self, cell: usize) -> usize {
+        let (a, b) = (cell / self.widths[FINE], cell % self.widths[FINE]);
+        self.nodes[0].coarse[a] as usize * self.widths[COARSE] + self.nodes[1].coarse[b] as usize
+    }
+
+    /// p₀ of a cell: what both columns say apart; of a row of class `own` that is left out, or of none.
+    fn apart(&self, level: usize, cell: usize, own: Option<usize>, out: &mut [f64]) {
+        let k = out.len();
+        let (a, b) = (cell / self.widths[level], cell % self.widths[level]);
+        let side = |nodes: &Nodes<'a>, node: usize| match own {
+            Some(own) => &nodes.left_out[level][(node * k + own) * k..(node * k + own + 1) * k],
+            None => &nodes.shares[level][node * k..(node + 1) * k],
+        };
+        let (a, b) = (side(&self.nodes[0], a), side(&self.nodes[1], b));
+        for (class, out) in out.iter_mut().enumerate() {
+            *out = a[class] * b[class] / self.columns.prior[class];
+        }
+        normalise(out);
+    }
+
+    /// p of a cell, from the base that is in `p`; without a row of class `own`, or of all.
+    fn shrink(&self, level: usize, cell: usize, own: Option<usize>, m: f64, p: &mut [f64]) {
+        let k = p.len();
+        let counts = &self.counts[level][cell * k..(cell + 1) * k];
+        let left = |class: usize| match own {
+            Some(own) if own == class => (counts[class] - 1.0).max(0.0),
+            _ => counts[class],
+        };
+        let total: f64 = (0..k).map(left).sum();
+        for (class, p) in p.iter_mut().enumerate() {
+            *p = (left(class) + m * *p) / (total + m);
+        }
+    }
+
+    /// p₀ and p of a fine cell, into `apart` and `p`; `ratio` has those of its coarse cell.
+    fn fine(
+        &self,
+        cell: usize,
+        own: Option<usize>,
+        m: f64,
+        ratio: &[f64],
+        apart: &mut [f64],
+        p: &mut [f64],
+    ) {
+        self.apart(FINE, cell, own, apart);
+        p.iter_mut()
+            .zip(apart.iter())
+            .zip(ratio)
+            .for_each(|((p, apart), ratio)| *p = apart * ratio);
+        normalise(p);
+        self.shrink(FINE, cell, own, m, p);
+    }
+
+    /// p / p₀ of the coarse cells; of one level there is nothing coarser, and it is 1.
+    fn ratios(&self, own: Option<usize>, m: f64) -> Vec<f64> {
+        let k = self.columns.prior.len();
+        let mut ratios = vec![1.0; self.counts[COARSE].len()];
+        if self.counts[COARSE].len() < self.counts[FINE].len() {
+            let mut apart = vec![0.0; k];
+            for (cell, ratio) in ratios.chunks_exact_mut(k).enumerate() {
+                self.apart(COARSE, cell, own, &mut apart);
+                ratio.copy_from_slice(&apart);
+                self.shrink(COARSE, cell, own, m, ratio);
+                ratio.iter_mut().zip(&apart).for_each(|(ratio, apart)| *ratio /= apart.max(TINY));
+            }
+        }
+        ratios
+    }
+
+    /// Σ ln p(own | cell) over rows, each left out; of the columns apart where there is no strength.
+    fn likelihood(&self, m: Option<f64>) -> f64 {
+        let k = self.columns.prior.len();
+        let (mut apart, mut p) = (vec![0.0; k], vec![0.0; k]);
+        let mut total = 0.0;
+        for own in 0..k {
+            let ratios = m.map(|m| self.ratios(Some(own), m));
+            for (cell, counts) in self.counts[FINE].chunks_exact(k).enumerate() {
+                if counts[own] == 0.0 {
+                    continue;
+                }
+                let share = match (m, &ratios) {
+                    (Some(m), Some(ratios)) => {
+                        let from = self.coarse(cell) * k;
+                        self.fine(cell, Some(own), m, &ratios[from..from + k], &mut apart, &mut p);
+                        p[own]
+                    }
+                    _ => {
+                        self.apart(FINE, cell, Some(own), &mut apart);
+                        apart[own]
+                    }
+                };
+                total += counts[own] * share.max(TINY).ln();
+            }
+        }
+        total
+    }
+
+    fn plain(&self, m: f64) -> Vec<f64> {
+        let mut out = vec![0.0; self.counts[FINE].len()];
+        self.fill(None, m, &mut out, 1, 0);
+        out
+    }
+
+    fn left_out(&self, m: f64) -> Vec<f64> {
+        let k = self.columns.prior.len();
+        let mut out = vec![0.0; self.counts[FINE].len() * k];
+        for own in 0..k {
+            self.fill(Some(own), m, &mut out, k, own);
+        }
+        out
+    }
+
+    /// δ of every cell, at place `at` of its `each` rows of the table.
+    fn fill(&self, own: Option<usize>, m: f64, out: &mut [f64], each: usize, at: usize) {
+        let k = self.columns.prior.len();
+        let (mut apart, mut p) = (vec![0.0; k], vec![0.0; k]);
+        let ratios = self.ratios(own, m);
+        for (cell, out) in out.chunks_exact_mut(each * k).enumerate() {
+            let from = self.coarse(cell) * k;
+            self.fine(cell, own, m, &ratios[from..from + k], &mut apart, &mut p);
+            for (class, out) in out[at * k..(at + 1) * k].iter_mut().enumerate() {
+                *out = p[class].max(TINY).ln() - apart[class].max(TINY).ln();
+            }
+        }
+    }
+}
+
+/// Below this a probability is taken for this.
+const TINY: f64 = 1e-300;
+
+fn normalise(p: &mut [f64]) {
+    let total = p.iter().sum::<f64>().max(TINY);
+    p.iter_mut().for_each(|p| *p /= total);
+}

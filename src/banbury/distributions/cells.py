@@ -1,0 +1,103 @@
+"""Cells: a column's values, or stretches of its numbers, as they are weighed; the trees over them say what each is part of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from banbury import _core
+from banbury.arrays import Int, Real
+from banbury.distributions.evidence import stretch
+from banbury.distributions.family import ColumnReader, Feature
+from banbury.distributions.trees import Tree
+from banbury.sums import Keys
+
+FORGOTTEN = "\x00{}"  # the name of a cell whose value was forgotten
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column's cells, as they were when its weights were learned, with the strength of each tree's prior.
+
+    ``tree`` may begin with cuts that tell the classes apart; ``plain`` never does, and pairs of columns use its nodes. The code
+    of a value that is in no cell is the number of cells.
+    """
+
+    feature: Feature
+    tree: Tree
+    strengths: tuple[float, float]
+    plain: Tree
+    plain_strengths: tuple[float, float]
+
+    @property
+    def n_cells(self) -> int:
+        return self.tree.n_cells
+
+    def find(self, rows: ColumnReader, threads: int) -> Int:
+        """The cell of each row."""
+        raise NotImplementedError
+
+    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+        """Rows per cell and class, from what is counted now; ``missing``: rows of each class without a value."""
+        raise NotImplementedError
+
+    def name(self, cell: int) -> Any:
+        """A cell's value, or where its numbers lie."""
+        raise NotImplementedError
+
+    def without(self, keys: Keys) -> tuple[Int, Cells]:
+        """The cells whose values are not among these keys any more, and the same cells without their names."""
+        return np.zeros(0, dtype=np.int64), self
+
+
+@dataclass(frozen=True)
+class NamedCells(Cells):
+    """Of named values: one for each."""
+
+    keys: Keys
+
+    def find(self, rows: ColumnReader, threads: int) -> Int:
+        finder = self.feature.family.key_finder(self.feature, self.keys, threads)
+        assert finder is not None
+        places = finder(rows)
+        return np.where(places >= 0, places, self.n_cells)
+
+    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+        place = {key: k for k, key in enumerate(keys)}
+        at = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
+        return np.where((at >= 0)[:, None], rows[at] if len(rows) else 0.0, 0.0)
+
+    def name(self, cell: int) -> Any:
+        return self.keys[cell]
+
+    def without(self, keys: Keys) -> tuple[Int, Cells]:
+        lost = np.array(
+            [k for k, key in enumerate(self.keys) if key is not None and key not in set(keys)], dtype=np.int64
+        )
+        named = {k: FORGOTTEN.format(k) for k in lost.tolist()}
+        return lost, replace(self, keys=tuple(named.get(k, key) for k, key in enumerate(self.keys)))
+
+
+@dataclass(frozen=True)
+class NumberCells(Cells):
+    """Of numbers: the stretches between cuts; and one more where some are missing."""
+
+    cuts: Real
+
+    def find(self, rows: ColumnReader, threads: int) -> Int:
+        codes = _core.steps(rows.numbers([self.feature.name]), [self.cuts], threads)[:, 0]
+        return np.minimum(codes.astype(np.int64), self.n_cells)
+
+    def counted(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Real:
+        counts = np.zeros((len(self.cuts) + 2, len(missing)))
+        np.add.at(counts, np.searchsorted(self.cuts, feature.family.middles(feature, keys), side="right"), rows)
+        counts[-1] = missing
+        return counts[: self.n_cells]
+
+    def name(self, cell: int) -> Any:
+        if cell > len(self.cuts):
+            return None
+        ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
+        return stretch(float(ends[cell]), float(ends[cell + 1]))

@@ -1,0 +1,399 @@
+"""Quantile trees: what each stretch of a column's numbers says, shrunk towards the wider stretch it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.arrays import Int, Real
+from banbury.distributions import dirichlet
+from banbury.distributions.bins import BinCounter
+from banbury.distributions.cells import NumberCells
+from banbury.distributions.evidence import stretch
+from banbury.distributions.family import (
+    Choice,
+    ColumnReader,
+    Feature,
+    HeldOutRows,
+    NumericParameters,
+    RowsToCount,
+    by_class,
+    check_positive,
+    is_power,
+    log_between,
+)
+from banbury.distributions.key_families import BinnedFamily
+from banbury.distributions.keys import scalar_keys
+from banbury.distributions.trees import HALF_ROW, Tree, halved, prior_of, quantiles, tree_of
+from banbury.readers import Batch
+from banbury.sums import Counts, Keys
+
+MOST_KEYS = 2048  # that a column may occupy
+TAILS = 30  # stretches beyond the outer leaf, each twice as wide as the last and with half its rows
+SIGN = np.int64(np.iinfo(np.int64).max)
+INFINITE = int(np.float64(np.inf).view(np.int64))
+LARGEST = float(np.finfo(np.float64).max)
+
+
+def number_of(keys: Int) -> Real:
+    """The numbers whose bits, in the order of numbers, are these keys."""
+    keys = np.clip(np.asarray(keys, dtype=np.int64), -INFINITE, INFINITE - 1)
+    return np.where(keys < 0, keys ^ SIGN, keys).astype(np.int64).view(np.float64)
+
+
+def _edges(keys: Int, unit: float) -> Real:
+    """Where the bins of these keys begin: their leading bits, the rest of them zero."""
+    shift = int(np.log2(unit))
+    farthest = (INFINITE >> shift) + 1
+    return number_of(np.clip(keys, -farthest, farthest - 1 if shift else farthest) << shift)
+
+
+class LeadingBitsCounter(BinCounter):
+    """The rows that share the leading bits of a number: bins of every magnitude, that need no scale.
+
+    ``unit`` is 2 to the number of bits dropped: as few as leave no more bins occupied than may be.
+    """
+
+    def scale(self, feature: Feature) -> tuple[Any, ...]:
+        return ()
+
+    def described(self, feature: Feature) -> str:
+        return ""
+
+    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
+        return [feature._replace(kind="float", origin=0.0, unit=1.0) for feature in features]
+
+    def is_settled(self, feature: Feature) -> bool:
+        return not feature.scales and is_power(feature.unit) and 1.0 <= feature.unit < 2.0**63
+
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
+        names = [feature.name for feature in features]
+        shifts = np.array([int(np.log2(feature.unit)) for feature in features], dtype=np.int64)
+        counted = rows.counted(_core.count_leading, names, rows.batch.numbers(names), shifts, MOST_KEYS)
+        parts = [(tuple(keys.tolist()), cells) for keys, cells, _ in counted]
+        if shifts.tolist() != [shift for *_, shift in counted]:
+            features = [f._replace(unit=2.0**shift) for f, (*_, shift) in zip(features, counted, strict=True)]
+        return features, Counts.join(parts, len(rows.labels))
+
+    def key(self, feature: Feature, key: Any) -> str:
+        return f"{feature.name} {stretch(*_edges(np.array([key, key + 1]), feature.unit).tolist())}"
+
+    def widened(self, features: Sequence[Feature], sums: Counts) -> Sequence[Feature]:
+        if max(map(len, sums.keys), default=0) <= MOST_KEYS:
+            return features
+        return [_within(feature, keys) for feature, keys in zip(features, sums.keys, strict=True)]
+
+    def summary(self, feature: Feature, sums: Counts, missing: str) -> str:
+        if not sums.keys[0]:
+            return f"no value{missing}"
+        keys = np.array(sums.keys[0], dtype=np.int64)
+        low, high = _edges(keys[[0, -1]], feature.unit)
+        exact = feature.unit == 1.0
+        n = f"{len(keys):,} {'values' if exact else 'bins'}"
+        return f"{n} from {low:.6g} to {high:.6g}{missing}"
+
+    def checked_keys(self, feature: Feature, keys: Any) -> Keys:
+        most = INFINITE >> int(np.log2(feature.unit))
+        if not all(type(key) is int and -most - 1 <= key <= most for key in scalar_keys(feature, keys)):
+            raise ValueError(f"the keys of {feature.name!r} are not leading bits of numbers")
+        return tuple(keys)
+
+
+def _within(feature: Feature, keys: Keys) -> Feature:
+    """The feature with so many more bits dropped that no more keys are left than may be."""
+    codes, shift = np.array(keys, dtype=np.int64), 0
+    while len(np.unique(codes >> shift)) > MOST_KEYS:
+        shift += 1
+    return feature._replace(unit=feature.unit * 2.0**shift) if shift else feature
+
+
+LEADING_BITS = LeadingBitsCounter()
+
+
+@dataclass(frozen=True, repr=False)
+class QuantileTree(BinnedFamily):
+    """Numbers of any shape: each stretch of values says what its rows say, shrunk towards the wider stretch it is part of.
+
+    Counting keeps the leading bits of numbers, 2,048 different ones at most, whatever their magnitudes. Estimation joins them to
+    at most 128 leaves of equally many rows, halves all rows into a tree over the leaves, and goes down it from the shares of the
+    classes: the share of a class in a node is (n + m · its share in the wider node) / (N + m). ``m`` is chosen from ½ to 1,024
+    so that rows, each left out, are likeliest; cuts that tell the classes apart come first where they gain more than they cost.
+    Within a leaf the density is even; beyond the outer ones it falls, half the rows in each stretch twice as wide.
+
+    >>> import banbury as bb
+    >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
+    >>> model = bb.estimate(bb.count(ages, target="school", features="quantile_tree"))
+    >>> model.predict({"age": [1.0, 14.0]}).tolist()
+    ['none', 'high']
+    """
+
+    m: float | None = None
+
+    name: ClassVar[str] = "quantile_tree"
+
+    def __post_init__(self) -> None:
+        if self.m is not None:
+            check_positive("m", self.m, zero=True)
+
+    def counter(self, feature: Feature) -> LeadingBitsCounter:
+        return LEADING_BITS
+
+    def counted(self) -> tuple[Any, ...]:
+        return ("leading bits",)
+
+    def estimate(
+        self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
+    ) -> QuantileTreeParameters:
+        leaves = [self.leaves(feature, *sums.feature(f)) for f, feature in enumerate(features)]
+        tables, edges = [], []
+        for each in leaves:
+            table = dirichlet.log(each.shares(choice, rng))[each.leaf] - each.log_widths[:, None]
+            tables.append(table + each.log_tails[:, None])
+            edges.append(each.edges)
+        return QuantileTreeParameters(features, tuple(edges), tuple(tables), tuple(each.cuts for each in leaves))
+
+    def leaves(self, feature: Feature, keys: Keys, rows: Any) -> Leaves:
+        """The leaves of a column, and the rows of each class in them."""
+        return Leaves.of(np.array(keys, dtype=np.int64), np.asarray(rows.value), feature.unit, self.m)
+
+    def n_parameters(self, features: tuple[Feature, ...], sums: Counts) -> list[tuple[int, int]]:
+        return [
+            (max(len(self.leaves(feature, *sums.feature(f)).cells) - 1, 0), 0) for f, feature in enumerate(features)
+        ]
+
+    def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
+        if not len(cells):
+            return cells
+        leaf = quantiles(cells.sum(axis=1))
+        joined = np.zeros((int(leaf[-1]) + 1, cells.shape[1]))
+        np.add.at(joined, leaf, cells)
+        return joined
+
+    def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
+        edges = _edges(np.array(keys, dtype=np.int64), feature.unit)[1:]
+
+        def places(rows: ColumnReader) -> Int:
+            column = np.nan_to_num(rows.numbers([feature.name])[0].reshape(-1).astype(np.float64), nan=np.nan)
+            codes = _core.steps([column], [edges], threads)[:, 0].astype(np.int64)
+            return np.where(codes < len(keys), codes, -1)
+
+        return places
+
+    def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NumberCells:
+        leaves = Leaves.of(np.array(keys, dtype=np.int64), rows, feature.unit, self.m)
+        counts, tree, plain = leaves.cells, leaves.tree, halved(leaves.cells.sum(axis=1))
+        if missing.any():
+            counts, tree, plain = np.vstack([counts, missing]), tree.with_missing(), plain.with_missing()
+        prior = prior_of(counts)
+        strengths = [
+            (self.m, self.m) if self.m is not None else each.chosen(counts, prior)[0] for each in (tree, plain)
+        ]
+        return NumberCells(feature, tree, strengths[0], plain, strengths[1], leaves.cuts)
+
+    def middles(self, feature: Feature, keys: Keys) -> Real:
+        bins = np.array(keys, dtype=np.int64)
+        return _between(_edges(bins, feature.unit), _edges(bins + 1, feature.unit))
+
+    def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
+        return choice.how != "gibbs"
+
+    def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
+        """Leaves, strengths and the shares of the classes are those of all rows."""
+        total = np.zeros((len(held_out.labels), held_out.n_classes))
+        for f, feature in enumerate(features):
+            each = self.leaves(feature, *sums.feature(f))
+            column = held_out.rows.numbers([feature.name])
+            cell = _core.steps(column, [each.edges], held_out.threads)[:, 0].astype(np.int64)
+            there = np.flatnonzero((cell < len(each.leaf)) & (held_out.weight > 0))
+            cell, labels, weight = cell[there], held_out.labels[there], held_out.weight[there]
+            share = each.shares_left_out(choice, each.leaf[cell], labels, weight)
+            total[there] += dirichlet.log(share) + (each.log_tails - each.log_widths)[cell, None]
+        return total
+
+    def leave_one_out_notes(self) -> list[str]:
+        return ["the leaves of quantile trees, their strength and the shares of the classes"]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """A column's leaves: the cuts between them, the tree over them and its strengths, and the rows of each class.
+
+    ``edges`` cut the line into leaves and the stretches beyond; ``leaf`` has the leaf of each, ``log_widths`` their widths, and
+    ``log_tails`` which part of the leaf's rows each has.
+    """
+
+    cells: Real
+    tree: Tree
+    strengths: tuple[float, float]
+    cuts: Real
+    edges: Real
+    leaf: Int
+    log_widths: Real
+    log_tails: Real
+
+    @classmethod
+    def of(cls, keys: Int, rows: Real, unit: float, m: float | None) -> Leaves:
+        n_classes = rows.shape[1]
+        if not len(keys):
+            keys, rows = np.zeros(1, dtype=np.int64), np.zeros((1, n_classes))
+        leaf = quantiles(rows.sum(axis=1))
+        cells = np.zeros((int(leaf[-1]) + 1, n_classes))
+        np.add.at(cells, leaf, rows)
+        begins = np.flatnonzero(np.diff(leaf)) + 1
+        cuts = _between(_edges(keys[begins - 1] + 1, unit), _edges(keys[begins], unit))
+        tree, strengths = tree_of(cells, prior_of(cells))
+        if m is not None:
+            strengths = m, m
+        low, high = _edges(keys[[0, -1]] + np.array([0, 1]), unit)
+        return cls(cells, tree, strengths, cuts, *_stretches(cuts, low, high))
+
+    def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
+        """P(leaf | class), (leaves, classes)."""
+        prior, rows = prior_of(self.cells), self.cells.sum(axis=1)
+        if choice.how == "mle":
+            total = self.cells.sum(axis=0)
+            return np.asarray(np.where(total > 0, self.cells / np.where(total > 0, total, 1.0), 1.0 / len(rows)))
+        if choice.how == "gibbs":
+            share = self._drawn(prior, rng)
+        else:
+            share = self.tree.shares(self.cells, self.strengths, prior)[-1]
+        joint = share * ((rows + HALF_ROW) / (rows.sum() + HALF_ROW * len(rows)))[:, None]
+        return np.asarray(joint / joint.sum(axis=0))
+
+    def _drawn(self, prior: Real, rng: np.random.Generator) -> Real:
+        """Shares of the classes in each leaf, drawn from Dirichlet distributions down the tree."""
+        share = prior[None, :]
+        for depth, (rows, parent) in enumerate(zip(self.tree.sums(self.cells), self.tree._parents(), strict=True)):
+            strength = self.tree.strength(self.strengths, depth)
+            drawn = rng.standard_gamma(np.maximum(rows + strength * share[parent], 1e-3))
+            share = np.maximum(drawn, 1e-300) / np.maximum(drawn, 1e-300).sum(axis=1, keepdims=True)
+        return share
+
+    def shares_left_out(self, choice: Choice, leaf: Int, own: Int, weight: Real) -> Real:
+        """P(leaf | class) of rows in these leaves, (rows, classes), each without itself."""
+        prior, rows = prior_of(self.cells), self.cells.sum(axis=1)
+        n, at = len(rows), np.arange(len(leaf))
+        if choice.how == "mle":
+            cells = self.cells[leaf]
+            total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
+            cells[at, own] = np.maximum(cells[at, own] - weight, 0.0)
+            total[at, own] = np.maximum(total[at, own] - weight, 0.0)
+            return np.asarray(np.where(total > 0, cells / np.where(total > 0, total, 1.0), 1.0 / n))
+        share = self.tree.of_rows(self.cells, self.strengths, prior, leaf, own, weight)
+        all_rows = self.tree.shares(self.cells, self.strengths, prior)[-1]
+        overall = (all_rows * ((rows + HALF_ROW) / (rows.sum() + HALF_ROW * n))[:, None]).sum(axis=0)
+        had = (np.maximum(rows[leaf] - weight, 0.0) + HALF_ROW) / (rows.sum() - weight + HALF_ROW * n)
+        return np.asarray(share * had[:, None] / overall)
+
+
+def _between(low: Real, high: Real) -> Real:
+    """Half-way between numbers."""
+    return np.asarray(np.clip(low / 2.0 + high / 2.0, low, high))
+
+
+def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Real]:
+    """The edges of leaves and of the stretches beyond; of each stretch the leaf, its log width, and its part of the rows."""
+    first, last = (cuts[0], cuts[-1]) if len(cuts) else (high, low)
+    least = max(abs(low), abs(high)) * 2.0**-40 or 2.0**-1000
+    wide = (max(first - low, least), max(high - last, least))
+    powers = 2.0 ** np.arange(TAILS) - 1.0
+    with np.errstate(over="ignore"):
+        left = np.clip(low - wide[0] * powers[::-1], -LARGEST, LARGEST)
+        right = np.clip(high + wide[1] * powers, -LARGEST, LARGEST)
+    edges = np.concatenate([left, cuts, right])
+    leaf = np.concatenate([np.zeros(TAILS, np.int64), np.arange(len(cuts) + 1), np.full(TAILS, len(cuts), np.int64)])
+    widths = np.concatenate([edges[:1], edges, edges[-1:]])
+    widths = np.diff(widths)
+    widths[0], widths[-1] = wide[0] * 2.0 ** (TAILS - 1), wide[1] * 2.0 ** (TAILS - 1)
+    part = np.zeros(len(leaf))
+    outside = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter in the next, an eighth beyond, …
+    part[:TAILS], part[-TAILS:] = outside[::-1], outside
+    part[[TAILS, -TAILS - 1]] = -np.log(2.0) if len(cuts) else 0.0
+    if not len(cuts):  # one leaf has both tails
+        part[TAILS], part[:TAILS], part[-TAILS:] = -np.log(2.0), part[:TAILS] - np.log(2.0), part[-TAILS:] - np.log(2.0)
+    return edges, leaf, np.log(np.clip(widths, 2.0**-1060, LARGEST)), part
+
+
+@dataclass(frozen=True)
+class QuantileTreeParameters(NumericParameters):
+    """Log densities of the stretches of each feature, (stretches, classes), and the edges between them; cuts between leaves."""
+
+    features: tuple[Feature, ...]
+    edges: tuple[Real, ...]
+    tables: tuple[Real, ...]
+    leaf_cuts: tuple[Real, ...]
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        columns = rows.numbers([feature.name for feature in self.features])
+        return [("steps", columns, list(self.edges), self._table)]
+
+    @cached_property
+    def _table(self) -> Real:
+        return np.concatenate(self.tables)
+
+    def select(self, index: Sequence[int]) -> QuantileTreeParameters:
+        columns = (self.features, self.edges, self.tables, self.leaf_cuts)
+        return QuantileTreeParameters(*(tuple(column[f] for f in index) for column in columns))  # type: ignore[arg-type]
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        columns = []
+        for f, table in enumerate(self.tables):
+            ends, mass = self._ends(f), self._masses(f)
+            drawn = np.zeros(len(classes), dtype=np.int64)
+            for c, rows in enumerate(by_class(classes, table.shape[1])):
+                drawn[rows] = rng.choice(len(mass), size=len(rows), p=mass[:, c] / mass[:, c].sum())
+            part = rng.random(len(classes))
+            columns.append(np.clip(ends[drawn] * (1.0 - part) + ends[drawn + 1] * part, -LARGEST, LARGEST))
+        return columns
+
+    def spread(self, f: int) -> tuple[Real, Real]:
+        """Of a feature: mean and deviation in each class, what lies beyond the outer leaves taken as at their ends."""
+        ends, mass = self._ends(f), self._masses(f)
+        inside = np.clip(ends, ends[TAILS], ends[-TAILS - 1])
+        middle, width = inside[:-1] / 2.0 + inside[1:] / 2.0, np.diff(inside)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.asarray(middle @ mass)
+            around = (middle[:, None] - mean) ** 2 + (width**2 / 12.0)[:, None]
+            return mean, np.sqrt((around * mass).sum(axis=0))
+
+    def tails(self, f: int, cuts: Real) -> tuple[Real, Real]:
+        ends, mass = self._ends(f), self._masses(f)
+        mass = mass / mass.sum(axis=0)
+        none = np.zeros((1, mass.shape[1]))
+        below = np.concatenate([none, np.cumsum(mass, axis=0)])
+        above = np.concatenate([np.cumsum(mass[::-1], axis=0)[::-1], none])
+        return tuple(np.stack([np.interp(cuts, ends, column) for column in each.T], axis=1) for each in (below, above))  # type: ignore[return-value]
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        return log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        """The cuts between leaves that lie nearest."""
+        cuts = self.leaf_cuts[f]
+        if not len(cuts):
+            return super().ends(f, wanted, step)
+        right = (
+            np.clip(np.searchsorted(cuts, wanted), 1, len(cuts) - 1) if len(cuts) > 1 else np.zeros(wanted.shape, int)
+        )
+        left = np.maximum(right - 1, 0)
+        return np.asarray(np.where(wanted - cuts[left] < cuts[right] - wanted, cuts[left], cuts[right]))
+
+    def cuts(self, column: str | None) -> list[float]:
+        return [float(cut) for cut in self.leaf_cuts[0]]
+
+    def _ends(self, f: int) -> Real:
+        """Where stretches begin and end, the outermost as wide as it is taken to be."""
+        edges = self.edges[f]
+        out = edges[[0, -1]] + (edges[[0, -1]] - edges[[1, -2]]) * 2.0
+        return np.concatenate([[max(out[0], -LARGEST)], edges, [min(out[1], LARGEST)]])
+
+    def _masses(self, f: int) -> Real:
+        with np.errstate(over="ignore"):
+            widths = np.clip(np.diff(self._ends(f)), 2.0**-1060, LARGEST)
+            return np.asarray(np.exp(self.tables[f] + np.log(widths)[:, None]))

@@ -1,0 +1,190 @@
+"""Cells within wider cells: what each says of the classes, shrunk towards the cell it is part of; with any row left out.
+
+A tree has levels: on each, every finest cell belongs to one node. The share of a class in a node is
+p = (n + m · p of the wider node) / (N + m), from the share of the class among all rows down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from banbury.arrays import Int, Real
+from banbury.distributions.description_length import cuts_of
+
+MOST_LEAVES = 128  # of a column of numbers
+DEPTH = 9  # levels of halves; what is left then is split into its cells
+STRENGTHS = 2.0 ** np.arange(-1, 11)  # m: ½ to 1,024
+FIRST_STRENGTHS = np.array([0.5, 2.0, 8.0, 32.0])  # of a first level whose cuts tell the classes apart
+SMALLEST = 1e-300
+HALF_ROW = 0.5  # of each class, and of each leaf, that was never seen
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Of each level, from the widest to the finest, the node of every cell. The nodes of the last are the cells."""
+
+    levels: tuple[Int, ...]
+    told_apart: bool = False  # whether the first level's cuts were chosen by class: it has an m of its own then
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.levels[-1])
+
+    def sums(self, cells: Real) -> list[Real]:
+        """Rows per class of the nodes of each level, from those of the cells."""
+        return [_grouped(cells, level) for level in self.levels]
+
+    def strength(self, strengths: tuple[float, float], depth: int) -> float:
+        return strengths[0] if depth == 0 else strengths[1]
+
+    def shares(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
+        """P(class | node) of each level, (nodes, classes)."""
+        share, shares = prior[None, :], []
+        for depth, (rows, parent) in enumerate(zip(self.sums(cells), self._parents(), strict=True)):
+            share = _shrunk(rows, self.strength(strengths, depth), share[parent])
+            shares.append(share)
+        return shares
+
+    def left_out(self, cells: Real, strengths: tuple[float, float], prior: Real) -> list[Real]:
+        """The same without one row of each class in turn, (nodes, own class, classes)."""
+        n_classes = cells.shape[1]
+        own = np.eye(n_classes)
+        share, shares = np.broadcast_to(prior, (1, n_classes, n_classes)), []
+        for depth, (rows, parent) in enumerate(zip(self.sums(cells), self._parents(), strict=True)):
+            less = np.maximum(rows[:, None, :] - own, 0.0)
+            share = _shrunk(less, self.strength(strengths, depth), share[parent])
+            shares.append(share)
+        return shares
+
+    def of_rows(
+        self, cells: Real, strengths: tuple[float, float], prior: Real, at: Int, own: Int, weights: Real
+    ) -> Real:
+        """P(class | cell) of rows in these cells, (rows, classes), each without its own weight."""
+        rows_at = np.arange(len(at))
+        share = np.broadcast_to(prior, (len(at), len(prior)))
+        for depth, (rows, level) in enumerate(zip(self.sums(cells), self.levels, strict=True)):
+            less = rows[level[at]]
+            less[rows_at, own] = np.maximum(less[rows_at, own] - weights, 0.0)
+            share = _shrunk(less, self.strength(strengths, depth), share)
+        return share
+
+    def chosen(self, cells: Real, prior: Real) -> tuple[tuple[float, float], float]:
+        """The strengths under which rows, each left out, are likeliest, and how much likelier than by the prior alone."""
+        rows, parents = self.sums(cells), self._parents()
+        less = [np.maximum(each - 1.0, 0.0) for each in rows]
+        totals = [each.sum(axis=1, keepdims=True) - (each - left) for each, left in zip(rows, less, strict=True)]
+        best: tuple[tuple[float, float], float] = ((1.0, 1.0), -np.inf)
+        for first in FIRST_STRENGTHS if self.told_apart else (None,):
+            m = STRENGTHS[:, None, None]
+            share = np.broadcast_to(prior, (len(STRENGTHS), 1, len(prior)))
+            for depth, (left, total, parent) in enumerate(zip(less, totals, parents, strict=True)):
+                strength = first if depth == 0 and first is not None else m
+                share = (left + strength * share[:, parent]) / (total + strength)
+            likelihood = (cells * np.log(np.maximum(share, SMALLEST))).sum(axis=(1, 2))
+            k = int(np.argmax(likelihood))
+            if likelihood[k] > best[1]:
+                strengths = (float(STRENGTHS[k]) if first is None else float(first), float(STRENGTHS[k]))
+                best = strengths, float(likelihood[k])
+        return best[0], best[1] - float((cells.sum(axis=0) * np.log(prior)).sum())
+
+    def _parents(self) -> list[Int]:
+        """Of each level's nodes the node of the level above."""
+        parents = [np.zeros(int(self.levels[0].max(initial=-1)) + 1, dtype=np.int64)]
+        for wide, fine in pairwise(self.levels):
+            parent = np.zeros(int(fine.max(initial=-1)) + 1, dtype=np.int64)
+            parent[fine] = wide
+            parents.append(parent)
+        return parents
+
+    def up_to(self, n: int) -> int:
+        """The finest level of no more nodes than these; the widest if all have more."""
+        return max([0, *(k for k, level in enumerate(self.levels) if level.max(initial=-1) < n)])
+
+    def with_missing(self) -> Tree:
+        """The tree with a cell more, of missing values, on every level."""
+        levels = tuple(np.append(level, level.max(initial=-1) + 1) for level in self.levels)
+        return Tree(levels, self.told_apart)
+
+
+def prior_of(cells: Real) -> Real:
+    """The share of each class among the rows, half a row of each added."""
+    rows = cells.sum(axis=0) + HALF_ROW
+    return np.asarray(rows / rows.sum())
+
+
+def _grouped(cells: Real, nodes: Int) -> Real:
+    sums = np.zeros((int(nodes.max(initial=-1)) + 1, cells.shape[1]))
+    np.add.at(sums, nodes, cells)
+    return sums
+
+
+def _shrunk(rows: Real, m: float, base: Real) -> Real:
+    total = rows.sum(axis=-1, keepdims=True) + m
+    return np.asarray((rows + m * base) / np.where(total > 0, total, 1.0) + (total <= 0) * base)
+
+
+def flat(n_cells: int) -> Tree:
+    """Cells that are part of nothing wider: values without an order."""
+    return Tree((np.arange(n_cells),))
+
+
+def quantiles(rows: Real, most: int = MOST_LEAVES) -> Int:
+    """The leaf of each bin of numbers, in order: bins as they are where they are few, or joined to leaves of equal size."""
+    if len(rows) <= most:
+        return np.arange(len(rows))
+    below = np.cumsum(rows)
+    ends = np.unique(np.searchsorted(below, below[-1] * np.arange(1, most) / most))
+    begins = np.zeros(len(rows), dtype=np.int64)
+    begins[ends[ends < len(rows) - 1] + 1] = 1
+    return np.cumsum(begins)
+
+
+def halved(rows: Real, first: Int | None = None) -> Tree:
+    """A tree over leaves of so many rows, each node halved by count; below a first level, if there is one."""
+    n = len(rows)
+    below = np.concatenate([[0.0], np.cumsum(rows)])
+    edges, levels = np.array([0, n]), []
+    if first is not None:
+        edges = np.concatenate([[0], np.flatnonzero(np.diff(first)) + 1, [n]])
+        levels.append(first)
+    for _ in range(DEPTH):
+        wide = np.flatnonzero(np.diff(edges) > 1)
+        if not len(wide):
+            break
+        low, high = edges[wide], edges[wide + 1]
+        half = (below[low] + below[high]) / 2.0
+        right = np.clip(np.searchsorted(below, half), low + 1, high - 1)
+        left = np.maximum(right - 1, low + 1)
+        at = np.where(np.abs(below[left] - half) <= np.abs(below[right] - half), left, right)
+        edges = np.sort(np.concatenate([edges, at]))
+        levels.append(_nodes(edges, n))
+    if not levels or levels[-1].max(initial=-1) < n - 1:
+        levels.append(np.arange(n))
+    return Tree(tuple(levels), first is not None)
+
+
+def _nodes(edges: Int, n: int) -> Int:
+    starts = np.zeros(n, dtype=np.int64)
+    starts[edges[1:-1]] = 1
+    return np.cumsum(starts)
+
+
+def tree_of(cells: Real, prior: Real) -> tuple[Tree, tuple[float, float]]:
+    """The tree of a column of numbers, from rows per leaf and class, and its strengths.
+
+    Leaves are joined by count; first by cuts that tell the classes apart where these gain more than it costs to name them.
+    """
+    plain = halved(cells.sum(axis=1))
+    strengths, gain = plain.chosen(cells, prior)
+    cuts = cuts_of(cells)
+    if cuts:
+        first = np.zeros(len(cells), dtype=np.int64)
+        first[cuts] = 1
+        told = halved(cells.sum(axis=1), np.cumsum(first))
+        own, more = told.chosen(cells, prior)
+        if more - gain > len(cuts) * np.log(max(len(cells) - 1, 2)):
+            return told, own
+    return plain, strengths

@@ -1,0 +1,145 @@
+"""EvidenceClassifier: naive Bayes whose evidence is weighed, as scikit-learn estimators are used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.estimators.classifier import NaiveBayesClassifier
+from banbury.estimators.rows import sample_weights
+from banbury.naive_bayes import LiveModel, Model, check_seed
+from banbury.readers import Batch, n_threads
+from banbury.schema import Schema, infer
+from banbury.table import Held, Table
+from banbury.tally import Tally, Touched
+from banbury.weighing import FEWEST_ROWS, Weighing, learn
+
+
+class EvidenceClassifier(NaiveBayesClassifier):
+    """Naive Bayes with its evidence weighed: what each column is worth, pairs that say more than both, corrections of cells.
+
+    The rows are counted as ``NaiveBayesClassifier`` counts them, numbers as quantile trees, and missing values are values. Then
+    weights are learned from what every row is told by all others. All is chosen within the rows that are given to ``fit``, and
+    the answer stays a sum that ``explain`` shows.
+
+    ``weigh``: "auto" from 100 rows on, True always, False never. ``pairs`` and ``correct`` may be left out. Learning and
+    forgetting keep the tally exact; the weights are then those of earlier rows (``weights_stale_``) until ``refit`` learns them
+    again. After fitting: all that a ``NaiveBayesClassifier`` has, and ``weighing_``, None where nothing was weighed.
+
+    >>> import banbury as bb
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = bb.EvidenceClassifier().fit(X[::2], y[::2])
+    >>> clf.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    how, alpha, class_prior, missing, calibrate = "mean", 1.0, None, "category", None
+    weighing_: Weighing | None
+
+    def __init__(
+        self,
+        features: Any = "auto",
+        weigh: Any = "auto",
+        pairs: bool = True,
+        correct: bool = True,
+        threads: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.features, self.weigh, self.pairs, self.correct = features, weigh, pairs, correct
+        self.threads, self.seed = threads, seed
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> EvidenceClassifier:
+        """Counts the rows and weighs their evidence. ``groups``: rows of one group stay together where something is chosen."""
+        with self._lock:
+            self._check_weighing()
+            batch, labels = self._checked(X, y)
+            growing = self._first(batch, labels, sample_weight)
+            weighing = self._weighed(growing.seen, batch, labels, sample_weight, groups)
+            model = self._with_weights(growing.seen, weighing)
+            self._keep(growing, labels.dtype, frozenset())
+            self._note_columns(growing.schema, batch)
+            self.alpha_, self.tuning_, self.calibration_, self.weighing_ = 1.0, None, None, weighing
+            self._live = LiveModel(model)
+            return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> EvidenceClassifier:
+        """Counts more rows; the weights stay those that were learned, and are stale until ``refit``."""
+        with self._lock:
+            self._check_weighing()
+            if not self.__sklearn_is_fitted__():
+                self.weighing_ = None
+            super().partial_fit(X, y, classes, sample_weight)
+            return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None, refit: Any = None) -> EvidenceClassifier:
+        """Takes rows out again, and with them the corrections of values that no row has any more.
+
+        ``refit``: rows to learn the weights from again, as (X, y) or (X, y, sample_weight).
+        """
+        with self._lock:
+            super().forget(X, y, sample_weight)
+            self.weighing_ = None if self.weighing_ is None else self.weighing_.kept(self._growing.seen)
+            return self if refit is None else self.refit(*refit)
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> EvidenceClassifier:
+        """Learns the weights again from rows that were counted, and leaves the tally as it is."""
+        with self._lock:
+            self._check_fitted()
+            batch, labels = self._checked(X, y)
+            self._check_columns(batch)
+            weighing = self._weighed(self._growing.seen, batch, labels, sample_weight, groups)
+            model = self._with_weights(self._growing.seen, weighing)
+            self.weighing_, self._live, self._frozen, self._touched = weighing, LiveModel(model), None, []
+            return self
+
+    @property
+    def weights_stale_(self) -> bool:
+        """Whether rows were learned or forgotten since the weights were learned."""
+        with self._lock:
+            self._check_fitted()
+            return self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
+
+    def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+        raise errors.bad_setting(
+            "estimator",
+            "an EvidenceClassifier",
+            "one that is only counted; sklearn.model_selection.cross_validate takes it",
+        )
+
+    # Weighing
+
+    def _check_weighing(self) -> None:
+        check_seed(self.seed)
+        if self.weigh not in ("auto", True, False):
+            raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
+
+    def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
+        return infer(batch, [], None, self.features, self.missing, more_to_come, all_trees=True)  # type: ignore[arg-type]
+
+    def _weighed(self, tally: Tally, batch: Batch, labels: NDArray[Any], sample_weight: Any, groups: Any) -> Any:
+        """The weights, or None where there are too few rows, or nothing to weigh."""
+        few = len(tally.classes) < 2 or float(tally.n_rows) < FEWEST_ROWS
+        if self.weigh is False or len(tally.classes) < 2 or (self.weigh == "auto" and few):
+            return None
+        weights = sample_weights(sample_weight, batch.n_rows)
+        weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+        table = Table.of(
+            Held((batch,)), labels, schema=tally.schema, weights=weights, groups=groups, threads=n_threads(self.threads)
+        )
+        return learn(tally, table, pairs=bool(self.pairs), correct=bool(self.correct), seed=int(self.seed))
+
+    def _with_weights(self, tally: Tally, weighing: Weighing | None) -> Model:
+        model = super()._estimated(tally, 1.0)
+        known = weighing is not None and set(tally.classes).issubset(weighing.classes)
+        return model.weighed(weighing) if known else model
+
+    def _estimated(self, tally: Tally, alpha: float) -> Model:
+        return self._with_weights(tally, self.weighing_)
+
+    def _changed(self, touched: Touched, classes: tuple[Any, ...]) -> None:
+        super()._changed(touched, classes)
+        self._live, self._touched = None, []

@@ -1,0 +1,127 @@
+"""What is in a file of a weighed model beside its tally: cells, weights, pairs and corrections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from banbury.arrays import Real
+from banbury.distributions.cells import Cells, NamedCells, NumberCells
+from banbury.distributions.keys import scalars
+from banbury.distributions.trees import Tree
+from banbury.files.checking import Arrays
+from banbury.tally import Tally
+from banbury.weighing import Weighing, Weights
+from banbury.weighing.evidence import Nodes, Pair
+
+
+def about(weighing: Weighing) -> dict[str, Any]:
+    """All but the arrays, as JSON can hold it."""
+    weights = weighing.weights
+    return {
+        "columns": [_column(cells) for cells in weights.columns],
+        "pairs": [[pair.first, pair.second, pair.strength] for pair in weights.pairs],
+        "classes": list(weighing.classes),
+        "digest": weighing.digest,
+        "strength": weights.strength,
+        "temperature": weights.temperature,
+        "losses": [list(each) for each in weights.losses],
+    }
+
+
+def _column(cells: Cells) -> dict[str, Any]:
+    return {
+        "name": cells.feature.name,
+        "keys": list(cells.keys) if isinstance(cells, NamedCells) else None,
+        "told_apart": cells.tree.told_apart,
+        "strengths": [*cells.strengths, *cells.plain_strengths],
+    }
+
+
+def state_of(weighing: Weighing) -> Arrays:
+    """The arrays, by name."""
+    weights = weighing.weights
+    state: Arrays = {"weights": weights.weights, "intercepts": weights.intercepts}
+    for j, cells in enumerate(weights.columns):
+        state |= {f"{j}.tree": _levels(cells.tree), f"{j}.plain": _levels(cells.plain)}
+        if isinstance(cells, NumberCells):
+            state[f"{j}.cuts"] = cells.cuts
+    state |= {f"{t}.corrections": table for t, table in enumerate(weights.corrections)}
+    return state | {f"{t}.pair": table for t, table in enumerate(weighing.pair_tables)}
+
+
+def _levels(tree: Tree) -> Any:
+    return np.stack(tree.levels).astype(np.int64)
+
+
+def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weighing:
+    """The weights; whatever does not fit raises some error or other."""
+    columns = tuple(_cells(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
+    pairs = tuple(Pair(int(a), int(b), float(m)) for a, b, m in about["pairs"])
+    classes = scalars("classes", about["classes"])
+    n, k = len(columns) + len(pairs), len(classes)
+    if not all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)):
+        raise ValueError("a pair is of no columns")
+    nodes = [Nodes(cells) for cells in columns]
+    sizes = [cells.n_cells + 1 for cells in columns]
+    sizes += [nodes[pair.first].n_fine * nodes[pair.second].n_fine for pair in pairs]
+    weights = Weights(
+        columns,
+        pairs,
+        _reals(arrays, "weights", (n,)),
+        _reals(arrays, "intercepts", (k,)),
+        tuple(_reals(arrays, f"{t}.corrections", (size, k)) for t, size in enumerate(sizes)),
+        float(about["strength"]),
+        float(about["temperature"]),
+        tuple((float(a), float(b)) for a, b in about["losses"]),
+    )
+    tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
+    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables))
+    if set(state_of(weighing)) != set(arrays) or not weights.temperature > 0:
+        raise ValueError("there are other arrays than those of weights")
+    return weighing
+
+
+def _reals(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Real:
+    array = arrays[name]
+    if array.dtype != np.float64 or array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"{name!r} is not {shape} finite numbers")
+    return array.copy()
+
+
+def _cells(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:
+    feature = tally.schema[about["name"]]
+    strengths = [float(m) for m in about["strengths"]]
+    if len(strengths) != 4 or not all(m >= 0 for m in strengths):
+        raise ValueError("a column has four strengths")
+    trees = _tree(arrays[f"{j}.tree"], bool(about["told_apart"])), _tree(arrays[f"{j}.plain"], False)
+    common = feature, trees[0], (strengths[0], strengths[1]), trees[1], (strengths[2], strengths[3])
+    if about["keys"] is not None:
+        keys = scalars("keys", about["keys"])
+        if len(keys) != trees[0].n_cells:
+            raise ValueError("a cell has no name")
+        return NamedCells(*common, keys)
+    cuts = arrays[f"{j}.cuts"]
+    _reals(arrays, f"{j}.cuts", cuts.shape)
+    if cuts.ndim != 1 or not np.all(np.diff(cuts) >= 0) or trees[0].n_cells - len(cuts) not in (1, 2):
+        raise ValueError("cuts are not those of cells")
+    return NumberCells(*common, cuts.copy())
+
+
+def _tree(levels: Any, told_apart: bool) -> Tree:
+    """Levels that become finer, the last of them with a node for each cell."""
+    if levels.dtype != np.int64 or levels.ndim != 2 or not levels.size:
+        raise ValueError("a tree has levels")
+    n_cells, nodes = levels.shape[1], levels.copy()
+    if not np.array_equal(np.sort(nodes[-1]), np.arange(n_cells)) or nodes.min() < 0:
+        raise ValueError("the last level of a tree is not that of its cells")
+    for level in nodes:
+        if not np.array_equal(np.unique(level), np.arange(level.max() + 1)):
+            raise ValueError("a level of a tree has nodes without cells")
+    for wide, fine in pairwise(nodes):
+        if len(np.unique(np.stack([wide, fine]), axis=1).T) != fine.max() + 1:
+            raise ValueError("a node of a tree is part of two others")
+    return Tree(tuple(nodes), told_apart)

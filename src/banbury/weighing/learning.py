@@ -1,0 +1,262 @@
+"""How weights, pairs and corrections are learned from rows that were counted; everything is chosen on the rows themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from banbury import _core
+from banbury.arrays import Real
+from banbury.distributions.cells import Cells
+from banbury.weighing.evidence import (
+    MOST_PAIR_CELLS,
+    Evidence,
+    Pair,
+    Terms,
+    cell_terms,
+    correction_terms,
+    folded,
+)
+from banbury.weighing.rows import WeighedRows, shuffled
+
+RIDGE = 5.0  # of a column's weight, towards the one that all share
+PAIR_RIDGE = 10.0  # of a pair's, towards nothing
+MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
+STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
+MANY_ROWS = 10_000  # from which on three folds will do
+PASSES, LAST_PASSES = 2, 10
+ENOUGH = 1e-4  # a change of μ, on average, at which passes end
+GAIN = 1.0  # nats that a temperature must gain
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What was learned: a weight for each column and pair, an intercept for each class, and corrections of their cells.
+
+    A row scores ``temperature`` · (intercepts + Σ weight · evidence + Σ correction); ``intercepts`` have log P(class).
+    """
+
+    columns: tuple[Cells, ...]
+    pairs: tuple[Pair, ...]
+    weights: Real
+    intercepts: Real
+    corrections: tuple[Real, ...]  # of each column and pair: (cells, classes)
+    strength: float  # C, 0 for none
+    temperature: float
+    losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of rows held out
+
+
+def learned(
+    columns: Sequence[Cells],
+    rows: WeighedRows,
+    n_classes: int,
+    *,
+    pairs: bool = True,
+    correct: bool = True,
+    seed: int = 0,
+    threads: int = 1,
+) -> Weights:
+    """Weights on leave-one-out evidence; then pairs that say more than both columns; then corrections, chosen by folds."""
+    evidence = Evidence.of(columns, (), rows, n_classes)
+    weights, intercepts = _fitted(evidence, None, threads)
+    if pairs and len(columns) > 1:
+        chosen = _chosen_pairs(evidence, weights, intercepts, threads)
+        if chosen:
+            evidence = Evidence(evidence.columns, chosen, rows, evidence.counts)
+            start = np.concatenate([weights, np.zeros(len(chosen)), intercepts - np.log(evidence.prior), [1.0]])
+            weights, intercepts = _fitted(evidence, start, threads)
+    terms, variances, owners = correction_terms(evidence)
+    chosen_by = evidence, weights, intercepts, terms, variances, seed, threads
+    strength, temperature, losses = _chosen_strength(*chosen_by) if correct else (0.0, 1.0, ())
+    table = np.zeros((terms.n_cells, n_classes))
+    if strength:
+        offsets = _scores(evidence, weights, intercepts, rows, threads, own=True)
+        table, _ = _corrected(terms, variances, rows, offsets, strength, None, LAST_PASSES, seed)
+    corrections = tuple(folded(evidence, terms, owners, table))
+    return Weights(
+        tuple(columns), tuple(evidence.pairs), weights, intercepts, corrections, strength, temperature, losses
+    )
+
+
+# Weights --------------------------------------------------------------------------------------------------------------
+
+
+def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real, Real]:
+    """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
+    from scipy.optimize import minimize
+
+    rows, k, n_columns = evidence.rows, evidence.n_classes, len(evidence.columns)
+    n = n_columns + len(evidence.pairs)
+    tables = [*evidence.left_out, *(left for _, left in evidence.pair_tables(threads))]
+    table = np.concatenate([each.ravel() for each in tables])
+    lookups = cell_terms(evidence).lookups(rows.codes)
+    ridge = np.concatenate([np.full(n_columns, RIDGE), np.full(n - n_columns, PAIR_RIDGE)])
+    shared = np.arange(n) < n_columns
+    prior = np.log(evidence.prior)
+
+    def loss(z: Real) -> tuple[float, Real]:
+        weights, extra, common = z[:n], z[n : n + k], z[-1]
+        value, slope = _core.weighed_slope(lookups, table, weights, prior + extra, rows.labels, rows.weights, threads)
+        off = weights - np.where(shared, common, 0.0)
+        value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * (common - 1.0) ** 2
+        slope[:n] += ridge * off
+        slope[n:] += extra
+        return value, np.append(slope, common - 1.0 - float((ridge * off)[shared].sum()))
+
+    if start is None:
+        start = np.concatenate([np.full(n, 0.7), np.zeros(k), [0.7]])
+    bounds = [(0.0, None)] * n + [(None, None)] * k + [(0.0, None)]
+    scale = 1e-4 * max(1.0, float(rows.weights.sum()) ** 0.5)
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-9, "gtol": scale}
+    )
+    return found.x[:n], found.x[n : n + k] + prior
+
+
+def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRows, threads: int, own: bool) -> Real:
+    """Weighed scores of rows, (rows, classes): of those that were counted each left out (``own``), or of others."""
+    which = 1 if own else 0
+    columns = evidence.left_out if own else evidence.plain
+    tables = [*columns, *(each[which] for each in evidence.pair_tables(threads))]
+    table = np.concatenate([each.ravel() for each in tables])
+    lookups = cell_terms(evidence).lookups(rows.codes)
+    return _core.weighed_scores(lookups, table, weights, intercepts, rows.labels if own else None, threads)
+
+
+# Pairs ----------------------------------------------------------------------------------------------------------------
+
+
+def _chosen_pairs(evidence: Evidence, weights: Real, intercepts: Real, threads: int) -> list[Pair]:
+    """The pairs that say more than their columns apart: by the slope of the loss along their weight, as a score test has it."""
+    nodes, n = evidence.nodes, len(evidence.columns)
+    usable = [j for j in range(n) if nodes[j].n_fine > 2]
+    n_paired = len(usable)
+    if n_paired * (n_paired - 1) // 2 > MOST_PAIRS:
+        n_paired = int((1.0 + (1.0 + 8.0 * MOST_PAIRS) ** 0.5) / 2.0)
+        gains = [evidence.columns[j].tree.chosen(evidence.counts[j], evidence.prior)[1] for j in usable]
+        best = np.argsort(-np.array(gains), kind="stable")[:n_paired]
+        usable = sorted(usable[k] for k in best.tolist())
+    every = [(a, b) for a, b in combinations(usable, 2) if nodes[a].n_fine * nodes[b].n_fine <= MOST_PAIR_CELLS]
+    if not every:
+        return []
+    scores = _scores(evidence, weights, intercepts, evidence.rows, threads, own=True)
+    gain, strength, slope, curvature = evidence.gains(every, _softmax(scores), threads).T
+    told = np.where(slope > 0, slope**2 / (2.0 * curvature + 1e-9), 0.0)
+    kept = np.flatnonzero((gain > 0) & (told > np.log(len(every))))
+    kept = kept[np.argsort(-told[kept], kind="stable")][: 2 * n]
+    return [Pair(*every[k], float(strength[k])) for k in kept.tolist()]
+
+
+def _softmax(scores: Real) -> Real:
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+
+
+# Corrections ----------------------------------------------------------------------------------------------------------
+
+
+def _corrected(
+    terms: Terms,
+    variances: Real,
+    rows: WeighedRows,
+    offsets: Real,
+    strength: float,
+    begun: tuple[Real, float, Real] | None,
+    passes: int,
+    seed: int,
+) -> tuple[Real, Real]:
+    """Corrections of all levels, (cells, classes), and μ of each row; begun with those of another strength, if given."""
+    n, k = offsets.shape
+    if begun is None:
+        mu = np.zeros((n, k))
+        mu[np.arange(n), rows.labels] = 1.0
+        table = np.zeros((terms.n_cells, k))
+    else:
+        table, before, mu = begun
+        table = table * (strength / before)
+    lookups = terms.lookups(rows.codes)
+    for order in shuffled(n, passes, seed):
+        moved = _core.correct(lookups, rows.labels, strength * rows.weights, offsets, variances, [order], mu, table)
+        if moved < ENOUGH:
+            break
+    return table, mu
+
+
+class _Fold:
+    """A fold: rows to count and correct, and rows held out, each with its scores so far."""
+
+    def __init__(self, evidence: Evidence, weights: Real, intercepts: Real, inside: Real, outside: Real, threads: int):
+        self.rows, self.held_out = evidence.rows.weighing(inside), evidence.rows.weighing(outside)
+        counted = Evidence.of(evidence.columns, evidence.pairs, self.rows, evidence.n_classes)
+        self.offsets = _scores(counted, weights, intercepts, self.rows, threads, own=True)
+        self.scores = _scores(counted, weights, intercepts, self.held_out, threads, own=False)
+        self.begun: tuple[Real, float, Real] | None = None
+
+    def corrected(self, terms: Terms, variances: Real, strength: float, seed: int) -> Real:
+        """The scores of rows held out, with corrections of this strength."""
+        table, mu = _corrected(terms, variances, self.rows, self.offsets, strength, self.begun, PASSES, seed)
+        self.begun = table, strength, mu
+        ones, none = np.ones(len(terms.sizes)), np.zeros(table.shape[1])
+        lookups = terms.lookups(self.held_out.codes)
+        return self.scores + _core.weighed_scores(lookups, table.ravel(), ones, none, None, 1)
+
+
+def _chosen_strength(
+    evidence: Evidence, weights: Real, intercepts: Real, terms: Terms, variances: Real, seed: int, threads: int
+) -> tuple[float, float, tuple[tuple[float, float], ...]]:
+    """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
+    rows = evidence.rows
+    n_folds = 3 if len(rows.labels) >= MANY_ROWS else 5
+    shares = rows.folds(n_folds)
+    folds = [
+        _Fold(evidence, weights, intercepts, rows.weights - shares[:, k], shares[:, k], threads)
+        for k in range(n_folds)
+        if shares[:, k].any() and (rows.weights - shares[:, k]).any()
+    ]
+    if len(folds) < 2:
+        return 0.0, 1.0, ()
+    weighed = np.concatenate([fold.held_out.weights for fold in folds])
+    labels = np.concatenate([fold.held_out.labels for fold in folds])
+    scores = np.concatenate([fold.scores for fold in folds])
+    total = float(weighed.sum())
+    best = (_loss(scores, labels, weighed), 0.0, scores)
+    losses = [(0.0, best[0] / total)]
+    worse = 0
+    with ThreadPoolExecutor(max(1, min(threads, len(folds)))) as pool:
+        for strength in STRENGTHS:
+            tried = [pool.submit(fold.corrected, terms, variances, strength, seed) for fold in folds]
+            scores = np.concatenate([each.result() for each in tried])
+            loss = _loss(scores, labels, weighed)
+            losses.append((strength, loss / total))
+            if loss < best[0]:
+                best, worse = (loss, strength, scores), 0
+            else:
+                worse += 1
+                if worse == 2:
+                    break
+    return best[1], _temperature(best[2], labels, weighed, best[0]), tuple(losses)
+
+
+def _loss(scores: Real, labels: Any, weights: Real) -> float:
+    highest = scores.max(axis=1)
+    total = highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1))
+    return float(weights @ (total - scores[np.arange(len(labels)), labels]))
+
+
+def _temperature(scores: Real, labels: Any, weights: Real, loss: float) -> float:
+    """What scores are multiplied by to lose least, 1 at most: weights were learned with these rows in view, so that they look
+    better than they are; and 1 where less gains next to nothing."""
+    from scipy.optimize import minimize_scalar
+
+    found = minimize_scalar(
+        lambda log: _loss(np.exp(log) * scores, labels, weights),
+        bounds=(-2.0, 0.0),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    return float(np.exp(found.x)) if loss - found.fun > GAIN else 1.0

@@ -1,0 +1,249 @@
+"""A weighed model: the plain one's columns with what each is worth, pairs of them, and corrections, in one table of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Int, Real
+from banbury.distributions.cells import Cells
+from banbury.distributions.evidence import Comparison, TellingValues
+from banbury.distributions.family import ColumnReader, Feature, Parameters
+from banbury.naive_bayes import Model, estimate
+from banbury.table import Table
+from banbury.tally import Tally
+from banbury.threads import n_threads
+from banbury.weighing.evidence import Evidence, Pair, Terms, cell_terms
+from banbury.weighing.learning import Weights, learned
+from banbury.weighing.rows import WeighedRows
+
+FEWEST_ROWS = 100  # below which weights do not help
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """What was learned of rows, with the digest of the tally that they were counted into."""
+
+    weights: Weights
+    classes: tuple[Any, ...]
+    digest: str
+    pair_tables: tuple[Real, ...]  # what the cells of each pair say beyond both columns, (cells, classes)
+
+    @property
+    def columns(self) -> tuple[Cells, ...]:
+        return self.weights.columns
+
+    def is_stale(self, tally: Tally) -> bool:
+        """Whether rows were learned or forgotten since."""
+        return bool(tally.digest() != self.digest)
+
+    def log_prior(self, log_prior: Real, tally: Tally) -> Real:
+        """Intercepts as a prior, under another prior than the frequencies too."""
+        rows = tally.rows.value
+        shift = log_prior - np.log(np.where(rows > 0, rows, 1.0) / rows.sum())
+        scores = self.weights.temperature * self.weights.intercepts + shift
+        highest = scores.max()
+        return np.asarray(scores - highest - np.log(np.exp(scores - highest).sum()))
+
+    def parameters(self, model: Model) -> tuple[Parameters, ...]:
+        """The scores of cells, from what the tally counts now."""
+        tally, weights = model.tally, self.weights
+        present = [name for name in self.classes if name in tally.classes]
+        at = [self.classes.index(name) for name in present]
+        if present != list(tally.classes):
+            raise errors.BadSetting(
+                "the tally has classes that the weights were not learned with: learn them again with refit(rows)."
+            )
+        evidence = self._evidence(tally)
+        says = [*evidence.plain, *(table[:, at] for table in self.pair_tables)]
+        each = zip(weights.weights, says, weights.corrections, strict=True)
+        tables = tuple(weights.temperature * (w * table + delta[:, at]) for w, table, delta in each)
+        columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
+        names = [feature.name for feature in columns]
+        pairs = tuple(
+            columns[p.first]._replace(
+                name=f"{names[p.first]} with {names[p.second]}", columns=(names[p.first], names[p.second])
+            )
+            for p in weights.pairs
+        )
+        groups = [group for group in model.parameters if not {f.name for f in group.features}.issubset(names)]
+        own = WeighedParameters((*columns, *pairs), self.columns, cell_terms(evidence), tables, tuple(evidence.counts))
+        return (own, *groups)
+
+    def _evidence(self, tally: Tally) -> Evidence:
+        counts = []
+        for cells in self.columns:
+            feature, sums = tally.schema[cells.feature.name], tally.of(cells.feature.name)
+            keys, rows = sums.feature(0)
+            missing = tally.rows.value - sums.present.value[0]
+            counts.append(cells.counted(feature, keys, rows.value, np.maximum(missing, 0.0)))
+        rows = WeighedRows(
+            np.zeros((0, len(self.columns)), np.uint32),
+            np.arange(len(tally.classes), dtype=np.int32),
+            tally.rows.value,
+            None,
+        )
+        return Evidence(self.columns, self.weights.pairs, rows, counts)
+
+    def kept(self, tally: Tally) -> Weighing:
+        """Without the corrections of keys that are no longer in the tally, so that nothing of a forgotten row is left."""
+        corrections, tables = list(self.weights.corrections), list(self.pair_tables)
+        columns = list(self.columns)
+        gone: dict[int, Int] = {}
+        for j, cells in enumerate(self.columns):
+            sums = tally.of(cells.feature.name)
+            lost, kept = cells.without(sums.keys[0])
+            if len(lost):
+                gone[j], columns[j] = lost, kept
+                corrections[j] = corrections[j].copy()
+                corrections[j][lost] = 0.0
+        if not gone:
+            return self
+        evidence = Evidence(self.columns, self.weights.pairs, None, ())  # type: ignore[arg-type]
+        for k, pair in enumerate(self.weights.pairs, len(self.columns)):
+            lost = _pair_cells(evidence, pair, gone)
+            if len(lost):
+                corrections[k], tables[k - len(columns)] = corrections[k].copy(), tables[k - len(columns)].copy()
+                corrections[k][lost] = tables[k - len(columns)][lost] = 0.0
+        weights = replace(self.weights, columns=tuple(columns), corrections=tuple(corrections))
+        return replace(self, weights=weights, pair_tables=tuple(tables))
+
+
+def _pair_cells(evidence: Evidence, pair: Pair, gone: dict[int, Int]) -> Int:
+    """The cells of a pair whose value in either column is gone."""
+    a, b = evidence.nodes[pair.first], evidence.nodes[pair.second]
+    cells = np.arange(a.n_fine * b.n_fine).reshape(a.n_fine, b.n_fine)
+    rows, columns = (nodes.fine[gone.get(j, [])] for nodes, j in ((a, pair.first), (b, pair.second)))
+    return np.unique(np.concatenate([cells[rows].ravel(), cells[:, columns].ravel()]))
+
+
+@dataclass(frozen=True)
+class WeighedParameters(Parameters):
+    """The scores of the cells of columns and of pairs, (cells, classes), as they are added up."""
+
+    features: tuple[Feature, ...]
+    cells: tuple[Cells, ...]  # of columns
+    found_by: Terms
+    tables: tuple[Real, ...]
+    counts: tuple[Real, ...]  # rows per cell and class, of columns
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        threads = n_threads(getattr(rows, "threads", None))
+        codes = np.empty((rows.n_rows, len(self.cells)), dtype=np.uint32)
+        for j, cells in enumerate(self.cells):
+            codes[:, j] = cells.find(rows, threads)
+        return [("cells", *self.found_by.lookups(codes), np.concatenate(self.tables))]
+
+    def select(self, index: Sequence[int]) -> Self:
+        at = np.asarray(index, dtype=np.int64)
+        used = sorted({int(j) for t in index for j in (self.found_by.columns[t], self.found_by.others[t]) if j >= 0})
+        place = np.full(len(self.cells) + 1, -1, dtype=np.int64)
+        place[used] = np.arange(len(used))
+        terms = Terms(
+            place[self.found_by.columns[at]],
+            place[self.found_by.others[at]],
+            [self.found_by.firsts[t] for t in index],
+            [self.found_by.seconds[t] for t in index],
+            self.found_by.sizes[at],
+        )
+        features, tables = tuple(self.features[t] for t in index), tuple(self.tables[t] for t in index)
+        return type(self)(
+            features, tuple(self.cells[j] for j in used), terms, tables, tuple(self.counts[j] for j in used)
+        )
+
+    def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
+        raise errors.BadSetting(
+            "a weighed model says how likely classes are, not how rows come about, so none can be drawn from it. "
+            "Draw from the plain one: bb.estimate(model.tally).sample(n)."
+        )
+
+    def axes(self, f: int) -> tuple[str, ...]:
+        return ()
+
+    def telling(self, compared: Comparison) -> Iterator[TellingValues]:
+        """Values, and stretches of numbers, by what their cells are worth."""
+        for t, feature in enumerate(self.features):
+            if self.found_by.others[t] >= 0:
+                continue
+            j = int(self.found_by.columns[t])
+            cells, rows = self.cells[j], self.counts[j]
+            total = rows.sum(axis=0)
+            had = rows / np.where(total > 0, total, 1.0)
+            share = (rows.sum(axis=1) / max(rows.sum(), 1e-300))[:, None] * np.exp(self.tables[t][: len(rows)])
+            names = [(feature.name, cells.name(cell)) for cell in range(len(rows))]
+            yield TellingValues(share, had, names.__getitem__)
+
+
+def weigh(
+    model: Model | Tally,
+    data: Any,
+    target: Any = None,
+    *,
+    pairs: bool = True,
+    correct: bool = True,
+    weights: Any = None,
+    groups: Any = None,
+    seed: int = 0,
+    threads: int | None = None,
+    **reading: Any,
+) -> Model:
+    """The model with its evidence weighed: what each column is worth, which pairs say more than both, what cells get wrong.
+
+    ``data``, ``target`` and ``weights`` are the rows that were counted. Weights are learned on what every row is told by all
+    others; ``pairs`` and ``correct`` may be left out. ``groups`` keeps rows that belong together in one fold where something
+    is chosen. The answer stays a sum, and ``explain`` shows it.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> model = bb.weigh(bb.count(weather, target="play"), weather, "play")
+    >>> model.posterior(weather).shape
+    (14, 2)
+    """
+    model = estimate(model) if isinstance(model, Tally) else model
+    if not isinstance(model, Model):
+        raise errors.bad_setting("the model", type(model).__name__, "a Model or a Tally")
+    table = Table.of(data, target, schema=model.schema, weights=weights, groups=groups, threads=threads, **reading)
+    return model.weighed(learn(model.tally, table, pairs=pairs, correct=correct, seed=seed))
+
+
+def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = True, seed: int = 0) -> Weighing:
+    """Weights of the rows of a table, which a tally counted."""
+    columns = cells_of(tally)
+    if len(tally.classes) < 2:
+        raise errors.bad_setting(
+            "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
+        )
+    rows = WeighedRows.of(table, tally, columns)
+    threads = table.labels.threads
+    weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
+    tables = Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)
+    return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables))
+
+
+def cells_of(tally: Tally) -> list[Cells]:
+    """The cells of every column; raises where one has none."""
+    columns, without = [], []
+    for feature in tally.schema.features:
+        sums = tally.of(feature.name)
+        cells = None
+        if not feature.columns and hasattr(sums, "feature"):
+            keys, rows = sums.feature(0)
+            missing = np.maximum(tally.rows.value - sums.present.value[0], 0.0)
+            cells = feature.family.cells(feature, keys, rows.value, missing)
+        if cells is None:
+            without.append(feature)
+        else:
+            columns.append(cells)
+    if without:
+        raise errors.BadSetting(
+            f"column {without[0].name!r} is counted as {without[0].family.in_words()}, which is not weighed: columns of "
+            "values and of quantile trees are. Count it as bb.QuantileTree() or bb.Categorical(), or leave it out with "
+            f"features={{{without[0].name!r}: None}}.",
+            column=without[0].name,
+        )
+    return columns

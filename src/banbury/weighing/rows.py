@@ -1,0 +1,146 @@
+"""Rows as they are weighed: a cell for each column, a class, a weight; in an order that what they hold decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.distributions.cells import Cells
+from banbury.readers import Batch, encode
+from banbury.schema import Schema
+from banbury.table import Table, numbered
+from banbury.tally import Tally
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+TURN = np.uint64(0xBF58476D1CE4E5B9)
+
+
+@dataclass(frozen=True)
+class WeighedRows:
+    """Rows of cells, (rows, columns), with classes and weights; ``groups`` are numbers of rows that stay together, or None."""
+
+    codes: NDArray[np.uint32]
+    labels: NDArray[np.int32]
+    weights: Real
+    groups: NDArray[np.uint64] | None
+
+    @classmethod
+    def of(cls, table: Table, tally: Tally, columns: Sequence[Cells]) -> WeighedRows:
+        """The rows of a table that a tally counted, merged where they are equal, in an order that depends on them alone."""
+        schema, classes = tally.schema, {label: c for c, label in enumerate(tally.classes)}
+        parts: list[tuple[Any, ...]] = []
+        for batch in table.batches("weighing"):
+            batch = table.aligned(batch, schema)
+            codes = np.empty((batch.n_rows, len(columns)), dtype=np.uint32)
+            for j, cells in enumerate(columns):
+                codes[:, j] = cells.find(batch, table.labels.threads)
+            groups = _groups(table, batch)
+            for labels, weights in _labels(table, batch, schema, classes):
+                there = np.flatnonzero((labels >= 0) & (weights > 0))
+                parts.append((codes[there], labels[there], weights[there], None if groups is None else groups[there]))
+        every = [np.concatenate(each) if each[0] is not None else None for each in zip(*parts, strict=True)]
+        return cls(*every)._merged()  # type: ignore[arg-type]
+
+    def _merged(self) -> WeighedRows:
+        """Equal rows as one, in the order of a hash of what they hold."""
+        hashes = _mixed(self.labels.astype(np.uint64) + np.uint64(1))
+        for column in self.codes.T:
+            hashes = _mixed(hashes * MIX + column.astype(np.uint64))
+        if self.groups is not None:
+            hashes = _mixed(hashes * MIX + self.groups)
+        order = np.lexsort((self.weights, hashes))
+        hashes = hashes[order]
+        first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(order) else order
+        weights = np.add.reduceat(self.weights[order], first) if len(order) else self.weights
+        at = order[first]
+        groups = None if self.groups is None else self.groups[at]
+        return WeighedRows(np.ascontiguousarray(self.codes[at]), self.labels[at], weights, groups)
+
+    def weighing(self, weights: Real) -> WeighedRows:
+        """The rows that weigh something, of these weights."""
+        at = np.flatnonzero(weights > 0)
+        groups = None if self.groups is None else self.groups[at]
+        return WeighedRows(self.codes[at], self.labels[at], weights[at], groups)
+
+    def class_weights(self, n_classes: int) -> Real:
+        return np.asarray(np.bincount(self.labels, self.weights, n_classes), dtype=np.float64)
+
+    def folds(self, n: int) -> Real:
+        """What each row weighs in each fold, (rows, folds), evenly in each class: a weight of 2 is dealt as two rows are.
+
+        Rows of a group are in one fold.
+        """
+        shares = np.zeros((len(self.labels), n))
+        if self.groups is not None:
+            names, group = np.unique(self.groups, return_inverse=True)
+            weight, load, fold = np.bincount(group, self.weights), np.zeros(n), np.zeros(len(names), dtype=np.int64)
+            for each in np.argsort(-weight, kind="stable").tolist():
+                fold[each] = np.argmin(load)
+                load[fold[each]] += weight[each]
+            shares[np.arange(len(group)), fold[group]] = self.weights
+            return shares
+        for label in np.unique(self.labels):
+            rows = np.flatnonzero(self.labels == label)
+            end = np.cumsum(self.weights[rows])
+            start = np.concatenate([[0.0], end[:-1]])
+            for k in range(n):  # of the line from 0 to the class's weight, the units k, k + n, k + 2 n, …
+                shares[rows, k] = _covered(end, k, n) - _covered(start, k, n)
+        return np.maximum(shares, 0.0)
+
+
+def _covered(x: Real, k: int, n: int) -> Real:
+    """How much of the units k, k + n, k + 2 n, … of a line lies before x."""
+    whole = np.floor(x / n)
+    return np.asarray(whole + np.clip(x - whole * n - k, 0.0, 1.0))
+
+
+def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * TURN
+    return np.asarray(hashes ^ (hashes >> np.uint64(27)))
+
+
+def _labels(
+    table: Table, batch: Batch, schema: Schema, classes: dict[Any, int]
+) -> list[tuple[NDArray[np.int32], Real]]:
+    """Classes and weights of a batch's rows; of soft labels, those of each class in turn."""
+    weights = table.labels.weights_of(batch)
+    if weights is not None and weights.ndim == 2:
+        each = ((classes.get(name, -1), weights[:, c]) for c, name in enumerate(table.labels.classes or ()))
+        return [(np.full(batch.n_rows, label, dtype=np.int32), own) for label, own in each]
+    numbers, names, _ = numbered(batch, schema, table.labels)
+    place = np.array([*(classes.get(name, -1) for name in names), -1], dtype=np.int32)
+    return [(place[numbers], np.ones(batch.n_rows) if weights is None else weights)]
+
+
+def _groups(table: Table, batch: Batch) -> NDArray[np.uint64] | None:
+    """A hash of the group of each row, by its name alone."""
+    labels = table.labels.of_rows(batch)
+    if labels.group_name is not None:
+        codes = batch.codes(labels.group_name)
+    elif labels.groups is not None:
+        if len(labels.groups) != batch.n_rows:
+            raise errors.length_mismatch("groups", len(labels.groups), batch.n_rows)
+        codes = encode(labels.groups, labels.threads)
+    else:
+        return None
+    names = np.array([_named(str(name)) for name in codes.values] + [0], dtype=np.uint64)
+    return names[np.asarray(codes.codes).astype(np.int64) - codes.low]
+
+
+def _named(name: str) -> int:
+    total = 0
+    for byte in name.encode():
+        total = (total * 1099511628211 + byte + 1) % 2**64
+    return total
+
+
+def shuffled(n: int, passes: int, seed: int) -> list[NDArray[np.uint32]]:
+    """Orders in which rows are visited, one for each pass."""
+    rng = np.random.default_rng(seed)
+    return [rng.permutation(n).astype(np.uint32) for _ in range(passes)]
