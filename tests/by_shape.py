@@ -15,13 +15,13 @@ from banbury.schema import Schema
 from banbury.sums import Counts, Moments
 from banbury.tally import Tally
 
-SHAPES: dict[type[Counter], str] = {
+SHAPES: dict[type[Counter], str] = {  # the first that a counter is
+    LogMomentCounter: "log moments",
     BinCounter: "bins",
     KeyCounter: "keys",
     MomentCounter: "moments",
     ProductCounter: "products",
     WordCounter: "words",
-    LogMomentCounter: "log moments",
 }
 
 

@@ -350,9 +350,7 @@ def logarithm(x: float) -> float:
 def _gamma(tally: Tally, feature: Any, value: Any, label: Any, how: str, alpha: float) -> float:
     sums, unit = tally.sums[feature.name], Decimal(feature.unit)
     every = [sum((s[i] for s in sums.values()), ZERO) for i in range(3)]
-    mean, log_mean = (decimal(every[i] / every[0]) if every[0] else Decimal(1 - i // 2) for i in (1, 2))
-    mean = mean if every[0] else unit
-    log_mean = log_mean if every[0] else unit.ln()
+    mean, log_mean = (decimal(part / every[0]) for part in every[1:]) if every[0] else (unit, unit.ln())
     m = Decimal(1 if feature.family.prior_rows is None else feature.family.prior_rows)
     n, total, logs = (decimal(part) for part in sums.get(label, (ZERO, ZERO, ZERO)))
     if how != "mle" or not n:

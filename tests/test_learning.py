@@ -24,8 +24,7 @@ from sklearn.svm import LinearSVC
 import banbury as bb
 import by_shape
 from banbury.selection.dataset import held
-from banbury.selection.learning import Growth, LearningCurve, learning_curve, spread
-from banbury.selection.peer import PeerArrays
+from banbury.selection.learning import Growth, LearningCurve, PeerArrays, learning_curve, spread
 
 
 def journeys(n: int = 120, seed: int = 0) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from banbury.errors import BadFile, BadSetting, BanburyError, EmptyData, Missing
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, Display
 from banbury.plots.layers import along
-from banbury.plots.sheet import Scale
+from banbury.plots.nomogram import Scale
 from test_networks import alarm
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -1,4 +1,4 @@
-"""banbury.selection.streaming and evaluation: cross-validation in three passes, and a model scored on other rows."""
+"""Cross-validation in three passes, and ``bb.evaluate``: a model scored on other rows."""
 
 import warnings
 from itertools import pairwise
@@ -12,8 +12,8 @@ from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
 import banbury as bb
 from banbury import errors
+from banbury.selection.cross_validation import cross_validate_stream
 from banbury.selection.folds import rounds
-from banbury.selection.streaming import cross_validate_stream
 
 FAMILIES = {"number": "gaussian", "word": "categorical", "text": "text"}
 

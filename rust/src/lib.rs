@@ -1,6 +1,6 @@
 //! The loops over rows: arrays in, arrays out, no state.
 //!
-//! One file per kernel; none of them knows Python, a model or a prior. `python` is the border and the only file that does.
+//! One file per kernel; none of them knows Python, a model or a prior. `python` is the border, and its files alone do.
 //! Whatever the number of threads, the answers are the same bits: rows are cut into pieces that depend on the shapes alone.
 
 pub mod bins;

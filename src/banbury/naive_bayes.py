@@ -53,16 +53,26 @@ def estimate(
         raise errors.bad_setting("the tally", type(tally).__name__, "a Tally, as bb.count makes it")
     if features is not None and not isinstance(features, Mapping):
         raise errors.bad_setting("features", features, "a mapping from column to family")
+    choice = checked_choice(how, alpha, seed)
+    return estimated(
+        replace(tally, schema=tally.schema.with_families(features)) if features else tally, choice, class_prior
+    )
+
+
+def checked_choice(how: Any, alpha: Any, seed: Any, waits: bool = False) -> Choice:
+    """What a user chose; raises where it is none."""
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
     check_positive("alpha", alpha, zero=True)
+    check_seed(seed)
+    return Choice(how, float(alpha), int(seed), waits)
+
+
+def estimated(tally: Tally, choice: Choice, class_prior: ClassPrior) -> Model:
+    """The model of a tally under a choice."""
     if not tally.classes:
         raise errors.empty_data(None, "the tally has no class, so there is nothing to tell apart")
-    check_seed(seed)
-    rng = np.random.default_rng(seed) if how == "gibbs" else UNUSED
-    choice = Choice(how, float(alpha), int(seed))
-    if features:
-        tally = replace(tally, schema=tally.schema.with_families(features))
+    rng = np.random.default_rng(choice.seed) if choice.how == "gibbs" else UNUSED
     log_prior = _log_prior(class_prior, tally)
     for family, columns, sums in tally.groups:
         for doubt in family.doubts(columns, sums):
@@ -658,11 +668,6 @@ def _finite(column: NDArray[Any]) -> NDArray[Any]:
     """Numbers that a file and a count would take."""
     largest = np.finfo(np.float64).max
     return np.clip(column, -largest, largest) if column.dtype.kind == "f" else column
-
-
-def _short(number: float) -> float:
-    """A whole number without its point."""
-    return int(number) if number == int(number) else number
 
 
 def _unpacked(

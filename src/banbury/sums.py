@@ -261,15 +261,9 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """(word, class) → occurrences and documents, of one column of text; and the texts of each class.
-
-    ``needed``: the only words that will be asked for; None for all. ``waits``: an estimate is to be made word by word, as
-    texts ask for them; so a large file answers at once.
-    """
+    """(word, class) → occurrences and documents, of one column of text; and the texts of each class."""
 
     table: _core.Words
-    needed: NDArray[np.uint32] | None = None
-    waits: bool = False
 
     @property
     def texts(self) -> Integers:

@@ -93,11 +93,15 @@ class Table:
         if not n_rows:
             raise errors.empty_data(self.name)
 
-    def settled(self, batch: Batch) -> Schema:
-        """What is counted: as the schema says, or as the first batch, which this is, makes one think."""
+    def settled(self, batch: Batch, more_to_come: bool = False) -> Schema:
+        """What is counted: as the schema says, or as the first batch, which this is, makes one think.
+
+        ``more_to_come``: it may be of a few rows only.
+        """
         if self.schema is not None:
             return self.schema
-        return infer(batch, self.labels.aside(batch.names), self.labels.name, self.chosen, self.missing)
+        aside = self.labels.aside(batch.names)
+        return infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come)
 
     @property
     def chosen(self) -> Features:

@@ -67,8 +67,11 @@ def _run(words: list[str]) -> int:
         with warnings.catch_warnings():
             _show_warnings(args)
             verb = getattr(import_module(f"banbury.cli.{args.module}"), args.function)
-            with _bars():
+            before, progress.display = progress.display, Bar
+            try:
                 verb(args)
+            finally:
+                progress.display = before
         return DONE
     except (KeyboardInterrupt, BrokenPipeError):
         raise
@@ -102,16 +105,6 @@ def _show_warnings(args: Namespace) -> None:
 
     warnings.simplefilter("always")
     warnings.showwarning = show
-
-
-@contextmanager
-def _bars() -> Iterator[None]:
-    """Progress is drawn as a bar meanwhile."""
-    before, progress.display = progress.display, Bar
-    try:
-        yield
-    finally:
-        progress.display = before
 
 
 def _say(message: str, name: str = "banbury: ") -> None:

@@ -19,17 +19,13 @@ class Bar(progress.Line):
                 self._drawn = _begun()
                 self._task = self._drawn.add_task(self.title, total=None, said="")
             known = {} if self.share is None else {"total": 1.0, "completed": self.share}
-            self._drawn.update(self._task, said=self._said(), **known)
+            took = time.monotonic() - self._start
+            left = "" if not self.share else f", {took / self.share - took:.0f} s to go"
+            self._drawn.update(self._task, said=f"{self.n_rows:,} rows in {took:.0f} s{left}", **known)
             self._drawn.refresh()
         except (OSError, ValueError):  # stderr was closed
             return False
         return True
-
-    def _said(self) -> str:
-        """How many rows are done, how long that took, and how long the rest will take."""
-        took = time.monotonic() - self._start
-        left = "" if not self.share else f", {took / self.share - took:.0f} s to go"
-        return f"{self.n_rows:,} rows in {took:.0f} s{left}"
 
     def _gone(self) -> None:
         if self._drawn is not None:

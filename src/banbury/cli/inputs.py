@@ -119,11 +119,8 @@ def model(path: str, verb: str) -> Model:
     """A model from its file, for a verb that takes no network."""
     thing = _no_tally(path)
     if isinstance(thing, BeliefNetwork):
-        raise errors.BadFile(
-            f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the network "
-            "predict, explain, evaluate and show.",
-            path=path,
-        )
+        text = f"{path} holds a belief network, and `banbury {verb}` wants a model. Fit one without --tan; or have the "
+        raise errors.BadFile(text + "network predict, explain, evaluate and show.", path=path)
     return thing
 
 
@@ -147,10 +144,8 @@ def answering(path: str, of: str | None = None) -> Answering:
 def _no_tally(path: str) -> Model | BeliefNetwork:
     thing = kept(path)
     if isinstance(thing, Tally):
-        raise errors.BadFile(
-            f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury",
-            path=path,
-        )
+        text = f"{path} holds a tally, and a model is wanted. Make one: banbury estimate {path} -o model.banbury"
+        raise errors.BadFile(text, path=path)
     return thing
 
 
@@ -198,8 +193,12 @@ def are_lines(args: Namespace, to: Answering) -> bool:
     alone = isinstance(to, Model) and to.schema.columns == (column,)
     if not alone or column is None or args.input != ["-"] or args.format != "auto":
         return bool(args.format == "lines")
-    args.first_line = _stdin().readline()
-    return not _is_record(args.first_line, column)
+    line = args.first_line = _stdin().readline()
+    try:
+        record = json.loads(line) if line.startswith(b"{") else None
+    except ValueError:
+        return True
+    return not (isinstance(record, dict) and column in record)
 
 
 @contextmanager
@@ -210,14 +209,6 @@ def rows(args: Namespace, to: Answering) -> Iterator[Any]:
         return
     with opened(args) as data:
         yield data
-
-
-def _is_record(line: bytes, column: str) -> bool:
-    try:
-        record = json.loads(line) if line.startswith(b"{") else None
-    except ValueError:
-        return False
-    return isinstance(record, dict) and column in record
 
 
 def lines_of(args: Namespace) -> Source:

@@ -33,15 +33,6 @@ class Verb(NamedTuple):
     examples: Sequence[str]
     options: Sequence[str]
 
-    @property
-    def module(self) -> str:
-        """The module of its function."""
-        return next(module for module, names in MODULES.items() if self.name in names.split())
-
-    @property
-    def function(self) -> str:
-        return self.name.replace("-", "_")
-
 
 def parsed(words: Sequence[str]) -> argparse.Namespace | None:
     """The arguments of a command; None when help or the version was asked for, and has been printed."""
@@ -55,25 +46,21 @@ def parsed(words: Sequence[str]) -> argparse.Namespace | None:
         return None
     verb = next((verb for verb in VERBS if verb.name == words[0]), None)
     if verb is None:
-        raise Usage(_unknown(words[0]))
-    args = parser(verb).parse_args([_dashed(word) if word.startswith("--") else word for word in words[1:]])
-    args.verb, args.module, args.function = verb.name, verb.module, verb.function
+        near = difflib.get_close_matches(words[0], [verb.name for verb in VERBS], n=1)
+        if near:
+            raise Usage(f"there is no command {words[0]!r}. Did you mean: banbury {near[0]}")
+        if words[0].startswith("-"):
+            raise Usage(f"there is no option {words[0]!r} before a command. See: banbury --help")
+        commands = ", ".join(verb.name for verb in VERBS)
+        raise Usage(f"there is no command {words[0]!r}. The commands are {commands}.")
+    said = []
+    for word in words[1:]:  # options may be written with underscores, as the library writes them
+        name, equals, value = word.partition("=")
+        said.append(name.replace("_", "-") + equals + value if word.startswith("--") else word)
+    args = parser(verb).parse_args(said)
+    args.verb, args.function = verb.name, verb.name.replace("-", "_")
+    args.module = next(module for module, names in MODULES.items() if verb.name in names.split())
     return args
-
-
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name, [verb.name for verb in VERBS], n=1)
-    if near:
-        return f"there is no command {name!r}. Did you mean: banbury {near[0]}"
-    if name.startswith("-"):
-        return f"there is no option {name!r} before a command. See: banbury --help"
-    return f"there is no command {name!r}. The commands are {', '.join(verb.name for verb in VERBS)}."
-
-
-def _dashed(word: str) -> str:
-    """Options may be written with underscores, as the library writes them."""
-    name, equals, value = word.partition("=")
-    return name.replace("_", "-") + equals + value
 
 
 # Help ----------------------------------------------------------------------------------------------------------------
@@ -122,15 +109,9 @@ made for reading; piped it is JSON. Exit codes: 0 done, 1 the data says no, 2 wr
 
 def parser(verb: Verb) -> argparse.ArgumentParser:
     examples = ["examples:" if len(verb.examples) > 1 else "example:", *(f"  {each}" for each in verb.examples)]
-    made = Parser(
-        f"banbury {verb.name}",
-        usage=f"banbury {verb.name} {verb.usage}",
-        description=verb.summary,
-        epilog="\n".join(examples),
-        formatter_class=Formatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
+    called, epilog = f"banbury {verb.name}", "\n".join(examples)
+    ways: Any = {"formatter_class": Formatter, "allow_abbrev": False, "add_help": False}
+    made = Parser(called, usage=f"{called} {verb.usage}", description=verb.summary, epilog=epilog, **ways)
     group: Any = made
     for line in verb.options:
         if line.startswith("# "):
@@ -171,11 +152,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "!": {"required": True},
     "...": {"action": "append", "default": []},
 }
-KINDS = {
-    "json": "print JSON, as when piped",
-    "csv": "print CSV",
-    "table": "print for reading, as on a terminal",
-}
+KINDS = {"json": "print JSON, as when piped", "csv": "print CSV", "table": "print for reading, as on a terminal"}
 GENERAL = """\
 --threads N int | use so many threads; the answer does not depend on it
 --debug | show the traceback of an error"""
@@ -238,8 +215,7 @@ def _verb(text: str) -> Verb:
 MODULES = {  # in banbury.cli, and the verbs they hold
     "fit": "fit",
     "tallies": "count merge subtract estimate",
-    "predict": "predict",
-    "explain": "explain",
+    "predict": "predict explain",
     "validate": "evaluate cross-validate learning-curve",
     "show": "show report demo",
 }

@@ -1,4 +1,4 @@
-"""predict: the class of each row, or how probable each row is."""
+"""predict, explain: the class of each row, or how probable it is; and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from banbury.cli.inputs import Answering
 from banbury.cli.wording import printable
 from banbury.explain.explanation import strict
 from banbury.naive_bayes import Model, cost_matrix
-from banbury.readers import Batch
+from banbury.readers import Batch, Source
+from banbury.table import batches
 
 Record = dict[str, Any]  # of a row: its number, the file it came from, and the answer
 Answered = Iterator[tuple[Batch, list[Record]]]
@@ -131,9 +132,8 @@ def _write_table(args: Namespace, model: Answering, answered: Answered) -> None:
         for record, beginning in zip(records, _beginnings(batch, records, model), strict=False):
             said = "unsure" if record["class"] is None else printable(str(record["class"]))
             shares = zip(record.get("posteriors", ()), names, strict=False)
-            numbers = (
-                "".join(f"  {p:{max(8, len(name))}.4f}" for p, name in shares) or f"  {record['probability']:11.4f}"
-            )
+            numbers = "".join(f"  {p:{max(8, len(name))}.4f}" for p, name in shares)
+            numbers = numbers or f"  {record['probability']:11.4f}"
             line = f"{record['row']:7,}  {said:{width}}{numbers}  {beginning}"
             print(line if len(line) <= columns else f"{line[: columns - 1]}…")
         sys.stdout.flush()
@@ -150,3 +150,68 @@ def _beginnings(batch: Batch, records: list[Record], model: Answering) -> Iterat
         for text in texts[0].family.strings(batch, name):
             yield printable(" ".join(str(text)[:200].split()))
     yield from repeat("")
+
+
+# Explaining ----------------------------------------------------------------------------------------------------------
+
+
+def explain(args: Namespace) -> None:
+    """Says why a text, or a row of the input, gets its class; of one class, what is unusual about it."""
+    model = inputs.answering(args.model, args.of)
+    density = isinstance(model, Model) and is_density(model)
+    if density and args.against is not None:
+        raise errors.bad_setting("--against", args.against, "left out for a density: it has no classes")
+    row = _wanted(args, model)
+    if density:
+        surprise = banbury.Density.from_model(model).surprise(row)  # type: ignore[arg-type]
+        output.result(args, facts := surprise.to_dict(), str(surprise), facts["evidence"])
+        return
+    against = None if args.against is None else settings.as_label(args.against, model.classes)
+    explanation, truth = model.explain(row, against), _truth(row, model) if isinstance(row, Batch) else None
+    facts, text = explanation.to_dict(), str(explanation)
+    if truth is not None:  # a column of words may hold the class 0 as "0"
+        right = truth == explanation.winner or str(truth) == str(explanation.winner)
+        text += f"\nIn the file: {truth!r}{'' if right else ', so the answer is wrong'}."
+        facts["truth"] = truth
+    output.result(args, facts, text, facts["evidence"])
+
+
+def _wanted(args: Namespace, model: Answering) -> Any:
+    """The text, or the row of the input, that is asked for."""
+    if args.text is None:
+        return _row(args, model)
+    if args.input or args.row is not None:
+        raise errors.bad_setting("--text", args.text, "given without INPUT and --row: it is what is explained")
+    column = inputs.text_column(model)
+    if column is None:
+        names = [f.name for f in model.schema.features] if isinstance(model, Model) else model.network.nodes
+        known = errors.listed(name for name in names if name != model.target)
+        text = f"--text is for models of one column of text, and this one has learned {known}. Give a file and --row."
+        raise errors.BadSetting(text, setting="text", value=None)
+    return {column: [args.text]}
+
+
+def _row(args: Namespace, model: Answering) -> Batch:
+    """The row that is asked for."""
+    if not args.input:
+        text = "what is to be explained? Give a text with --text, or an input and --row."
+        raise errors.BadSetting(text, setting="input", value=None)
+    wanted = 1 if args.row is None else args.row
+    with inputs.rows(args, model) as data:
+        source = data if isinstance(data, Source) else model._read(data, settings.reading(args))
+        n_rows = 0
+        for batch in batches(source, "reading"):
+            at = wanted - 1 - batch.first_row
+            if 0 <= at < batch.n_rows:
+                return batch.cut(at, at + 1)
+            n_rows = batch.first_row + batch.n_rows
+        text = f"there is no row {wanted:,}: the first is 1 and the last {n_rows:,}."
+        raise errors.BadSetting(text, setting="row", value=wanted)
+
+
+def _truth(row: Batch, model: Answering) -> Any:
+    """The class that the data give the row, if they have one."""
+    if model.target is None or model.target not in row.names:
+        return None
+    value = next(iter(row.head(model.target, 1)), None)
+    return value if isinstance(model, Model) else model.label(value)

@@ -39,7 +39,7 @@ def _list(text: str | None) -> list[str] | None:
 
 def counting(args: Namespace, data: Any) -> dict[str, Any]:
     """What is counted, and how it is read. The columns of text, which ``--text`` is about, are found out."""
-    families = features(args.features, lambda: _columns(data, args))
+    families = _features(args, data)
     settings = text_settings(args.text)
     if settings and families == "choose":
         raise errors.bad_setting("--text", args.text, "left out with --features choose")
@@ -49,10 +49,14 @@ def counting(args: Namespace, data: Any) -> dict[str, Any]:
     return {"features": families, "weights": args.weights, "missing": args.missing, **reading(args)}
 
 
-def _columns(data: Any, args: Namespace) -> Collection[str]:
-    """The names of the input's columns."""
-    first = next(iter(read(data, **reading(args))), None)
-    return () if first is None else first.names
+def _features(args: Namespace, data: Any) -> Any:
+    """The families that were asked for, of the input's columns."""
+
+    def columns() -> Collection[str]:
+        first = next(iter(read(data, **reading(args))), None)
+        return () if first is None else first.names
+
+    return features(args.features, columns)
 
 
 def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,17 +72,11 @@ def _with_text(families: Any, schema: Schema, settings: Mapping[str, Any]) -> di
 def estimating(args: Namespace, data: Any) -> dict[str, Any]:
     """How a model of the data is estimated; ``alpha`` is a number, several, or "auto"."""
     prior = _prior(args.class_prior)
-    if isinstance(prior, Mapping):
-        kind = Schema.infer(data, args.target, **reading(args)).target_kind
-        prior = {_as_kind(name, kind): p for name, p in prior.items()}
+    if isinstance(prior, Mapping):  # names of classes are of the kind that the column is
+        kinds = {"integer": int, "float": (int, float), "boolean": bool}
+        kind: Any = kinds.get(Schema.infer(data, args.target, **reading(args)).target_kind or "", ())
+        prior = {value if isinstance(value := _value(name), kind) else name: p for name, p in prior.items()}
     return {"how": args.how, "alpha": _alpha(args.alpha), "class_prior": prior, "seed": args.seed}
-
-
-def _as_kind(name: str, kind: str | None) -> Any:
-    """A class's name as a column of this kind has it."""
-    value = _value(name)
-    kinds = {"integer": int, "float": (int, float), "boolean": bool}
-    return value if kind in kinds and isinstance(value, kinds[kind]) else name  # type: ignore[arg-type]
 
 
 def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
@@ -91,7 +89,7 @@ def estimating_from(args: Namespace, classes: Sequence[Any]) -> dict[str, Any]:
 
 def tree(args: Namespace, data: Any) -> dict[str, Any]:
     """What a tree counts, and how it is read."""
-    families = features(args.features, lambda: _columns(data, args))
+    families = _features(args, data)
     if isinstance(families, str) and families == "choose":
         raise errors.bad_setting("--features", families, "left out with --tan, or COLUMN=FAMILY")
     if args.calibrate is not None:

@@ -14,18 +14,14 @@ from banbury.networks import BeliefNetwork
 def show(args: Namespace) -> None:
     """What a file holds; of a model also what tells its classes apart, if asked."""
     if args.informative is not None:
-        _show_informative(args)
+        informative = inputs.model(args.file, "show --informative").informative(args.informative)
+        facts = informative.to_dict()
+        rows = [{"class": each["class"], **ratio} for each in facts["classes"] for ratio in each["ratios"]]
+        output.result(args, facts, str(informative), rows)
     elif args.digest:
         _show_digest(args)
     else:
         _show_contents(args)
-
-
-def _show_informative(args: Namespace) -> None:
-    informative = inputs.model(args.file, "show --informative").informative(args.informative)
-    facts = informative.to_dict()
-    rows = [{"class": each["class"], **ratio} for each in facts["classes"] for ratio in each["ratios"]]
-    output.result(args, facts, str(informative), rows)
 
 
 def _show_digest(args: Namespace) -> None:

@@ -62,14 +62,10 @@ def _combined(args: Namespace, operation: Any) -> Kept:
         sums = reduce(operation, map(about.sums, [first, *others]))
     except errors.SchemaMismatch as problem:
         raise errors.SchemaMismatch(f"{str(problem).splitlines()[0]}\n  {alike}") from None
-    return _as_first(first, sums, args.verb)
-
-
-def _as_first(first: Kept, sums: Tally | BeliefNetwork, what: str) -> Kept:
     if not isinstance(first, Model):
         return sums
     if first.calibration is not None:
-        errors.warn(errors.not_calibrated(what))
+        errors.warn(errors.not_calibrated(args.verb))
     return models.estimate(sums, class_prior=first.class_prior, **about.estimated(first))  # type: ignore[arg-type]
 
 

@@ -26,42 +26,27 @@ def cross_validate(args: Namespace) -> None:
         chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
         large = inputs.size(args) > args.hold and isinstance(folds, int) and not settings.tunes(chosen)
         validate: Any = selection.cross_validate_stream if large else selection.cross_validate
-        validation = validate(data, args.target, **_grouped(folds, args.groups), **chosen)
+        dealt: dict[str, Any] = {"folds": folds}
+        if args.groups is not None:
+            from sklearn.model_selection import GroupKFold
+
+            if not isinstance(folds, int):
+                raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
+            dealt = {"folds": GroupKFold(folds), "groups": args.groups}
+        validation = validate(data, args.target, **dealt, **chosen)
     output.result(args, validation.to_dict(), str(validation))
-
-
-def _grouped(folds: int | str, groups: str | None) -> dict[str, Any]:
-    if groups is None:
-        return {"folds": folds}
-    if not isinstance(folds, int):
-        raise errors.bad_setting("--folds", folds, "a whole number from 2 up with --groups")
-    from sklearn.model_selection import GroupKFold
-
-    return {"folds": GroupKFold(folds), "groups": groups}
 
 
 def learning_curve(args: Namespace) -> None:
     """How good a model is after so many rows."""
     with inputs.labelled(args) as data:
-        curve = selection.learning_curve(
-            data,
-            args.target,
-            sizes=settings.sizes(args.sizes),
-            repeats=args.repeats,
-            test=args.test,
-            beside=args.beside,
-            **settings.counting(args, data),
-            **settings.estimating(args, data),
-        )
+        chosen = {**settings.counting(args, data), **settings.estimating(args, data)}
+        chosen |= {"repeats": args.repeats, "test": args.test, "beside": args.beside}
+        curve = selection.learning_curve(data, args.target, sizes=settings.sizes(args.sizes), **chosen)
     facts = curve.to_dict()
-    output.result(args, facts, str(curve), _by_size(facts))
-
-
-def _by_size(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row for each size."""
-    curves = {"": facts, **({f"{facts['beside']['name']} ": facts["beside"]} if facts.get("beside") else {})}
-    columns = {prefix + name: curve[key] for prefix, curve in curves.items() for name, key in MEASURES.items()}
-    return [
-        {"rows": size, **{name: None if column is None else column[i] for name, column in columns.items()}}
-        for i, size in enumerate(facts["sizes"])
-    ]
+    curves = {"": facts} | ({f"{facts['beside']['name']} ": facts["beside"]} if facts.get("beside") else {})
+    columns = {prefix + name: each[key] for prefix, each in curves.items() for name, key in MEASURES.items()}
+    rows = []
+    for i, size in enumerate(facts["sizes"]):
+        rows.append({"rows": size} | {name: None if each is None else each[i] for name, each in columns.items()})
+    output.result(args, facts, str(curve), rows)

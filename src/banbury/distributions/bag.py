@@ -17,7 +17,7 @@ from banbury.distributions import event_models
 from banbury.distributions.dirichlet import per_feature
 from banbury.distributions.event_models import CERTAIN, WordScores
 from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, Term
-from banbury.distributions.family import Choice, ColumnReader, Feature, How, Parameters, by_class
+from banbury.distributions.family import Choice, ColumnReader, Feature, How, Parameters, by_class, line_by_line
 from banbury.distributions.text_settings import TextSettings
 from banbury.distributions.vocabulary import CELLS, Vocabulary, WordClassPairs, every_word, pairs_of
 from banbury.sums import Words
@@ -92,9 +92,7 @@ class TextParameters(Parameters):
             owners = np.repeat(np.arange(stop - start), np.diff(offsets[start : stop + 1]))
             table[start:stop] = self._exact(stop - start, owners, ids[offsets[start] : offsets[stop]])
             start = stop
-        codes = np.where(missing_texts(texts, n_texts), -1, np.arange(n_texts))
-        lookup = np.arange(n_texts, dtype=np.uint32)
-        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+        return line_by_line(np.where(missing_texts(texts, n_texts), -1, np.arange(n_texts)), table)
 
     def _exact(self, n_texts: int, owners: Int, ids: NDArray[np.int32]) -> Real:
         """Log-likelihoods of texts, (texts, classes), from the text each token belongs to and the tokens' ids."""

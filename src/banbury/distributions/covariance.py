@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.arrays import Real
 from banbury.distributions.evidence import Comparison, Drawn, NamedValues, TellingValues, stretches
-from banbury.distributions.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of
+from banbury.distributions.family import ColumnReader, Feature, NumericParameters, Parameters, columns_of, line_by_line
 from banbury.distributions.log_rising import log_rising
 from banbury.sums import Products
 
@@ -252,9 +252,7 @@ class GaussianBlockParameters(Parameters):
                 few = self if pattern.all() else self.of(np.flatnonzero(pattern))
                 part = few._part([np.ascontiguousarray(numbers[np.ix_(at, pattern)])])
                 table[at] = _core.score(len(at), np.zeros(len(self.mean)), [part], "log_joint", 1)[0]
-        codes = np.where(there.any(axis=1), np.arange(rows.n_rows), -1)
-        lookup = np.arange(rows.n_rows, dtype=np.uint32)
-        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+        return line_by_line(np.where(there.any(axis=1), np.arange(rows.n_rows), -1), table)
 
     def log_prior(self, prior: Prior, rows: float, tied: bool) -> float:
         """What the prior, worth so many rows of the covariance, adds to the log-likelihood, but for a constant."""

@@ -23,6 +23,7 @@ from banbury.distributions.family import (
     NumericParameters,
     RowsToCount,
     check_positive,
+    line_by_line,
 )
 from banbury.distributions.leave_one_out import one_by_one
 from banbury.distributions.moments import MomentCounter, names_of
@@ -66,19 +67,21 @@ def check_not_negative(
     at = 0
     for block in rows.numbers(names):
         columns = block[:, None] if block.ndim == 1 else block
-        for column in columns.T:
-            if (below := column < least).any():
-                row = int(below.argmax())
-                place = f"row {rows.first_row + row:,} of column {names[at]!r}{errors.where(rows.source)}"
-                raise errors.BadValue(
-                    f"{place} is {column[row]:g}, and {family} column holds numbers {wanted}. Replace it, or count the "
-                    "column as 'gaussian', 'histogram' or 'kernel_density' instead.",
-                    what="negative",
-                    value=float(column[row]),
-                    column=names[at],
-                    row=rows.first_row + row,
-                )
-            at += 1
+        below = columns < least
+        if below.any():
+            j = int(below.any(axis=0).argmax())
+            row, column = int(below[:, j].argmax()), names[at + j]
+            value = float(columns[row, j])
+            place = f"row {rows.first_row + row:,} of column {column!r}{errors.where(rows.source)}"
+            raise errors.BadValue(
+                f"{place} is {value:g}, and {family} column holds numbers {wanted}. Replace it, or count the "
+                "column as 'gaussian', 'histogram' or 'kernel_density' instead.",
+                what="negative",
+                value=value,
+                column=column,
+                row=rows.first_row + row,
+            )
+        at += columns.shape[1]
 
 
 POSITIVE = PositiveCounter()
@@ -159,8 +162,38 @@ class Exponential(Family):
         return np.linspace(max(low, 0.0), high, n)
 
 
+class PositiveParameters(NumericParameters):
+    """Parameters of columns of numbers from 0 up, or above it, whose density is computed in NumPy: that of z = x / unit."""
+
+    def refuse(self, rows: ColumnReader) -> None:
+        """Raises for numbers that cannot be."""
+        check_not_negative(rows, [feature.name for feature in self.features])
+
+    def log_density(self, f: int, z: Real) -> Real:
+        """Of numbers of a feature, (numbers, classes)."""
+        raise NotImplementedError
+
+    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+        self.refuse(rows)
+        parts = []
+        for f, feature in enumerate(self.features):
+            x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
+            there = ~np.isnan(x)
+            z = np.where(there, x, feature.unit)[:, None] / feature.unit
+            table = self.log_density(f, z) - np.log(feature.unit)
+            parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
+        return parts
+
+    def log_cells(self, f: int, values: Real) -> Real:
+        (low, above), (high, beyond) = self.tails(f, values - 0.5), self.tails(f, values + 0.5)
+        return log(np.where(low < 0.5, high - low, above - beyond))
+
+    def ends(self, f: int, wanted: Real, step: Real) -> Real:
+        return np.maximum(super().ends(f, wanted, step), 0.0)
+
+
 @dataclass(frozen=True)
-class ExponentialParameters(NumericParameters):
+class ExponentialParameters(PositiveParameters):
     """Exponential of these rates; or, where ``scale`` is given, Lomax: exponential under Gamma(rate · scale, scale).
 
     Rates and scales are those of z = x / unit, (features, classes).
@@ -179,19 +212,8 @@ class ExponentialParameters(NumericParameters):
         unit = self._unit[:, None]
         return _log_density(x[:, None] / unit, self.rate, self.scale) - np.log(unit)
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        check_not_negative(rows, [feature.name for feature in self.features])
-        return [self._part(f, rows) for f in range(len(self.features))]
-
-    def _part(self, f: int, rows: ColumnReader) -> tuple[Any, ...]:
-        """A table with a line for every row."""
-        feature, scale = self.features[f], None if self.scale is None else self.scale[f]
-        x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-        there = ~np.isnan(x)
-        z = np.where(there, x, 0.0)[:, None] / feature.unit
-        table = _log_density(z, self.rate[f], scale) - np.log(feature.unit)
-        codes, lookup = np.where(there, np.arange(len(x)), -1), np.arange(len(x), dtype=np.uint32)
-        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+    def log_density(self, f: int, z: Real) -> Real:
+        return _log_density(z, self.rate[f], None if self.scale is None else self.scale[f])
 
     def select(self, index: Sequence[int]) -> ExponentialParameters:
         at = np.asarray(index, dtype=np.int64)
@@ -219,13 +241,6 @@ class ExponentialParameters(NumericParameters):
             return -np.expm1(-self.rate[f] * z), np.exp(-self.rate[f] * z)
         above = -self.rate[f] * self.scale[f] * np.log1p(z / self.scale[f])
         return -np.expm1(above), np.exp(above)
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        (low, above), (high, beyond) = self.tails(f, values - 0.5), self.tails(f, values + 0.5)
-        return log(np.where(low < 0.5, high - low, above - beyond))
-
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        return np.maximum(super().ends(f, wanted, step), 0.0)
 
 
 def _log_density(z: Real, rate: Real, scale: Real | None) -> Real:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
@@ -110,11 +110,15 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The estimating half: how, and the prior's strength for families that do not say their own."""
+    """The estimating half: how, and the prior's strength for families that do not say their own.
+
+    ``waits``: words are weighed when texts ask for them, so that a large file answers at once.
+    """
 
     how: How = "mean"
     alpha: float = 1.0
     seed: int = 0
+    waits: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -763,6 +767,12 @@ def side_by_side(columns: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         return list(columns)
     shape, strides = (len(first), len(columns)), (first.strides[0], first.itemsize)
     return [np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)]
+
+
+def line_by_line(lines: NDArray[Any], table: Real) -> tuple[Any, ...]:
+    """The scoring kernel's part of one feature whose rows each name their line of a table of log-likelihoods; −1: none."""
+    lookup = np.arange(len(table), dtype=np.uint32)
+    return "table", [lines], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
 
 
 def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:

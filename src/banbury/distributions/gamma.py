@@ -9,25 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import _core
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.dirichlet import log
-from banbury.distributions.exponential import check_not_negative
+from banbury.distributions.exponential import PositiveCounter, PositiveParameters, check_not_negative
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Counter,
     Family,
     Feature,
-    NumericParameters,
     RowsToCount,
     Stored,
     check_positive,
 )
 from banbury.distributions.moments import MOMENTS, names_of
-from banbury.distributions.scales import first_rows, scales
-from banbury.readers import Batch
 from banbury.sums import GRID, Keys, Moments
 
 LEAST = np.finfo(np.float64).tiny  # numbers below have too few digits
@@ -82,14 +78,10 @@ class LogMoments:
         return {}
 
 
-class LogMomentCounter(Counter):
+class LogMomentCounter(PositiveCounter):
     """Moments of numbers above 0, about 0, and of their logarithms: all columns in one pass."""
 
-    def settled(self, features: Sequence[Feature], batch: Batch) -> Sequence[Feature]:
-        units = scales(first_rows(batch, names_of(features, batch)))[1].tolist()
-        return [Feature(f.name, f.family, 0.0, u, "float", f.why) for f, u in zip(features, units, strict=True)]
-
-    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], LogMoments]:
+    def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Any]:
         names, size = names_of(features, rows.batch), len(features)
         check_above_0(rows.batch, names)
         columns = rows.batch.numbers(names)
@@ -98,33 +90,26 @@ class LogMomentCounter(Counter):
         every = Moments(*rows.counted(_core.count_moments, (*names, *names), both, np.zeros(2 * size), units))
         return features, LogMoments(every.select(range(size)), every.select(range(size, 2 * size)))
 
-    def check(self, features: Sequence[Feature], sums: LogMoments, rows: Integers, classes: Sequence[Any]) -> None:
-        MOMENTS.check(features, sums.values, rows, classes)
+    def check(self, features: Sequence[Feature], sums: Any, rows: Integers, classes: Sequence[Any]) -> None:
+        super().check(features, sums.values, rows, classes)
         MOMENTS.check(features, sums.logs, rows, classes)
-        for f, label in np.argwhere(sums.values.sums.is_negative()[..., 0]):
-            raise errors.impossible_sums(classes[label], features[f].name)
 
-    def rescaled(self, feature: Feature, other: Feature) -> Feature:
-        return feature._replace(unit=other.unit)
-
-    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: LogMoments) -> LogMoments:
-        values = MOMENTS.moved(old, new, sums.values)
+    def moved(self, old: Sequence[Feature], new: Sequence[Feature], sums: Any) -> Any:
+        values = super().moved(old, new, sums.values)
         return sums if values is sums.values else LogMoments(values, sums.logs)
 
-    def summary(self, feature: Feature, sums: LogMoments, missing: str) -> str:
-        return MOMENTS.summary(feature, sums.values, missing)
+    def summary(self, feature: Feature, sums: Any, missing: str) -> str:
+        return super().summary(feature, sums.values, missing)
 
-    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> LogMoments:
-        values = MOMENTS.restored(features, stored, n_classes)
+    def restored(self, features: Sequence[Feature], stored: Stored, n_classes: int) -> Any:
+        values = super().restored(features, stored, n_classes)
         logs = Moments(values.n, stored.integers("logs", (len(features), n_classes, 2), signed=True))
         if logs.below_zero().any() or not np.isfinite(logs.sums.values(-2 * GRID)).all():
             raise ValueError("there are sums of logarithms that no rows have")
         return LogMoments(values, logs)
 
-    def check_exact(self, features: Sequence[Feature], sums: LogMoments) -> None:
-        MOMENTS.check_exact(features, sums.values)
-        for f in np.flatnonzero((sums.values.sums.values(-GRID)[..., 0] < 0).any(axis=1)).tolist():
-            raise ValueError(f"feature {features[f].name!r} has numbers below 0")
+    def check_exact(self, features: Sequence[Feature], sums: Any) -> None:
+        super().check_exact(features, sums.values)
 
 
 def check_above_0(rows: Any, names: Sequence[str]) -> None:
@@ -241,7 +226,7 @@ def _drawn_shape(shape: Real, rows: Real, rng: np.random.Generator) -> Real:
 
 
 @dataclass(frozen=True)
-class GammaParameters(NumericParameters):
+class GammaParameters(PositiveParameters):
     """Gamma of these shapes and means of z; or, where ``strength`` is given, under a rate of Gamma(strength, …) about its own."""
 
     features: tuple[Feature, ...]
@@ -249,19 +234,11 @@ class GammaParameters(NumericParameters):
     mean: Real
     strength: Real | None
 
-    def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
+    def refuse(self, rows: ColumnReader) -> None:
         check_above_0(rows, [feature.name for feature in self.features])
-        return [self._part(f, rows) for f in range(len(self.features))]
 
-    def _part(self, f: int, rows: ColumnReader) -> tuple[Any, ...]:
-        """A table with a line for every row."""
-        feature, strength = self.features[f], None if self.strength is None else self.strength[f]
-        x = np.asarray(rows.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-        there = ~np.isnan(x)
-        z = np.where(there, x, feature.unit)[:, None] / feature.unit
-        table = _log_density(z, self.shape[f], self.mean[f], strength) - np.log(feature.unit)
-        codes, lookup = np.where(there, np.arange(len(x)), -1), np.arange(len(x), dtype=np.uint32)
-        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+    def log_density(self, f: int, z: Real) -> Real:
+        return _log_density(z, self.shape[f], self.mean[f], None if self.strength is None else self.strength[f])
 
     def select(self, index: Sequence[int]) -> GammaParameters:
         at = np.asarray(index, dtype=np.int64)
@@ -292,13 +269,6 @@ class GammaParameters(NumericParameters):
         a = self.strength[f]
         share = k * t / (a + k * t)
         return betainc(k, a, share), betainc(a, k, 1.0 - share)
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        (low, above), (high, beyond) = self.tails(f, values - 0.5), self.tails(f, values + 0.5)
-        return log(np.where(low < 0.5, high - low, above - beyond))
-
-    def ends(self, f: int, wanted: Real, step: Real) -> Real:
-        return np.maximum(super().ends(f, wanted, step), 0.0)
 
 
 def _log_density(z: Real, k: Real, mean: Real, a: Real | None) -> Real:

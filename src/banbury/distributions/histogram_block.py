@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions import grid
-from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class
+from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class, line_by_line
 from banbury.distributions.joint import MOST_COMBINATIONS, shares
 from banbury.sums import Keys
 
@@ -207,8 +207,7 @@ class HistogramBlockParameters(Parameters):
                     known = cells if len(columns) == len(cells.axes) else cells.of(columns)
                     table[at] = known.log_densities(found[at][:, columns])
             codes = np.where(there.any(axis=1)[numbers], numbers, -1) if len(found) else numbers
-            lookup = np.arange(len(found), dtype=np.uint32)
-            parts.append(("table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table))
+            parts.append(line_by_line(codes, table))
         return parts
 
     def axes(self, f: int) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from banbury.distributions.family import (
     Parameters,
     by_class,
     check_positive,
+    line_by_line,
 )
 from banbury.distributions.vocabulary import CELLS, Learned, Vocabulary, mutual_information, pairs_of
 from banbury.distributions.word_families import TellingFamily
@@ -319,9 +320,7 @@ class OccurrencesParameters(Parameters):
         impossible = (present @ np.isneginf(weights).astype(np.float64)) > 0
         impossible |= (present @ sure.astype(np.float64)) < self.scores.certain
         scores = self.scores.constant + present @ np.where(sure | np.isneginf(weights), 0.0, weights)
-        table = np.where(impossible, -np.inf, scores)
-        codes, lookup = np.arange(len(table)), np.arange(len(table), dtype=np.uint32)
-        return "table", [codes], np.zeros(1, dtype=np.int64), [lookup], np.full(1, -1), table
+        return line_by_line(np.arange(len(scores)), np.where(impossible, -np.inf, scores))
 
     # Growing
 

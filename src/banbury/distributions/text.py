@@ -71,9 +71,9 @@ class Text(TextSettings):
         reals = self.idf or self.norm or self.model == "bernoulli" or self.pruning.any
         ordered = reals or choice.how in ("map", "gibbs")
         live = self._live_count(choice)
-        needed = NO_WORDS if sums.waits else sums.needed
-        if live is not None and needed is not None:  # rows depend on their own words alone
-            words = Vocabulary(sums.table, needed, True, sums.table.n_words)
+        asked = sums.table.asked if isinstance(sums.table, Learned) else NO_WORDS if choice.waits else None
+        if live is not None and asked is not None:  # rows depend on their own words alone
+            words = Vocabulary(sums.table, asked, True, sums.table.n_words)
         else:
             words = self.words(sums.table, by_name=ordered)
         if (
@@ -86,7 +86,7 @@ class Text(TextSettings):
         scores = self._scores(words, choice, rng)
         kept = None if words.complete else words.ids
         table = words.table.core if isinstance(words.table, Learned) else words.table
-        waiting = float(sums.table.n_words) if live is not None and sums.waits else None
+        waiting = float(sums.table.n_words) if live is not None and choice.waits else None
         return TextParameters(features, choice, table, kept, words.n_words, scores, live, waiting)
 
     def _live_count(self, choice: Choice) -> float | None:

@@ -86,13 +86,15 @@ class Learned:
     """Some of the texts of a table whose classes are groups of texts: those that are learned from while others are left out.
 
     Class c of the table is class ``index[c]`` of ``n_classes`` here, together with all others that are; −1 is left out. Words
-    have the ids that they have in the table, which finds them.
+    have the ids that they have in the table, which finds them. ``tested`` are the words of the texts that will be scored; None:
+    they may have any.
     """
 
     core: _core.Words
     index: Int
     n_classes: int
     by_name: Callable[[], Ids]  # all ids of the table in the order of their names
+    tested: Ids | None
 
     @property
     def n_ids(self) -> int:
@@ -106,6 +108,11 @@ class Learned:
     def live(self) -> Ids:
         """The words that some of these texts have."""
         return self.core.having(self.index)
+
+    @cached_property
+    def asked(self) -> Ids | None:
+        """The words that will be asked for; None: any."""
+        return None if self.tested is None else np.intersect1d(self.tested, self.live, assume_unique=True)
 
     @property
     def n_words(self) -> int:
@@ -137,11 +144,11 @@ class Learned:
 
     def with_columns(self, n_columns: int) -> Learned:
         core = self.core.with_columns(n_columns)
-        return Learned(core, self.index, self.n_classes, core.in_order)
+        return Learned(core, self.index, self.n_classes, core.in_order, None)
 
     def with_words(self, words: list[str]) -> Learned:
         core = self.core.with_words(words)
-        return Learned(core, self.index, self.n_classes, core.in_order)
+        return Learned(core, self.index, self.n_classes, core.in_order, None)
 
     def _of_classes(self, each: Integers) -> Integers:
         kept = np.flatnonzero(self.index >= 0)
@@ -161,6 +168,10 @@ class AllBut(Learned):
     def gone(self) -> Ids:
         """The words that only texts of the group have."""
         return self.groups.gone(self.total, self.group)
+
+    @cached_property
+    def asked(self) -> Ids | None:
+        return None if self.tested is None else np.setdiff1d(self.tested, self.gone, assume_unique=True)
 
     @cached_property
     def live(self) -> Ids:

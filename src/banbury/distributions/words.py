@@ -166,7 +166,7 @@ class WordCounter(Counter):
         table = _core.Words.from_state(n_classes, buckets, stored.arrays, n_threads(None))
         if feature.columns and table.n_ids > len(feature.columns):
             raise ValueError(f"{feature.name!r} has occurrences of more columns than it has")
-        return Words(table, waits=not feature.columns)
+        return Words(table)
 
     def without_rare(self, sums: Words, min_count: float) -> Words:
         kept = Pruning(min_count, 0.0, 1.0, 0, None, "count").of(every_word(sums.table, by_name=False))

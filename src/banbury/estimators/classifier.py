@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,31 +14,20 @@ from sklearn.exceptions import NotFittedError
 from banbury import errors
 from banbury.arrays import Real
 from banbury.calibration import Calibration, calibrate
-from banbury.distributions.family import HOWS, check_positive
 from banbury.estimators.guard import Guarded, noted
 from banbury.estimators.rows import TakesTables, as_array, labels_of, one_batch, sample_weights, sorted_classes
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import LiveModel, Model, check_seed, estimate
+from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate
 from banbury.readers import Batch, n_threads
-from banbury.schema import Schema, infer
+from banbury.schema import Schema
 from banbury.selection import Tuning, held, left_out, tune
-from banbury.table import Labels, aligned
+from banbury.table import Labels, Table, aligned
 from banbury.tally import Growing, Part, Tally, Touched, parts
 
 FOLDS = 10  # rows are left out in so many parts where something is chosen or calibrated
 METHODS = ("temperature", "platt", "isotonic")
 CHOSEN = {"alpha": "auto", "features": "choose"}  # settings, and the word that has them chosen
 COUNTED_BY = ("features", "how", "alpha", "class_prior", "missing", "seed", "threads")
-
-
-@dataclass(frozen=True)
-class _Learned:
-    """What fitting comes to."""
-
-    growing: Growing
-    alpha: float
-    tuning: Tuning | None
-    calibration: Calibration | None
 
 
 class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -98,13 +88,14 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         with self._lock:
             batch, labels = self._checked(X, y)
             if self._chosen or self.calibrate is not None:
-                learned = self._learned_by_choosing(batch, labels, sample_weight)
+                growing, alpha, tuning, calibration = self._learned_by_choosing(batch, labels, sample_weight)
             else:
-                learned = _Learned(self._first(batch, labels, sample_weight), float(self.alpha), None, None)
-            model = self._estimated(learned.growing.seen, learned.alpha).calibrated(learned.calibration)
-            self._keep(learned.growing, labels.dtype, frozenset())
-            self._note_columns(learned.growing.schema, batch)
-            self.alpha_, self.tuning_, self.calibration_ = learned.alpha, learned.tuning, learned.calibration
+                growing = self._first(batch, labels, sample_weight)
+                alpha, tuning, calibration = float(self.alpha), None, None
+            model = self._estimated(growing.seen, alpha).calibrated(calibration)
+            self._keep(growing, labels.dtype, frozenset())
+            self._note_columns(growing.schema, batch)
+            self.alpha_, self.tuning_, self.calibration_ = alpha, tuning, calibration
             self._live = LiveModel(model)
             return self
 
@@ -181,24 +172,15 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     def predict_proba(self, X: Any) -> Real:
         """P(class | row), in the order of ``classes_``."""
-        with self._lock:
-            model, batch = self._ready(X)
-            scores = model._scored(batch, "posterior" if model.calibration is None else "log_posterior", {})
-            return self._widened(model, scores if model.calibration is None else model.calibration.apply(scores), 0.0)
+        return self._answers(X, lambda model, batch: model.posterior(batch), 0.0)
 
     def predict_log_proba(self, X: Any) -> Real:
         """log P(class | row)."""
-        with self._lock:
-            model, batch = self._ready(X)
-            scores = model._scored(batch, "log_posterior", {})
-            scores = scores if model.calibration is None else model.calibration.log_apply(scores)
-            return self._widened(model, scores, -np.inf)
+        return self._answers(X, lambda model, batch: model.log_posterior(batch), -np.inf)
 
     def predict_joint_log_proba(self, X: Any) -> Real:
         """log P(class) + log P(row | class)."""
-        with self._lock:
-            model, batch = self._ready(X)
-            return self._widened(model, model._scored(batch, "log_joint", {}), -np.inf)
+        return self._answers(X, lambda model, batch: model.log_joint(batch), -np.inf)
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column and of every word, in decibans."""
@@ -265,50 +247,37 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         settings = {name: getattr(self, name) for name in CHOSEN}
         return [name for name, value in settings.items() if isinstance(value, str) and value == CHOSEN[name]]
 
-    def _learned_by_choosing(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> _Learned:
-        """The sums of all rows, and what was chosen by leaving some of them out."""
+    def _learned_by_choosing(
+        self, batch: Batch, labels: NDArray[Any], sample_weight: Any
+    ) -> tuple[Growing, float, Tuning | None, Calibration | None]:
+        """The sums of all rows, and what was chosen by leaving some of them out: α, the tuning, the calibration."""
         if self.calibrate is not None and self.calibrate not in METHODS:
             raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
         chosen, alpha, tuning = self._chosen, self.alpha, None
-        self._check_settings(1.0 if "alpha" in chosen else alpha)
-        rows = held(
-            batch,
-            labels,
-            features="auto" if "features" in chosen else self.features,
-            weights=sample_weights(sample_weight, batch.n_rows),
-            missing=self.missing,
-            threads=self.threads,
-        )
+        checked_choice(self.how, 1.0 if "alpha" in chosen else alpha, self.seed)
+        counting = {"missing": self.missing, "threads": self.threads}
+        features = "auto" if "features" in chosen else self.features
+        weights = sample_weights(sample_weight, batch.n_rows)
+        rows = held(batch, labels, features=features, weights=weights, **counting)
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if n_rows < 2:
             raise errors.empty_data(None, "choosing and calibrating need two rows at least, to leave some out")
         folds = min(FOLDS, n_rows)
         settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
         if chosen:
-            tuning = tune(
-                rows,
-                alpha="auto" if "alpha" in chosen else float(alpha),
-                features="choose" if "features" in chosen else "auto",
-                folds=folds,
-                **settings,
-            )
+            tried: dict[str, Any] = {"alpha": "auto" if "alpha" in chosen else float(alpha), "folds": folds}
+            tuning = tune(rows, features="choose" if "features" in chosen else "auto", **tried, **settings)
             rows, alpha = replace(rows, schema=tuning.tally.schema), tuning.best["alpha"]
             if self.calibrate is None:
-                return _Learned(Growing.of(tuning.tally), alpha, tuning, None)
+                return Growing.of(tuning.tally), alpha, tuning, None
         tally, scores, tested = left_out(rows, folds, {**settings, "alpha": alpha})
         weights = None if rows.weights is None else rows.weights[tested]
         calibration = calibrate(self.calibrate, scores, rows.labels[tested], weights)  # type: ignore[arg-type]
-        return _Learned(Growing.of(tally), float(alpha), tuning, calibration)
-
-    def _check_settings(self, alpha: Any) -> None:
-        check_seed(self.seed)
-        if not isinstance(self.how, str) or self.how not in HOWS:
-            raise errors.unknown_choice("how", self.how, HOWS)
-        check_positive("alpha", alpha, zero=True)
+        return Growing.of(tally), float(alpha), tuning, calibration
 
     def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
         """The sums of the first rows, which settle the schema."""
-        self._check_settings(self.alpha)
+        checked_choice(self.how, self.alpha, self.seed)
         weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
         schema = self._schema(batch, more_to_come)
         growing, part = Growing(schema), _counted(batch, schema, labels, weights)
@@ -318,7 +287,8 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return growing
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
-        return infer(batch, [], None, self.features, self.missing, more_to_come)  # type: ignore[arg-type]
+        table = Table.of(batch, labelled=False, features=self.features, missing=self.missing)  # type: ignore[arg-type]
+        return table.settled(batch, more_to_come)
 
     def _more(self, batch: Batch, labels: NDArray[Any], sample_weight: Any) -> Part:
         """Rows under the schema that stands, apart."""
@@ -332,9 +302,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         return _counted(aligned(batch, schema), schema, labels, weights)
 
     def _keep(self, growing: Growing, dtype: np.dtype[Any] | None, declared: frozenset[Any]) -> None:
-        self.classes_ = sorted_classes(
-            declared.union(growing.classes), dtype
-        )  # it may fail: before anything is changed
+        self.classes_ = sorted_classes(declared.union(growing.classes), dtype)  # it may fail, so it comes first
         self._growing, self._dtype, self._declared = growing, dtype, declared
         self._tally = self._live = self._frozen = None
         self._touched = []
@@ -360,14 +328,16 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         model = estimate(tally, how=self.how, alpha=alpha, class_prior=self.class_prior, seed=self.seed)  # type: ignore[arg-type]
         return model if self.threads is None else replace(model, threads=self.threads)
 
-    def _widened(self, model: Model, scores: Real, absent: float) -> Real:
-        """The scores with a column for each class that was declared and has no rows yet."""
-        if len(self.classes_) == len(model.classes):
-            return scores
-        wide = np.full((len(scores), len(self.classes_)), absent)
-        known = set(model.classes)
-        wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in known]] = scores
-        return wide
+    def _answers(self, X: Any, asked: Callable[[Model, Batch], Real], absent: float) -> Real:
+        """What the model says, with a column for each class that was declared and has no rows yet."""
+        with self._lock:
+            model, batch = self._ready(X)
+            scores, known = asked(model, batch), set(model.classes)
+            if len(self.classes_) == len(known):
+                return scores
+            wide = np.full((len(scores), len(self.classes_)), absent)
+            wide[:, [c for c, name in enumerate(self.classes_.tolist()) if name in known]] = scores
+            return wide
 
     # Checking what comes in
 

@@ -213,12 +213,8 @@ def _of_counts(fitted: Any) -> Model:
     names, named = _names(fitted)
     alpha, kind = _alpha(fitted), _kind(fitted)
     threshold = fitted.binarize if kind == "bernoulli" else None
-    family = Occurrences(
-        kind,  # type: ignore[arg-type]
-        None if threshold is None else float(threshold),
-        alpha,
-        norm=bool(getattr(fitted, "norm", False)),
-    )
+    norm, threshold = bool(getattr(fitted, "norm", False)), None if threshold is None else float(threshold)
+    family = Occurrences(kind, threshold, alpha, norm=norm)  # type: ignore[arg-type]
     feature = block(names, family)
     words = [f"#{j}" for j in range(len(names))]
     table = _table(fitted, kept, words, family.empty_table(feature, len(classes)).buckets)
@@ -245,8 +241,11 @@ def _table(fitted: Any, kept: NDArray[np.int64], words: Sequence[str], buckets: 
         "classes": classes.astype(np.uint32),
         **_numbers(_rows(np.concatenate([sums.ravel(), texts])), len(texts)),
     }
-    if not buckets:
-        state["slots"] = _slots([words[j] for j in order])
+    if not buckets:  # the index of words in order is that of a text that has each of them once
+        given, once = _core.Tokeniser("given", False, False, 1, 1, [], False, False), _core.Words(1, 0)
+        text = [words[j] for j in order], np.array([0, len(order)], dtype=np.int64), None
+        once.count(given, text, np.zeros(1, dtype=np.int32), None, 1)
+        state["slots"] = once.state()["slots"]
     return _core.Words.from_state(len(texts), buckets, state)
 
 
@@ -261,24 +260,14 @@ def _numbers(counts: Integers, n_classes: int) -> dict[str, Any]:
     return {"parts": pairs.reshape(-1, 2, 3), "texts.parts": texts.copy()}
 
 
-def _slots(words: list[str]) -> NDArray[np.uint32]:
-    """The index of words in order: that of a text that has each of them once."""
-    given = _core.Tokeniser("given", False, False, 1, 1, [], False, False)
-    table = _core.Words(1, 0)
-    text = words, np.array([0, len(words)], dtype=np.int64), None
-    table.count(given, text, np.zeros(1, dtype=np.int32), None, 1)
-    return table.state()["slots"]
-
-
 # Pipelines -----------------------------------------------------------------------------------------------------------
 
 
 def _of_pipeline(pipeline: Any) -> Model:
     steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
     if len(steps) != 2 or not isinstance(steps[1], tuple(DISCRETE)):
-        raise errors.cannot_convert(
-            pipeline, "A pipeline has to be a CountVectorizer and a naive Bayes that counts, no more."
-        )
+        only = "A pipeline has to be a CountVectorizer and a naive Bayes that counts, no more."
+        raise errors.cannot_convert(pipeline, only)
     vectoriser, fitted = steps
     check_is_fitted(fitted)
     if not isinstance(vectoriser, CountVectorizer) or isinstance(vectoriser, TfidfVectorizer):

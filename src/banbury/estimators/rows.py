@@ -102,9 +102,12 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
         masked, y = np.ma.getmaskarray(y), np.array(y.data, dtype=object)
         y[masked] = None
     labels = y if type(y) is np.ndarray else np.asarray(y)
-    if isinstance(y, (list, tuple)) and labels.ndim == 1 and _of_several_types(y, labels.dtype.kind):
-        labels = np.empty(len(y), dtype=object)
-        labels[:] = y
+    if isinstance(y, (list, tuple)) and labels.ndim == 1:
+        # NumPy would make texts of numbers and of what is missing, or numbers of flags.
+        texts = labels.dtype.kind == "U" and not all(isinstance(label, str) for label in y)
+        if texts or (labels.dtype.kind == "f" and any(isinstance(label, (bool, np.bool_)) for label in y)):
+            labels = np.empty(len(y), dtype=object)
+            labels[:] = y
     if labels.ndim == 2 and labels.shape[1] == 1:
         text = f"A column-vector {name} was passed when a 1d array was expected. Please change the shape of {name} to "
         errors.warn(DataConversionWarning(text + "(n_samples,), for example using ravel()."))
@@ -123,13 +126,6 @@ def labels_of(y: Any, name: str) -> NDArray[Any]:
     elif kind in "SVcmM":
         raise TypeError(f"labels of type {labels.dtype} are not supported. Give texts, numbers or booleans.")
     return labels
-
-
-def _of_several_types(y: Any, kind: str) -> bool:
-    """Whether NumPy would make texts of numbers and of what is missing, or numbers of flags."""
-    if kind == "U":
-        return not all(isinstance(label, str) for label in y)
-    return kind == "f" and any(isinstance(label, (bool, np.bool_)) for label in y)
 
 
 def sample_weights(sample_weight: Any, n_rows: int) -> Any:

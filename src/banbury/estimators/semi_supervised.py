@@ -20,7 +20,7 @@ from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_wei
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
-from banbury.schema import infer
+from banbury.schema import Schema
 from banbury.semi_supervised import (
     HOWS,
     TRIAL,
@@ -33,7 +33,7 @@ from banbury.semi_supervised import (
     with_starts,
 )
 from banbury.sums import in_order
-from banbury.table import Labels, aligned, refuse_continuous
+from banbury.table import Labels, Table, aligned, refuse_continuous
 from banbury.tally import Label, Tally
 
 FOLDS = 5  # parts of the rows, each of which is held out once
@@ -106,9 +106,12 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
         for name in ("starts", "max_iter"):
             check_whole(name, getattr(self, name), 1)
 
+    def _schema(self, batch: Batch) -> Schema:
+        return Table.of(batch, labelled=False, features=self.features, missing=self.missing).settled(batch)
+
     def _observed(self, batch: Batch, weights: Real) -> Observed:
         batch.threads = n_threads(self.threads)
-        schema = infer(batch, [], None, self.features, self.missing)
+        schema = self._schema(batch)
         return Observed.of(aligned(batch, schema), schema, weights, batch.threads)
 
     def _task(self, observed: Observed, classes: Sequence[Label], labels: NDArray[np.int32], weights: Real) -> Task:
@@ -350,7 +353,7 @@ class Mixture(AsDensity, _Learner):
     def _held_out(self, batch: Batch, weights: Real, n: int) -> float:
         """The mean log-likelihood of rows under mixtures of the others."""
         folds = np.random.default_rng(self.seed).permutation(batch.n_rows) % min(FOLDS, batch.n_rows)
-        schema, total = infer(batch, [], None, self.features, self.missing), 0.0
+        schema, total = self._schema(batch), 0.0
         threads = n_threads(self.threads)
         for fold in range(int(folds.max()) + 1):
             rest, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)

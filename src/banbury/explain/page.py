@@ -70,19 +70,16 @@ def explained(why: Any, rows: int = ROWS, characters: int = CHARACTERS) -> str:
         f"{why.probability_against:.1%}{'' if why.calibrated is None else ' (uncalibrated)'}</p>"
     )
     places = {name: list(_places(why.evidence, name, min(len(text), characters))) for name, text in why.texts.items()}
-    full = _full([sum(weight for _, weight in words) for each in places.values() for _, _, words in each])
+    weights = (sum(weight for _, weight in words) for each in places.values() for _, _, words in each)
+    sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
+    full = max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0  # the evidence of full colour
     texts = "".join(_text(why, feature, text, places[feature], full, characters) for feature, text in why.texts.items())
+    sides = (("", FOR, why.winner), (" against", AGAINST, why.against))
+    coloured = ((f'class="key{kind}" style="background:rgba({colour}, .4)"', name) for kind, colour, name in sides)
+    keys = " ".join(f"<span {style}>for {safe(name)}</span>" for style, name in coloured)
+    key = f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys}</p>'
     notes = "".join(f'<p class="note">{safe(note)}</p>' for note in why.notes)
-    return f'<div class="banbury">{head}{_key(why)}{texts}{_bars(why, rows)}{notes}</div>'
-
-
-def _key(why: Any) -> str:
-    colours = [(FOR, "", why.winner), (AGAINST, " against", why.against)]
-    keys = [
-        f'<span class="key{kind}" style="background:rgba({colour}, .4)">for {safe(label)}</span>'
-        for colour, kind, label in colours
-    ]
-    return f'<p class="note">Evidence in decibans (+10: the odds are ten times as long): {keys[0]} {keys[1]}</p>'
+    return f'<div class="banbury">{head}{key}{texts}{_bars(why, rows)}{notes}</div>'
 
 
 def _text(why: Any, feature: str, text: str, places: Sequence[Place], full: float, characters: int) -> str:
@@ -119,27 +116,20 @@ def _places(evidence: Sequence[Any], feature: str, size: int) -> Iterator[Place]
         at = cut
 
 
-def _full(weights: Sequence[float]) -> float:
-    """The evidence that gets the full colour."""
-    sizes = sorted(abs(weight) for weight in weights if isfinite(weight))
-    return max(sizes[int(STRONG * (len(sizes) - 1))], 1e-300) if sizes else 1.0
-
-
 def _shaded(text: str, words: list[tuple[Any, float]], full: float) -> str:
     weight = sum(each for _, each in words)
     strength = min(abs(weight) / full, 1.0) if weight == weight else 0.0
     colour = FOR if weight > 0 else AGAINST
     kind = ' class="against"' if weight < 0 and strength >= UNDERLINED else ""
     strongest = sorted(words, key=lambda each: -abs(each[1]))
-    said = "\n".join(_said(word, each) for word, each in strongest[:NAMED])
+    lines = []
+    for word, each in strongest[:NAMED]:
+        times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
+        lines.append(f"{printable(word.value)}: {_decibans(each)} decibans{times}")
+    said = "\n".join(lines)
     more = f"\nand {len(words) - NAMED} more" if len(words) > NAMED else ""
     shade = f"background:rgba({colour}, {strength * DEEPEST:.3f})"
     return f'<span{kind} style="{shade}" title="{safe(said + more)}">{safe(text)}</span>'
-
-
-def _said(word: Any, each: float) -> str:
-    times = f", {word.times} times: {_decibans(word.decibans)}" if word.times > 1 else ""
-    return f"{printable(word.value)}: {_decibans(each)} decibans{times}"
 
 
 def _bars(why: Any, most: int) -> str:
@@ -172,10 +162,8 @@ def _bar(weight: float, longest: float) -> str:
     share = 100.0 if not isfinite(weight) else 100.0 * min(abs(weight) / longest, 1.0)
     bar = f'<i style="width:{share:.1f}%"></i>'
     left, right = ("", bar) if weight > 0 else (bar, "")
-    return (
-        f'<td class="bar"><div class="track"><div class="half left">{left}</div>'
-        f'<div class="half right">{right}</div></div></td>'
-    )
+    halves = f'<div class="half left">{left}</div><div class="half right">{right}</div>'
+    return f'<td class="bar"><div class="track">{halves}</div></td>'
 
 
 def _decibans(weight: float) -> str:
@@ -197,15 +185,11 @@ def safe(value: Any) -> str:
 
 def informative(result: Any) -> str:
     """A table for each class, side by side where there is room."""
-    tables = "".join(
-        f"<table><caption>{safe(label)}</caption>"
-        + "".join(
-            f'<tr><td class="value">{safe(result.shown(ratio))}</td><td class="number">{stated(ratio.ratio)} : 1</td></tr>'
-            for ratio in ratios
-        )
-        + "</table>"
-        for label, ratios in result.ratios.items()
-    )
+    tables = ""
+    for label, ratios in result.ratios.items():
+        cells = ((safe(result.shown(ratio)), stated(ratio.ratio)) for ratio in ratios)
+        rows = (f'<tr><td class="value">{a}</td><td class="number">{b} : 1</td></tr>' for a, b in cells)
+        tables += f"<table><caption>{safe(label)}</caption>{''.join(rows)}</table>"
     note = "How many times as probable a value is in the class as in all others together"
     return f'{STYLE}<div class="banbury"><p class="note">{note}</p><div class="classes">{tables}</div></div>'
 

@@ -46,20 +46,17 @@ class Informative:
     @property
     def note(self) -> str:
         """What was left aside, in a sentence; nothing if nothing was."""
-        return (
-            f"Left aside, since their columns speak together: {', '.join(self.left_aside)}." if self.left_aside else ""
-        )
+        aside = ", ".join(self.left_aside)
+        return f"Left aside, since their columns speak together: {aside}." if aside else ""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON can hold it: a list, since a class need not be a text."""
-        return {
-            "classes": [{"class": label, "ratios": [self._row(r) for r in rows]} for label, rows in self.ratios.items()]
-        }
-
-    @staticmethod
-    def _row(ratio: LikelihoodRatio) -> dict[str, Any]:
-        row = {name: value for name, value in asdict(ratio).items() if name != "label"}
-        return {name: strict(value) if isinstance(value, float) else value for name, value in row.items()}
+        classes = []
+        for label, ratios in self.ratios.items():
+            rows = [{k: v for k, v in asdict(ratio).items() if k != "label"} for ratio in ratios]
+            rows = [{k: strict(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+            classes.append({"class": label, "ratios": rows})
+        return {"classes": classes}
 
     def shown(self, ratio: LikelihoodRatio) -> str:
         """The value with its feature, or the word alone where there is nothing but a text."""
@@ -76,12 +73,9 @@ class Informative:
         for label, rows in self.ratios.items():
             against = f"{label} : rest ="
             lines.append(f"{label!r}" + ("" if rows else ": nothing tells it from the rest"))
-            figures = [page.stated(r.ratio) for r in rows]
-            most = max(map(len, figures), default=0)
-            lines += [
-                f"  {names[id(r)]:{width}}  {against} {figure:>{most}} : 1"
-                for r, figure in zip(rows, figures, strict=True)
-            ]
+            figures = {id(r): page.stated(r.ratio) for r in rows}
+            most = max(map(len, figures.values()), default=0)
+            lines += [f"  {names[i]:{width}}  {against} {figure:>{most}} : 1" for i, figure in figures.items()]
         return "\n".join([*lines, *filter(None, [self.note])])
 
     __repr__ = __str__
@@ -93,6 +87,9 @@ class Informative:
 
 class Stretch(LikelihoodRatio):
     """The stretch of a number's values that speaks for a class; of a column of occurrences that it occurs."""
+
+
+Scored = tuple[float, LikelihoodRatio]
 
 
 # Finding them --------------------------------------------------------------------------------------------------------
@@ -113,7 +110,7 @@ def informative(
     if len(labels) < 2:
         raise errors.bad_setting("the model", f"one class, {labels[0]!r}", "one of two classes at least to tell apart")
     rest = _rest(np.exp(log_prior))
-    best: list[list[tuple[float, LikelihoodRatio]]] = [[] for _ in labels]
+    best: list[list[Scored]] = [[] for _ in labels]
     words, left_aside, compared = set[str](), list[str](), Comparison(rest, chosen, log_likelihood)
     for group in parameters:
         every = group.telling(compared)
@@ -151,12 +148,7 @@ def _rest(prior: Real) -> Real:
 
 
 def _take(
-    values: TellingValues,
-    rest: Real,
-    chosen: list[int],
-    labels: Sequence[Any],
-    n: int,
-    best: list[list[tuple[float, LikelihoodRatio]]],
+    values: TellingValues, rest: Real, chosen: list[int], labels: Sequence[Any], n: int, best: list[list[Scored]]
 ) -> None:
     """Keeps of what each class had and of these values the n that tell most."""
     elsewhere = values.share @ rest[:, chosen]
@@ -165,15 +157,10 @@ def _take(
     ratio, scores = telling(values.share[:, chosen], elsewhere, more)
     for k, c in enumerate(chosen):
         score = scores[:, k] if values.allowed is None else np.where(values.allowed[:, c], scores[:, k], 0.0)
-        for i in _highest(score, n):
+        least = np.partition(score, -n)[-n] if len(score) > n else 0.0
+        places = np.flatnonzero((score >= least) & (score > 0))
+        for i in places[np.argsort(-score[places], kind="stable")][:n].tolist():  # of equals the first
             shares = float(ratio[i, k]), float(values.share[i, c]), float(elsewhere[i, k])
             best[c].append((float(score[i]), kind(labels[c], *values.name(i), *shares)))
         best[c].sort(key=lambda each: (-each[0], each[1].feature, str(each[1].value)))
         del best[c][n:]
-
-
-def _highest(score: Real, n: int) -> list[int]:
-    """The places of the n highest above 0; of equals the first."""
-    least = np.partition(score, -n)[-n] if len(score) > n else 0.0
-    places = np.flatnonzero((score >= least) & (score > 0))
-    return [int(i) for i in places[np.argsort(-score[places], kind="stable")][:n]]

@@ -16,7 +16,7 @@ from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
 from banbury.files import weighing
 from banbury.files.checking import Arrays, integers_of, under, whole
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
 from banbury.sums import MOST_ROWS, some
 from banbury.tally import Tally
@@ -124,7 +124,8 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
         return tally
     if about["model"].keys() != SETTINGS:
         raise ValueError("the model has other settings")
-    model = estimate(tally, **about["model"])
+    how, alpha, class_prior, seed = (about["model"][name] for name in ("how", "alpha", "class_prior", "seed"))
+    model = estimated(tally, checked_choice(how, alpha, seed, waits=True), class_prior)
     if "weighing" in about:
         model = model.weighed(weighing.put_together(about["weighing"], under(WEIGHING, arrays), tally))
     return model.calibrated(_calibration(about["calibration"], arrays))

@@ -6,16 +6,18 @@ again, on ``ax`` if given; ``ax_`` and ``figure_`` are what was drawn on; ``save
 
 from banbury.plots.bandwidth import BandwidthDisplay
 from banbury.plots.boundary import DecisionBoundaryDisplay
-from banbury.plots.calibration import CalibrationDisplay
-from banbury.plots.confusion import ConfusionMatrixDisplay
-from banbury.plots.convergence import ConvergenceDisplay
 from banbury.plots.density import DensityDisplay
 from banbury.plots.evidence import EvidenceDisplay
-from banbury.plots.learning import LearningCurveDisplay
 from banbury.plots.likelihood import LikelihoodDisplay
 from banbury.plots.network import NetworkDisplay
 from banbury.plots.nomogram import NomogramDisplay
-from banbury.plots.posterior import PosteriorDisplay
+from banbury.plots.results import (
+    CalibrationDisplay,
+    ConfusionMatrixDisplay,
+    ConvergenceDisplay,
+    LearningCurveDisplay,
+    PosteriorDisplay,
+)
 
 __all__ = [
     "BandwidthDisplay",

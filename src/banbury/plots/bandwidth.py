@@ -64,24 +64,14 @@ class BandwidthDisplay(Display):
             raise errors.bad_setting(f"the family of {feature!r}", family.name, "'kernel_density' for bandwidths")
         bandwidths, scores = tried
         if len(bandwidths) < 2:
-            raise errors.bad_setting(
-                f"column {feature!r}",
-                f"too few values in class {model.classes[c]!r}",
-                "one of two different values at least",
-            )
+            few = f"too few values in class {model.classes[c]!r}"
+            raise errors.bad_setting(f"column {feature!r}", few, "one of two different values at least")
         best = float(bandwidths[scores.argmax()])
         shown = max(best / times, column.unit), best, best * times
-        values, choice = grid(model, column, column.inputs[0]), model.choice
-        each = [
-            estimate(
-                model.tally,
-                how=choice.how,
-                alpha=choice.alpha,
-                seed=choice.seed,
-                features={feature: family.with_bandwidth(h)},
-            )
-            for h in shown
-        ]
+        values, how = grid(model, column, column.inputs[0]), model.choice
+        settings = {"how": how.how, "alpha": how.alpha, "seed": how.seed}
+        families = ({feature: family.with_bandwidth(h)} for h in shown)
+        each = (estimate(model.tally, **settings, features=features) for features in families)  # type: ignore[arg-type]
         density = np.exp([log_likelihood(other, column, values)[:, c] for other in each]).T
         return cls(feature, model.classes[c], bandwidths, scores, shown, values, density).plot(ax)
 
@@ -94,19 +84,16 @@ class BandwidthDisplay(Display):
             raise errors.bad_setting("ax", ax, "a pair of axes: this picture has two parts") from None
         self.ax_, self.figure_ = np.array([left, right], dtype=object), left.figure
         left.plot(self.bandwidths, self.log_likelihood, color="black", marker=".", markersize=4, linewidth=1.0)
-        for (called, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
+        for (what, colour, style), h, density in zip(CURVES, self.shown, self.density.T, strict=True):
             left.axvline(h, color=colour, linestyle=style, linewidth=1.4)
-            right.plot(self.values, density, color=colour, linestyle=style, label=f"{called}: {h:.3g}")
-        left.set_xscale("log")
-        top = self.log_likelihood.max()
-        left.set_ylim(max(self.log_likelihood.min(), top - 3.0) - 0.05, top + 0.15)
-        left.set_xlabel(f"bandwidth, in units of {name(self.feature)}")
-        left.set_ylabel("mean log-likelihood of a row left out (nats)")
+            right.plot(self.values, density, color=colour, linestyle=style, label=f"{what}: {h:.3g}")
+        top, called = self.log_likelihood.max(), name(self.feature)
+        left.set(xscale="log", ylim=(max(self.log_likelihood.min(), top - 3.0) - 0.05, top + 0.15))
+        left.set(xlabel=f"bandwidth, in units of {called}", ylabel="mean log-likelihood of a row left out (nats)")
         left.set_title(f"The best bandwidth is {self.best:.3g}")
         left.grid(axis="y", color=FAINT, linewidth=0.4)
-        right.set_xlim(self.values[0], self.values[-1])
-        right.set_ylim(0.0, None)
-        right.set_xlabel(name(self.feature))
-        right.set_ylabel(f"density given {name(self.label)}")
+        right.set(
+            xlim=self.values[[0, -1]], ylim=(0.0, None), xlabel=called, ylabel=f"density given {name(self.label)}"
+        )
         right.set_title("Kernel densities by bandwidth")
         right.legend()

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
+from banbury.distributions.family import check_whole
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, colour, library, mark, name, names
-from banbury.plots.features import ClassedRows, check_model, check_whole, column_of, number_of, numeric, span, table
+from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
 
 
 @dataclass(eq=False, repr=False)
@@ -62,15 +63,13 @@ class DecisionBoundaryDisplay(Display):
         of the second. ``fixed``: values of other columns, which are missing otherwise.
         """
         check_model(model, classes=2)
-        pair = _pair("features", features, "the names of two numeric columns")
-        for feature in pair:
-            numeric(model, feature)
+        pair = two_columns(model, features)
         held_at = dict(fixed or {})
         for feature in held_at:
             if feature in pair or feature not in column_of(model, feature).inputs:
                 raise errors.bad_setting("fixed", feature, "another column than the two that are drawn")
         if difference is not None:
-            difference = _pair("difference", difference, "two of the model's classes")
+            difference = pair_of("difference", difference, "two of the model's classes")
             for label in difference:
                 number_of(model, label)
         check_whole("steps", steps, 2, 2_000)
@@ -81,9 +80,8 @@ class DecisionBoundaryDisplay(Display):
         given: dict[str, Any] = {pair[0]: across.ravel(), pair[1]: up.ravel()}
         given |= {feature: [value] * across.size for feature, value in held_at.items()}
         posterior = model.posterior(table(model, given)).reshape(steps, steps, -1)
-        two = None if difference is None else (difference[0], difference[1])
         n_features = sum(len(feature.inputs) for feature in model.schema.features)
-        return cls(pair, model.classes, xx0, xx1, posterior, two, held_at, n_features, points).plot(ax)
+        return cls(pair, model.classes, xx0, xx1, posterior, difference, held_at, n_features, points).plot(ax)
 
     @property
     def response(self) -> Real:
@@ -95,41 +93,38 @@ class DecisionBoundaryDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8 if self.difference is None else 6.4, 4.4)
-        if self.difference is None:
-            self._regions(ax)
+        # Lighter than the points of a class, so that these stand out from its region.
+        plain = np.array([library().colors.to_rgb(colour(c)) for c in range(len(self.classes))])
+        what, own = "Most probable class", 1.0 - 0.5 * (1.0 - plain)
+        if self.difference is None:  # each class's region in its colour, the paler the less sure; the borders in black
+            winner = self.posterior.argmax(axis=2)
+            sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
+            self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - own[winner]))
+            for c in range(len(self.classes)):
+                self._border(ax, self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2))
         else:
-            self._ahead(ax)
+            self._ahead(ax, own)
+            what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
         self._rows(ax)
-        ax.set_xlim(self.xx0[0], self.xx0[-1])
-        ax.set_ylim(self.xx1[0], self.xx1[-1])
-        ax.set_xlabel(name(self.features[0], 40))
-        ax.set_ylabel(name(self.features[1], 40))
-        self._title(self._what())
+        ax.set(xlim=self.xx0[[0, -1]], ylim=self.xx1[[0, -1]])
+        ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
+        held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
+        more = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
+        self._title("; ".join(filter(None, [what, held_at, more])))
 
     def _image(self, ax: Any, colours: Any, **style: Any) -> Any:
         extent = (self.xx0[0], self.xx0[-1], self.xx1[0], self.xx1[-1])
         return ax.imshow(colours, extent=extent, origin="lower", aspect="auto", zorder=0, **style)
 
-    def _regions(self, ax: Any) -> None:
-        """Each class's region in its colour, the paler the less sure; the borders in black."""
-        own = np.array([_lighter(colour(c)) for c in range(len(self.classes))])
-        winner = self.posterior.argmax(axis=2)
-        sure = (self.posterior.max(axis=2) - 1 / len(self.classes)) / (1 - 1 / len(self.classes))
-        self._image(ax, 1.0 - (0.25 + 0.7 * sure)[:, :, None] * (1.0 - own[winner]))
-        for c in range(len(self.classes)):
-            lead = self.posterior[:, :, c] - np.delete(self.posterior, c, axis=2).max(axis=2)
-            self._border(ax, lead)
-
     def _border(self, ax: Any, lead: Real) -> None:
         if lead.min() < 0 < lead.max():
             ax.contour(self.xx0, self.xx1, lead, levels=[0.0], colors="black", linewidths=1.0)
 
-    def _ahead(self, ax: Any) -> None:
+    def _ahead(self, ax: Any, own: Real) -> None:
         assert self.difference is not None
         a, b = (self.classes.index(label) for label in self.difference)
         first, second = (name(label) for label in self.difference)
-        ends = [_lighter(colour(b)), (1.0, 1.0, 1.0), _lighter(colour(a))]
-        shades = library().colors.LinearSegmentedColormap.from_list("ahead", ends, N=41)
+        shades = library().colors.LinearSegmentedColormap.from_list("ahead", [own[b], (1.0, 1.0, 1.0), own[a]], N=41)
         image = self._image(ax, self.response, cmap=shades, vmin=-1.0, vmax=1.0)
         bar = self.figure_.colorbar(image, ax=ax, fraction=0.06, pad=0.02)
         bar.set_label(f"P({first} | row) − P({second} | row)")
@@ -147,22 +142,3 @@ class DecisionBoundaryDisplay(Display):
                 ax.scatter([], [], s=40, **{**style, "marker": "s"})
         if self.points is not None or self.difference is None:
             ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(called) > 8 else 1)
-
-    def _what(self) -> str:
-        what = "Most probable class"
-        if self.difference is not None:
-            what = f"How far {name(self.difference[0])} is ahead of {name(self.difference[1])}"
-        held_at = ", ".join(f"{name(feature)} = {name(value)}" for feature, value in self.fixed.items())
-        more = "" if self.n_features == 2 + len(self.fixed) else "other features missing"
-        return "; ".join(filter(None, [what, held_at, more]))
-
-
-def _lighter(colour: str) -> tuple[float, ...]:
-    """So that the points of a class stand out from its region."""
-    return tuple(1.0 - 0.5 * (1.0 - part) for part in library().colors.to_rgb(colour))
-
-
-def _pair(setting: str, given: Any, wanted: str) -> tuple[Any, Any]:
-    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2 or given[0] == given[1]:
-        raise errors.bad_setting(setting, given, wanted)
-    return given[0], given[1]

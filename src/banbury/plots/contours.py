@@ -45,17 +45,11 @@ def draw(ax: Any, plane: Plane, density: Real, classes: Sequence[Any]) -> None:
         if ends:
             style = {"colors": colour(c), "linestyles": line(c), "linewidths": 1.4, "zorder": 2}
             ax.contour(plane.across, plane.up, own, levels=ends, **style)
-        _points(ax, plane, c, label)
-    ax.set_xlim(plane.across[0], plane.across[-1])
-    ax.set_ylim(plane.up[0], plane.up[-1])
+        if plane.points is None:
+            ax.plot([], [], color=colour(c), linestyle=line(c), label=label)
+            continue
+        x, y, numbers = plane.points
+        style = {"color": colour(c), "marker": mark(c), "edgecolors": "white", "linewidths": 0.5, "label": label}
+        ax.scatter(x[numbers == c], y[numbers == c], s=18, zorder=3, **style)
+    ax.set(xlim=plane.across[[0, -1]], ylim=plane.up[[0, -1]])
     ax.legend(framealpha=0.8, frameon=True, edgecolor="none", ncols=2 if len(classes) > 8 else 1)
-
-
-def _points(ax: Any, plane: Plane, c: int, label: str) -> None:
-    if plane.points is None:
-        ax.plot([], [], color=colour(c), linestyle=line(c), label=label)
-        return
-    x, y, numbers = plane.points
-    own = numbers == c
-    style = {"color": colour(c), "marker": mark(c), "edgecolors": "white", "linewidths": 0.5, "label": label}
-    ax.scatter(x[own], y[own], s=18, zorder=3, **style)

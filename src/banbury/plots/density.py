@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity
+from banbury.distributions.family import check_whole
 from banbury.naive_bayes import Model, log_sum
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
-from banbury.plots.features import check_whole, column_of, numeric, parts_of, some_rows
+from banbury.plots.features import column_of, parts_of, some_rows, two_columns
 from banbury.readers import read
 
 MARGIN = 0.1
@@ -65,33 +66,39 @@ class DensityDisplay(Display):
         """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
         if not isinstance(density, AsDensity):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
-        if isinstance(features, str) or not isinstance(features, Sequence) or len(set(features)) != 2:
-            raise errors.bad_setting("features", features, "the names of two numeric columns")
         check_whole("steps", steps, 2, 2_000)
-        first, second = features
-        for column in features:
-            numeric(density._model(), column)
-        x, y = _points(data, first, second)
-        (left, right), (low, high) = _span(x), _span(y)
-        xx0, xx1 = np.linspace(left, right, steps), np.linspace(low, high, steps)
+        first, second = two_columns(density._model(), features)
+        columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
+        x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
+        used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
+        x, y = x[used], y[used]
+        reach = [(values.min(), values.max(), MARGIN * np.ptp(values) or 1.0) for values in (x, y)]
+        xx0, xx1 = (np.linspace(low - room, high + room, steps) for low, high, room in reach)
         across, up = np.meshgrid(xx0, xx1)
         joint = density._marginal({first: across.ravel(), second: up.ravel()})
         own = log_sum(density._marginal({first: x, second: y}))
         log_density = log_sum(joint).reshape(steps, steps)
-        stepped = _stepped(density.model_, (first, second))
-        drawn = (
-            np.minimum(_beside(xx0, xx1, log_density, x, y), own) if stepped else _between(xx0, xx1, log_density, x, y)
-        )
+        parts = {column: parts_of(density.model_, column_of(density.model_, column).name) for column in (first, second)}
+        stepped = any(each.group.select([each.at]).cuts(column) is not None for column, each in parts.items())
+        grid = xx0, xx1, log_density, x, y
+        drawn = np.minimum(_beside(*grid), own) if stepped else _between(*grid)
         levels, first_of = np.unique(np.quantile(drawn, [1.0 - share for share in INSIDE]), return_index=True)
         inside = [INSIDE[i] for i in first_of.tolist()]  # steps may have several shares at one level: there the largest
         hidden = float(np.mean(own > drawn + PEAK))
-        parts = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
-        return cls((first, second), xx0, xx1, log_density, (x, y), levels, parts, hidden, stepped, inside).plot(ax)
+        each = {} if joint.shape[1] == 1 else _components(density.model_, joint, steps)
+        return cls((first, second), xx0, xx1, log_density, (x, y), levels, each, hidden, stepped, inside).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 5.8, 4.4)
         ax.scatter(*self.points, s=12, color=FAINT, zorder=1)
-        (self._shade if self.stepped else self._contour)(ax)
+        if self.stepped:
+            self._shade(ax)
+        else:
+            heights = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
+            style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
+            lines = ax.contour(self.xx0, self.xx1, heights, levels=self.levels, **style)
+            shown = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
+            ax.clabel(lines, fmt=shown, fontsize=8)
         for c, (number, part) in enumerate(self.components.items(), 1):
             highest = float(part.max())
             style = {"colors": colour(c), "linestyles": "dashed", "zorder": 3}
@@ -101,23 +108,13 @@ class DensityDisplay(Display):
             ax.plot([], [], color=colour(c), linestyle="dashed", label=f"component {number}")
         if self.components or self.stepped:
             ax.legend(framealpha=0.8, frameon=self.stepped, edgecolor="none")
-        ax.set_xlabel(name(self.features[0], 40))
-        ax.set_ylabel(name(self.features[1], 40))
+        ax.set(xlabel=name(self.features[0], 40), ylabel=name(self.features[1], 40))
         broken = "; broken lines with half of a component" if self.components else ""
         hidden = f"; {self.hidden:.0%} of the rows on peaks too narrow to draw" if self.hidden >= 0.005 else ""
-        inside = (
-            "the darkest places with so many of the rows"
-            if self.stepped
-            else "contours with so many of the rows inside"
-        )
-        self._title(f"Density; {inside}{broken}{hidden}")
-
-    def _contour(self, ax: Any) -> None:
-        heights = np.maximum(self.log_density, float(self.levels[0]) - 1.0)
-        style = {"colors": COLOURS[0], "linestyles": "solid", "zorder": 2}
-        lines = ax.contour(self.xx0, self.xx1, heights, levels=self.levels, **style)
-        shown = {level: f"{share:.0%}" for level, share in zip(self.levels, self.inside, strict=False)}
-        ax.clabel(lines, fmt=shown, fontsize=8)
+        shares = "contours with so many of the rows inside"
+        if self.stepped:
+            shares = "the darkest places with so many of the rows"
+        self._title(f"Density; {shares}{broken}{hidden}")
 
     def _shade(self, ax: Any) -> None:
         from matplotlib.colors import ListedColormap
@@ -128,19 +125,6 @@ class DensityDisplay(Display):
         ax.pcolormesh(self.xx0, self.xx1, shown, cmap=ListedColormap(shades), vmin=1, vmax=len(shades), **style)
         for share, shade in zip(self.inside, shades, strict=False):
             ax.fill([], [], color=shade, label=f"{share:.0%}")
-
-
-def _stepped(model: Model, columns: tuple[str, str]) -> bool:
-    """Whether one of the columns, or its block, is a histogram."""
-    parts = [(column, parts_of(model, column_of(model, column).name)) for column in columns]
-    return any(each.group.select([each.at]).cuts(column) is not None for column, each in parts)
-
-
-def _points(data: Any, first: str, second: str) -> tuple[Real, Real]:
-    columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
-    x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)
-    used = some_rows(np.isfinite(x) & np.isfinite(y), (first, second))
-    return x[used], y[used]
 
 
 def _between(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
@@ -164,12 +148,6 @@ def _beside(xx0: Real, xx1: Real, log_density: Real, x: Real, y: Real) -> Real:
     i, j = _before(xx0, x), _before(xx1, y)
     around = [log_density[j + up, i + right] for up in (0, 1) for right in (0, 1)]
     return np.asarray(np.max(around, axis=0))
-
-
-def _span(values: Real) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    margin = MARGIN * (high - low) or 1.0
-    return low - margin, high + margin
 
 
 def _components(model: Model, joint: Real, steps: int) -> dict[Any, Real]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury.explain import Evidence, Explanation
+from banbury.distributions.family import check_whole
+from banbury.explain import Explanation
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
 from banbury.plots.display import AGAINST, FAINT, FOR, SUM, Display, check_type, name, percent, signed
-from banbury.plots.features import answering, check_whole
+from banbury.plots.features import answering
 from banbury.renamed import takes_old
 
 
@@ -33,11 +33,14 @@ class EvidenceDisplay(Display):
     @takes_old(most="n")
     def __init__(self, explanation: Explanation, *, n: int = 15) -> None:
         check_type("the explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
-        check_whole("n", n, 1)
+        check_whole("n", n, 1, 10**6)
         self.explanation = explanation
         shown, rest = explanation.evidence[:n], explanation.evidence[n:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text
-        self.labels = ["prior", *(_label(e, alone) for e in shown)]
+        self.labels = ["prior"]
+        for e in shown:
+            value = name(e.value, 28) + (f" × {e.times}" if e.times > 1 else "") + ("" if e.seen else " (never seen)")
+            self.labels.append(value if alone else f"{name(e.feature)} = {value}")
         self.weights = [float(explanation.prior), *(e.decibans for e in shown)]
         if rest:
             self.labels.append(f"{len(rest):,} more")
@@ -61,25 +64,11 @@ class EvidenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 1.3 + 0.25 * len(self.labels))
-        lengths = self._bars(ax)
-        low, high = min(lengths.min(), 0.0), max(lengths.max(), 0.0)
-        room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
-        ax.set_xlim(low - room, high + room)
-        ax.tick_params(axis="y", length=0)
-        ax.spines["left"].set_visible(False)
-        told = self.explanation
-        winner, other = name(told.winner), name(told.against)
-        ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
-        sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
-        self._title(f"Weight of evidence: {sides}")
-
-    def _bars(self, ax: Any) -> NDArray[np.float64]:
-        """Draws the bars, the sum a little apart, and gives their lengths; the infinite reach a little farther than the rest."""
-        weights = np.array(self.weights)
+        weights = np.array(self.weights)  # infinite ones have bars that reach a little farther than the rest
         reach = float(np.abs(weights[np.isfinite(weights)]).max(initial=0.0)) or 1.0
         lengths = np.clip(np.nan_to_num(weights, nan=0.0), -1.1 * reach, 1.1 * reach)
         places = np.arange(len(weights), dtype=np.float64)
-        places[-1] += 0.35
+        places[-1] += 0.35  # the sum stands a little apart
         colours = [FOR if length >= 0 else AGAINST for length in lengths[:-1]]
         ax.barh(places, lengths, 0.72, color=[*colours, SUM])
         for place, length, weight in zip(places, lengths, weights, strict=True):
@@ -89,11 +78,13 @@ class EvidenceDisplay(Display):
         ax.axvline(0.0, color="black", linewidth=0.8)
         ax.axhline(places[-1] - 0.68, color=FAINT, linewidth=0.8)
         ax.set_yticks(places, self.labels)
-        ax.set_ylim(places[-1] + 0.6, -0.6)
-        return np.asarray(lengths)
-
-
-def _label(evidence: Evidence, alone: bool) -> str:
-    value = name(evidence.value, 28) + (f" × {evidence.times}" if evidence.times > 1 else "")
-    value += "" if evidence.seen else " (never seen)"
-    return value if alone else f"{name(evidence.feature)} = {value}"
+        low, high = min(lengths.min(), 0.0), max(lengths.max(), 0.0)
+        room = 0.14 * (high - low) or 1.0  # for a number beside the longest bar
+        ax.set(xlim=(low - room, high + room), ylim=(places[-1] + 0.6, -0.6))
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
+        told = self.explanation
+        winner, other = name(told.winner), name(told.against)
+        ax.set_xlabel(f"decibans: to the right for {winner}, to the left for {other}")
+        sides = f"{winner} {percent(told.probability)} against {other} {percent(told.probability_against)}"
+        self._title(f"Weight of evidence: {sides}")

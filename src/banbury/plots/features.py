@@ -26,9 +26,8 @@ MOST_POINTS = 2_000
 def check_model(model: Any, classes: int = 1) -> None:
     """Raises unless it is a model of so many classes at least."""
     if not isinstance(model, Model):
-        tree = isinstance(getattr(model, "network_", model), BeliefNetwork)
         wanted = "that of a classifier is its model_"
-        if tree:
+        if isinstance(getattr(model, "network_", model), BeliefNetwork):
             wanted = "a network, as network_ of a TANClassifier, is drawn by NetworkDisplay and EvidenceDisplay"
         raise errors.bad_setting("the model", type(model).__name__, f"a Model, as bb.estimate makes it; {wanted}")
     _check_classes(model.classes, classes)
@@ -36,9 +35,8 @@ def check_model(model: Any, classes: int = 1) -> None:
 
 def _check_classes(classes: Sequence[Any], least: int) -> None:
     if len(classes) < least:
-        raise errors.bad_setting(
-            "the model", f"one class, {classes[0]!r}", "one of two classes at least for this picture"
-        )
+        wanted = "one of two classes at least for this picture"
+        raise errors.bad_setting("the model", f"one class, {classes[0]!r}", wanted)
 
 
 def answering(model: Any) -> Model | BeliefNetwork:
@@ -48,18 +46,10 @@ def answering(model: Any) -> Model | BeliefNetwork:
         check_model(answers, classes=2)
         return answers  # type: ignore[no-any-return]
     if answers.target is None:
-        raise errors.bad_setting(
-            "the network",
-            "one that was made without a target",
-            "one with a target, or network.explain(row, of=...) drawn",
-        )
+        wanted = "one with a target, or network.explain(row, of=...) drawn"
+        raise errors.bad_setting("the network", "one that was made without a target", wanted)
     _check_classes(answers.classes, 2)
     return answers
-
-
-def check_whole(setting: str, value: Any, low: int, high: int = 10**6) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-        raise errors.bad_setting(setting, value, f"a whole number from {low:,} to {high:,}")
 
 
 def number_of(model: Model, label: Any) -> int:
@@ -102,18 +92,28 @@ def column_of(model: Model, column: str) -> Feature:
     return next((f for f in model.schema.features if column in f.columns), None) or model.schema[column]
 
 
-def numeric(model: Model, column: str) -> None:
-    """Raises unless the column holds numbers, by itself or in a block."""
-    feature = column_of(model, column)
-    if feature.holds_lists:
-        raise feature.family.no_line(feature)
-    if column not in parts_of(model, feature.name).axes:
-        raise errors.BadSetting(
-            f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis of them. "
-            "Name a column counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as one with features=.",
-            column=column,
-            family=feature.family.name,
-        )
+def two_columns(model: Model, columns: Any) -> tuple[str, str]:
+    """The names of two columns that hold numbers, by themselves or in a block; raises unless they are."""
+    for column in (pair := pair_of("features", columns, "the names of two numeric columns")):
+        feature = column_of(model, column)
+        if feature.holds_lists:
+            raise feature.family.no_line(feature)
+        if column not in parts_of(model, feature.name).axes:
+            raise errors.BadSetting(
+                f"column {column!r} is counted as {feature.family.name}, and a column of numbers is needed to draw an axis of "
+                "them. Name a column counted as 'gaussian', 'poisson', 'histogram' or 'kernel_density', or count it as one with "
+                "features=.",
+                column=column,
+                family=feature.family.name,
+            )
+    return pair
+
+
+def pair_of(setting: str, given: Any, wanted: str) -> tuple[Any, Any]:
+    """Two different things; raises unless it is they."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2 or given[0] == given[1]:
+        raise errors.bad_setting(setting, given, wanted)
+    return given[0], given[1]
 
 
 def table(model: Model, columns: Mapping[str, Sequence[Any] | Real]) -> dict[str, Any]:

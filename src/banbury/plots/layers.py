@@ -35,7 +35,11 @@ class Layers:
     @classmethod
     def of(cls, nodes: Sequence[str], edges: Sequence[Edge]) -> Layers:
         columns = _columns(nodes, edges)
-        chains = {edge: _chain(edge, columns) for edge in edges}
+        # An edge passes the parent, a bend in each column that it skips, and the child.
+        skipped = {edge: range(columns[edge[0]] + 1, columns[edge[1]]) for edge in edges}
+        chains: dict[Edge, list[Item]] = {
+            edge: [edge[0], *((edge, at) for at in skipped[edge]), edge[1]] for edge in edges
+        }
         return cls(columns, _rows(nodes, columns, chains), chains)
 
     def laid_out(self, widths: Mapping[str, float], line: float, gap: float) -> Layout:
@@ -52,7 +56,12 @@ class Layers:
             points = [(x + widths[parent] / 2, y), (float(right[self.columns[parent]]), y)]
             for bend in chain[1:-1]:
                 points += [(float(side[bend[1]]), line * self.rows[bend]) for side in (left, right)]  # type: ignore[index]
-            curves[parent, child] = _smooth([*points, places[child]])
+            # Béziers that leave and arrive level: straight where two points have the same height.
+            bezier = points[:1]
+            for (x, y), (right_x, lower) in pairwise([*points, places[child]]):
+                reach = 0.5 * (right_x - x)
+                bezier += [(x + reach, y), (right_x - reach, lower), (right_x, lower)]
+            curves[parent, child] = np.array(bezier)
         return Layout(places, curves)
 
 
@@ -80,22 +89,14 @@ def _columns(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
     return {node: column if parents[node] else near.get(node, 0) for node, column in behind.items()}
 
 
-def _chain(edge: Edge, columns: Mapping[str, int]) -> list[Item]:
-    """What an edge passes: the parent, a bend in each column that it skips, the child."""
-    first, last = (columns[node] for node in edge)
-    return [edge[0], *((edge, column) for column in range(first + 1, last)), edge[1]]
-
-
 def _rows(nodes: Sequence[str], columns: Mapping[str, int], chains: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
     """The row of each node and bend; nodes alone come last."""
     tied = {node for edge in chains for node in edge}
     is_forest = len({child for _, child in chains}) == len(chains)
     rows = _in_forest(nodes, tied, chains) if is_forest else _in_layers(columns, chains)
     highest, lowest = min(rows.values(), default=0.0), max(rows.values(), default=-1.0)
-    alone = (node for node in nodes if node not in tied)
-    return {item: row - highest for item, row in rows.items()} | {
-        node: lowest - highest + k for k, node in enumerate(alone, 1)
-    }
+    alone: RowOfItem = {node: lowest + k for k, node in enumerate((n for n in nodes if n not in tied), 1)}
+    return {item: row - highest for item, row in (rows | alone).items()}
 
 
 def _in_forest(nodes: Sequence[str], tied: set[str], edges: Mapping[Edge, Sequence[Item]]) -> RowOfItem:
@@ -186,15 +187,6 @@ def _apart(layer: Sequence[Item], wanted: Sequence[float]) -> list[float]:
     steps = _steps(layer)
     weights = np.array([1.0 if isinstance(item, str) else STRAIGHT for item in layer])
     return list((isotonic_regression(np.array(wanted) - steps, sample_weight=weights) + steps).tolist())
-
-
-def _smooth(points: Sequence[tuple[float, float]]) -> Real:
-    """Béziers from point to point that leave and arrive level: straight where two points have the same height."""
-    bezier = [points[0]]
-    for (x, y), (right, lower) in pairwise(points):
-        reach = 0.5 * (right - x)
-        bezier += [(x + reach, y), (right - reach, lower), (right, lower)]
-    return np.array(bezier)
 
 
 def along(curve: Real, n: int = 24) -> Real:

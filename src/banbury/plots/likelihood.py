@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature
+from banbury.distributions.family import Feature, check_whole
 from banbury.naive_bayes import Model
 from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names
@@ -18,7 +18,6 @@ from banbury.plots.features import (
     ClassedRows,
     FeatureParts,
     check_model,
-    check_whole,
     grid,
     log_likelihood,
     named_values,
@@ -97,92 +96,42 @@ class LikelihoodDisplay(Display):
         others are.
         """
         check_model(model)
-        check_whole("n", n, 1)
+        check_whole("n", n, 1, 10**6)
         parts = parts_of(model, feature)
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]
         if not chosen:
             raise errors.bad_setting("classes", classes, "one of the model's classes at least")
-        drawn = _drawn(parts, columns)
-        if not parts.axes:
-            return cls._named(model, parts, chosen, at, prior, n).plot(ax)
-        rows = None if data is None else ClassedRows(model, data, target, reading)
-        if len(drawn) > 1:
-            return cls._contours(model, parts.feature, (drawn[0], drawn[1]), chosen, at, rows, prior).plot(ax)
-        return cls._densities(model, parts.feature, drawn[0], chosen, at, rows, prior, bins).plot(ax)
-
-    @classmethod
-    def _named(
-        cls, model: Model, parts: FeatureParts, classes: tuple[Any, ...], at: list[int], prior: bool, n: int
-    ) -> Self:
-        """Of values, combinations of them, or columns of occurrences."""
-        shown = named_values(model, parts, n)
-        likelihood = shown.share
-        if likelihood is None:
-            likelihood = np.exp(log_likelihood(model, parts.feature, shown.values))
-        likelihood = (likelihood * np.exp(model.log_prior) if prior else likelihood)[:, at]
-        names = {"value_names": shown.names, "hidden": shown.hidden, "what": shown.what, "chosen": shown.chosen}
-        return cls(parts.feature, classes, shown.values, likelihood, prior=prior, **names)  # type: ignore[arg-type]
-
-    @classmethod
-    def _densities(
-        cls,
-        model: Model,
-        feature: Feature,
-        column: str,
-        classes: tuple[Any, ...],
-        at: list[int],
-        rows: ClassedRows | None,
-        prior: bool,
-        bins: Any,
-    ) -> Self:
-        histogram, seen = None, None
-        if rows is not None:
-            numbers = rows.numbers(column)
-            used = np.isin(rows.classes, at) & np.isfinite(numbers)
-            if not used.any():
-                raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
-            seen, own = numbers[used], rows.classes[used]
-            total = int(np.count_nonzero(rows.classes >= 0))
-            histogram = _histogram(feature, seen, own, at, bins, total if prior else None)
-        values = grid(model, feature, column, seen)
-        logs = model.log_likelihood(table(model, {column: values}), feature.name)
-        alone = feature if len(feature.inputs) == 1 else feature._replace(name=column, columns=())
-        likelihood = cls._scaled(model, logs, prior)[:, at]
-        return cls(alone, classes, values, likelihood, prior=prior, histogram=histogram)
-
-    @classmethod
-    def _contours(
-        cls,
-        model: Model,
-        feature: Feature,
-        columns: tuple[str, str],
-        classes: tuple[Any, ...],
-        at: list[int],
-        rows: ClassedRows | None,
-        prior: bool,
-    ) -> Self:
-        """Of two of a block's columns."""
-        points = None if rows is None else rows.points(columns)
-        if points is not None:
-            place = np.full(len(model.classes), -1, dtype=np.int64)
-            place[at] = np.arange(len(at))
-            points = points[0], points[1], place[points[2]]
-        seen: Any = (None, None) if points is None else points[:2]
-        across, up = (np.linspace(*_wider(*span(model, columns[i], seen[i])), STEPS) for i in (0, 1))
-        xs, ys = np.meshgrid(across, up)
-        logs = model.log_likelihood(table(model, {columns[0]: xs.ravel(), columns[1]: ys.ravel()}), feature.name)
-        likelihood = cls._scaled(model, logs, prior)[:, at].reshape(STEPS, STEPS, len(at))
-        plane = contours.Plane(columns, across, up, points)
-        return cls(feature, classes, (across, up), likelihood, prior=prior, plane=plane)
-
-    @staticmethod
-    def _scaled(model: Model, logs: Real, prior: bool) -> Real:
-        return np.exp(logs + model.log_prior if prior else logs)
+        drawn, feature = _drawn(parts, columns), parts.feature
+        rows = None if data is None or not parts.axes else ClassedRows(model, data, target, reading)
+        weight = model.log_prior if prior else np.zeros(len(model.classes))
+        more: dict[str, Any] = {"prior": prior}
+        if not parts.axes:  # values, combinations of them, or columns of occurrences
+            shown = named_values(model, parts, n)
+            values: Any = shown.values
+            more |= {"value_names": shown.names, "hidden": shown.hidden, "what": shown.what, "chosen": shown.chosen}
+            given = np.exp(log_likelihood(model, feature, values)) if shown.share is None else shown.share
+            likelihood = given * np.exp(weight)
+        elif len(drawn) > 1:
+            plane = more["plane"] = _plane(model, (drawn[0], drawn[1]), rows, at)
+            values = plane.across, plane.up
+            grid_of = dict(zip(drawn, map(np.ravel, np.meshgrid(*values)), strict=True))
+            logs = model.log_likelihood(table(model, grid_of), feature.name)
+            likelihood = np.exp(logs + weight).reshape(STEPS, STEPS, -1)
+        else:
+            seen = None
+            if rows is not None:
+                seen, more["histogram"] = _histogram(rows, drawn[0], at, bins, prior)
+            values = grid(model, feature, drawn[0], seen)
+            logs = model.log_likelihood(table(model, {drawn[0]: values}), feature.name)
+            likelihood = np.exp(logs + weight)
+            if len(feature.inputs) > 1:
+                feature = feature._replace(name=drawn[0], columns=())
+        return cls(feature, chosen, values, likelihood[..., at], **more).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         if self.plane is not None:
-            self._planes(ax)
+            self._planes(ax, self.plane)
         elif isinstance(self.values, np.ndarray):
             self._lines(ax)
         else:
@@ -190,17 +139,22 @@ class LikelihoodDisplay(Display):
 
     def _lines(self, ax: Any) -> None:
         ax = self._begin(ax, 6.4, 3.8)
-        called = names(self.classes)
-        self._rows(ax)
+        called, classes = names(self.classes), range(len(self.classes))
+        top = float(self.likelihood[np.isfinite(self.likelihood)].max(initial=0.0))
+        if self.histogram is not None:
+            edges, density = self.histogram
+            for c in classes:
+                fill = {"color": colour(c), "alpha": 0.22 if len(classes) < 5 else 0.12, "linewidth": 0}
+                ax.stairs(density[:, c], edges, fill=True, **fill)
+            ax.stairs([0.0], edges[:2], fill=True, color="#CCCCCC", label="histogram of the rows")
+            top = max(top, min(float(density.max(initial=0.0)), 4.0 * top))  # bars may be a good deal higher
         counts = np.array_equal(self.values, np.round(self.values))  # whole numbers are points
-        for c, label in enumerate(called):
-            style = {"color": colour(c), "linestyle": line(c), "label": label}
-            few = counts and len(self.values) <= 60
+        few = counts and len(self.values) <= 60
+        for c in classes:
+            style = {"color": colour(c), "linestyle": line(c), "label": called[c]}
             ax.plot(self.values, self.likelihood[:, c], marker="o" if few else None, markersize=3.5, **style)
-        low, high = self.values[0], self.values[-1]
-        ax.set_xlim(low - 0.6 * counts, high + 0.6 * counts)
-        ax.set_ylim(0.0, self._top())
-        what = self.feature.family.measure()
+        what, room = self.feature.family.measure(), 0.6 * counts
+        ax.set(xlim=(self.values[0] - room, self.values[-1] + room), ylim=(0.0, top * 1.08 or 1.0))
         ax.set_xlabel(name(self.feature.name))
         ax.set_ylabel(f"P(class) · {what} given the class" if self.prior else f"{what} given the class")
         if counts:
@@ -208,31 +162,13 @@ class LikelihoodDisplay(Display):
         self._title(f"{name(self.feature.name)}: {self.feature.family.adjective()} {what} of each class")
         ax.legend(ncols=2 if len(called) > 8 else 1)
 
-    def _planes(self, ax: Any) -> None:
-        assert self.plane is not None
+    def _planes(self, ax: Any, plane: contours.Plane) -> None:
         ax = self._begin(ax, 5.8, 4.4)
-        contours.draw(ax, self.plane, self.likelihood, self.classes)
-        ax.set_xlabel(name(self.plane.columns[0], 40))
-        ax.set_ylabel(name(self.plane.columns[1], 40))
+        contours.draw(ax, plane, self.likelihood, self.classes)
+        ax.set(xlabel=name(plane.columns[0], 40), ylabel=name(plane.columns[1], 40))
         inside = " and ".join(f"{share:.0%}" for share in sorted(contours.INSIDE))
         family = self.feature.family.adjective()
         self._title(f"{name(self.feature.name, 40)}: {family} density; contours with {inside} of each class inside")
-
-    def _rows(self, ax: Any) -> None:
-        if self.histogram is None:
-            return
-        for c in range(len(self.classes)):
-            fill = {"color": colour(c), "alpha": 0.22 if len(self.classes) < 5 else 0.12, "linewidth": 0}
-            ax.stairs(self.histogram.density[:, c], self.histogram.edges, fill=True, **fill)
-        ax.stairs([0.0], self.histogram.edges[:2], fill=True, color="#CCCCCC", label="histogram of the rows")
-
-    def _top(self) -> float:
-        """Room for all densities, and for bars that are not much higher."""
-        finite = self.likelihood[np.isfinite(self.likelihood)]
-        top = float(finite.max(initial=0.0))
-        if self.histogram is not None:
-            top = max(top, min(float(self.histogram.density.max(initial=0.0)), 4.0 * top))
-        return top * 1.08 or 1.0
 
     def _bars(self, ax: Any) -> None:
         n_values, n_classes = self.likelihood.shape
@@ -243,9 +179,8 @@ class LikelihoodDisplay(Display):
             hatch = {"hatch": "//", "edgecolor": "white"} if c >= 8 else {}
             ax.barh(places, self.likelihood[:, c], thick * 0.9, color=colour(c), label=label, **hatch)
         ax.set_yticks(np.arange(n_values), names(self.value_names))
-        ax.set_ylim(n_values - 0.5, -0.5)
+        ax.set(xlim=(0.0, float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0), ylim=(n_values - 0.5, -0.5))
         ax.tick_params(axis="y", length=0)
-        ax.set_xlim(0.0, float(self.likelihood.max(initial=0.0)) * 1.05 or 1.0)
         what = self.what
         ax.set_xlabel(f"P(class) · P({what} | class)" if self.prior else f"P({what} | class)")
         more = f" ({n_values:,} most {self.chosen} of {n_values + self.hidden:,} {what}s)" if self.hidden else ""
@@ -271,23 +206,36 @@ def _drawn(parts: FeatureParts, columns: Any) -> tuple[str, ...]:
     return chosen
 
 
-def _wider(low: float, high: float) -> tuple[float, float]:
-    """Room for contours around the rows."""
-    return low - 0.1 * (high - low), high + 0.1 * (high - low)
+def _plane(model: Model, columns: tuple[str, str], rows: ClassedRows | None, at: list[int]) -> contours.Plane:
+    """A grid over two of a block's columns, with room for contours around the rows; these by the numbers of the classes drawn."""
+    points = None
+    if rows is not None:
+        x, y, numbers = rows.points(columns)
+        place = np.full(len(model.classes), -1, dtype=np.int64)
+        place[at] = np.arange(len(at))
+        points = x, y, place[numbers]
+    axes = []
+    for column, seen in zip(columns, (None, None) if points is None else points[:2], strict=True):
+        low, high = span(model, column, seen)
+        axes.append(np.linspace(low - 0.1 * (high - low), high + 0.1 * (high - low), STEPS))
+    return contours.Plane(columns, axes[0], axes[1], points)
 
 
-def _histogram(feature: Feature, values: Real, classes: Any, at: list[int], bins: Any, total: int | None) -> RowsPerBin:
-    """The rows' density in each bin; of each class it integrates to one, or, with a total, to the class's share of the rows."""
-    edges = _edges(feature, values, [values[classes == c] for c in at], bins)
-    columns = []
-    for c in at:
-        own = values[classes == c]
-        counts = np.histogram(own, edges)[0]
-        columns.append(counts / (np.diff(edges) * max(len(own) if total is None else total, 1)))
-    return RowsPerBin(edges, np.stack(columns, axis=1))
+def _histogram(rows: ClassedRows, column: str, at: list[int], bins: Any, prior: bool) -> tuple[Real, RowsPerBin]:
+    """The numbers, and their density in each bin: that of a class integrates to 1, or with the prior to its share of the rows."""
+    numbers = rows.numbers(column)
+    used = np.isin(rows.classes, at) & np.isfinite(numbers)
+    if not used.any():
+        raise errors.empty_data(None, f"no row of these classes has a value of {column!r}")
+    values, classes = numbers[used], rows.classes[used]
+    each = [values[classes == c] for c in at]
+    edges = _edges(values, each, bins)
+    total = int(np.count_nonzero(rows.classes >= 0))
+    density = [np.histogram(own, edges)[0] / (np.diff(edges) * max(total if prior else len(own), 1)) for own in each]
+    return values, RowsPerBin(edges, np.stack(density, axis=1))
 
 
-def _edges(feature: Feature, values: Real, each: Sequence[Real], bins: Any) -> Real:
+def _edges(values: Real, each: Sequence[Real], bins: Any) -> Real:
     """Those given, or bins of the width that Freedman and Diaconis have for the class in the middle; whole numbers stay whole."""
     if bins is not None:
         try:

@@ -43,9 +43,8 @@ class NetworkDisplay(Display):
     def __init__(self, network: BeliefNetwork) -> None:
         check_type("the network", network, BeliefNetwork, "a BeliefNetwork")
         if len(network.nodes) > MOST_NODES:
-            raise errors.bad_setting(
-                "the network", f"{len(network.nodes):,} nodes", f"one of {MOST_NODES} nodes at most"
-            )
+            wanted = f"one of {MOST_NODES} nodes at most"
+            raise errors.bad_setting("the network", f"{len(network.nodes):,} nodes", wanted)
         self.network = network
         others = [node for node in network.nodes if node != network.target]
         everywhere = network.target is not None and all(network.target in network.parents[node] for node in others)
@@ -73,10 +72,7 @@ class NetworkDisplay(Display):
         right, bottom = np.concatenate([ends, *self.curves.values()]).max(axis=0)
         width, height = max(right + 0.3, 5.0), max(bottom + 2 * LINE, 1.1)
         ax = self._begin(ax, width, height + 0.55)
-        ax.set_xlim(-0.1, width - 0.2)
-        ax.set_ylim(height - LINE, -LINE)
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xlim=(-0.1, width - 0.2), ylim=(height - LINE, -LINE), xticks=[], yticks=[])
         ax.spines[:].set_visible(False)
         box = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": COLOURS[0], "linewidth": 1.0}
         for node, (x, y) in self.positions.items():
@@ -96,16 +92,9 @@ class NetworkDisplay(Display):
         bits = self.bits.get(edge)
         strength = 0.2 if bits is None or most == 0 else bits / most
         curve = self.curves[edge]
-        ax.add_patch(
-            FancyArrowPatch(
-                path=Path(curve, [Path.MOVETO, *[Path.CURVE4] * (len(curve) - 1)]),
-                arrowstyle="-|>",
-                mutation_scale=10,
-                color=FAINT if strength < 0.02 else COLOURS[7],
-                linewidth=0.8 + 2.0 * strength,
-                zorder=1,
-            )
-        )
+        path = Path(curve, [Path.MOVETO, *[Path.CURVE4] * (len(curve) - 1)])
+        style: Any = {"color": FAINT if strength < 0.02 else COLOURS[7], "linewidth": 0.8 + 2.0 * strength, "zorder": 1}
+        ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=10, **style))
         if bits is not None:
             style = {"fontsize": SMALL, "ha": "center", "va": "center", "color": "#444444", "zorder": 2}
             white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
@@ -131,8 +120,11 @@ def _numbers(layout: Layout, widths: Mapping[str, float], texts: Mapping[Edge, s
     for edge in sorted(texts, key=lambda edge: np.ptp(points[edge][:, 0])):  # the short have least choice
         half = np.array([_width(texts[edge], SMALL) / 2 + 0.04, 0.6 * SMALL / 72 + 0.03])
         own = points[edge]
-        clash = _overlap(own, half, taken)
-        best = int(np.argmin(10.0 * clash + crossed[edge] + np.abs(_way(own) - NEAR)))
+        (x, y), (left, right, top, bottom) = own.T[:, :, None], taken.T
+        beside = (x + half[0] < left) | (x - half[0] > right)
+        clash = (~beside & (y + half[1] > top) & (y - half[1] < bottom)).any(axis=1)
+        done = np.cumsum([0.0, *np.hypot(*np.diff(own, axis=0).T)])
+        best = int(np.argmin(10.0 * clash + crossed[edge] + np.abs(done / done[-1] - NEAR)))
         apart &= not clash[best]
         places[edge] = own[best]
         taken = np.vstack([taken, np.stack([own[best] - half, own[best] + half], axis=1).reshape(1, 4)])
@@ -147,16 +139,3 @@ def _crossed(points: Mapping[Edge, Real]) -> dict[Edge, NDArray[np.bool_]]:
     for each in cells.values():
         n.update({(x, y) for x, y in (each[:, None] + beside).reshape(-1, 2).tolist()})
     return {edge: np.array([n[x, y] > 1 for x, y in each.tolist()]) for edge, each in cells.items()}
-
-
-def _way(points: Real) -> Real:
-    """How far along the way each point is, from 0 to 1."""
-    done = np.cumsum([0.0, *np.hypot(*np.diff(points, axis=0).T)])
-    return np.asarray(done / done[-1])
-
-
-def _overlap(centres: Real, half: Real, taken: Real) -> NDArray[np.bool_]:
-    """Whether a label of this half size at each centre would lie on one of these (left, right, top, bottom)."""
-    x, y = (centres[:, k, None] for k in (0, 1))
-    beside = (x + half[0] < taken[:, 0]) | (x - half[0] > taken[:, 1])
-    return np.asarray((~beside & (y + half[1] > taken[:, 2]) & (y - half[1] < taken[:, 3])).any(axis=1))

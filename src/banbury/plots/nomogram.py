@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature, first_value
+from banbury.distributions.family import Feature, check_whole, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.explain.page import printable
 from banbury.naive_bayes import Model
-from banbury.plots.display import Display, name, names, percent, signed
+from banbury.plots.display import AGAINST, FAINT, FOR, Display, library, name, names, percent, signed
 from banbury.plots.features import (
     ClassedRows,
     check_model,
-    check_whole,
     grid,
     log_likelihood,
     named_values,
     number_of,
     parts_of,
 )
-from banbury.plots.sheet import LANE, WIDTH, Scale, Sheet
 from banbury.readers import Batch
 from banbury.renamed import takes_old
 
 STEPS = 200  # points of a numeric feature's curve
+FARTHEST_SUM = 40.0  # decibans: odds of ten thousand to one
+PROBABILITIES = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
+WIDTH, LETTER = 7.6, 0.062  # of the sheet and of a letter, in inches
+LANE, CURVE = 1.0, 1.7  # heights of the lanes of categories and of numbers
+SMALL = 7.5  # points of a letter
 
 
 class NomogramDisplay(Display):
@@ -102,7 +106,7 @@ class NomogramDisplay(Display):
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
-        check_whole("n", n, 1)
+        check_whole("n", n, 1, 10**6)
         for feature in model.schema.features:
             feature.family.check_line(feature)
         rows = None if data is None else ClassedRows(model, data, target, reading)
@@ -171,7 +175,10 @@ class NomogramDisplay(Display):
         ax = self._begin(ax, WIDTH, 0.9 + 0.44 * sum(heights))
         batch = None if self.row is None else self._read(self.row)
         points = {} if batch is None else self.points(batch)
-        sheet = Sheet(ax, *self._ends(shown, points))
+        every = np.concatenate([[0.0, self.prior], *(scale.decibans for scale in shown), list(points.values())])
+        every = np.clip(every, -self.limit, self.limit)
+        room = 0.06 * float(np.ptp(every)) or 1.0
+        sheet = Sheet(ax, float(every.min()) - room, float(every.max()) + room)
         middles = sheet.lanes(heights)
         sheet.line(np.array([self.prior]), [signed(self.prior)], np.ones(1), middles[0])
         for scale, middle in zip(shown, middles[1:-1], strict=True):
@@ -185,54 +192,29 @@ class NomogramDisplay(Display):
         said = f"sum in decibans, and below it {self._meaning}"
         if batch is not None:
             total = self.decibans(batch)
-            self._mark(sheet, shown, middles, values, points, total)
+            sheet.mark(self.prior, middles[0])
+            for scale, middle in zip(shown, middles[1:-1], strict=True):
+                value, weight = values[scale.feature], points[scale.feature]
+                if value is not None or weight != 0:  # what is missing has a mark where it is a value of its own
+                    sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
+            sheet.sum_mark(total, middles[-1])
             said = f"{signed(total)} decibans: {self._meaning} {percent(float(self.probability(total)))}"
         ax.text((sheet.low + sheet.high) / 2, middles[-1] - 0.52, said, ha="center", va="top", fontsize=8)
         labels = [name(s.feature) + (f" = {name(values[s.feature], 18)}" if values else "") for s in shown]
         self._frame(ax, middles, ["prior", *labels, "sum"])
-        self._title(self._what(shown))
-
-    def _mark(
-        self,
-        sheet: Sheet,
-        shown: Sequence[Scale],
-        middles: Real,
-        values: Mapping[str, Any],
-        points: Mapping[str, float],
-        total: float,
-    ) -> None:
-        """Marks the row's values, and their sum. What is missing has a mark where it is a value of its own."""
-        sheet.mark(self.prior, middles[0])
-        for scale, middle in zip(shown, middles[1:-1], strict=True):
-            value, weight = values[scale.feature], points[scale.feature]
-            if value is not None or weight != 0:
-                sheet.mark(weight, float(scale.heights(value, middle)) if scale.numeric else middle)
-        sheet.sum_mark(total, middles[-1])
-
-    def _ends(self, shown: Sequence[Scale], points: Mapping[str, float]) -> tuple[float, float]:
-        """Where the picture begins and ends, in decibans."""
-        every = np.concatenate([[0.0, self.prior], *(scale.decibans for scale in shown), list(points.values())])
-        every = np.clip(every, -self.limit, self.limit)
-        room = 0.06 * float(np.ptp(every)) or 1.0
-        return float(every.min()) - room, float(every.max()) + room
+        curves = "; a curve's height is the value" if any(scale.numeric for scale in shown) else ""
+        n_all = len(self.scales)
+        fewer = f"; {len(shown)} features of {n_all}, those that tell most" if len(shown) < n_all else ""
+        self._title(f"Nomogram: {name(self.label)} against {name(self.against)}{curves}{fewer}")
 
     def _frame(self, ax: Any, middles: Real, labels: list[str]) -> None:
         ax.set_yticks(middles, labels)
         ax.tick_params(axis="y", length=0)
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
-        for side in ("left", "bottom", "right"):
-            ax.spines[side].set_visible(False)
+        ax.spines[["left", "bottom", "right"]].set_visible(False)
         ax.spines["top"].set_visible(True)
         ax.set_xlabel(f"decibans: to the right for {name(self.label)}, to the left for {name(self.against)}")
-
-    def _what(self, shown: Sequence[Scale]) -> str:
-        parts = [f"Nomogram: {name(self.label)} against {name(self.against)}"]
-        if any(scale.numeric for scale in shown):
-            parts.append("a curve's height is the value")
-        if len(shown) < len(self.scales):
-            parts.append(f"{len(shown)} features of {len(self.scales)}, those that tell most")
-        return "; ".join(parts)
 
     @property
     def _meaning(self) -> str:
@@ -250,3 +232,128 @@ def _value(batch: Batch, feature: Feature) -> Any:
     value = first_value(batch, feature)
     several = isinstance(value, tuple) and any(each is not None for each in value) and len(value) > 1
     return ", ".join(map(printable, value)) if several else value[0] if isinstance(value, tuple) else value
+
+
+# The sheet: values along lines and curves, the marks of a row, and the scale of sums ------------------------------------
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The values of a feature that are drawn, and for how many decibans each speaks."""
+
+    feature: str
+    values: Any
+    decibans: Real
+    names: list[str]
+    rows: Real  # how many have each value, where values are counted
+    numeric: bool
+
+    @property
+    def range(self) -> float:
+        """How much the feature can tell, in decibans."""
+        return float(np.ptp(self.decibans)) if np.isfinite(self.decibans).all() else np.inf
+
+    @property
+    def height(self) -> float:
+        return CURVE if self.numeric else LANE
+
+    def heights(self, values: Any, middle: float) -> Any:
+        """How high numbers lie in their lane."""
+        low, high = self.values[0], self.values[-1]
+        share = (np.asarray(values, dtype=np.float64) - low) / (high - low)
+        return middle + 0.8 * CURVE * (np.clip(share, 0.0, 1.0) - 0.5)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Axes whose breadth is ``low`` to ``high`` decibans."""
+
+    ax: Any
+    low: float
+    high: float
+
+    @property
+    def _letter(self) -> float:
+        """The width of a letter, in decibans."""
+        return (self.high - self.low) / (WIDTH - 2.2) * LETTER
+
+    def lanes(self, heights: Sequence[float]) -> Real:
+        """Draws the lines between lanes, from the top, and gives the lanes' middles; the last has a scale of its own."""
+        edges = -np.cumsum(heights)
+        for edge in edges[:-1]:
+            self.ax.axhline(edge, color=FAINT, linewidth=0.5)
+        self.ax.plot([0.0, 0.0], [0.0, edges[-2]], color=FAINT, linewidth=1.0, zorder=0)
+        self.ax.set(xlim=(self.low, self.high), ylim=(edges[-1], 0.0))
+        return np.asarray(edges + np.array(heights) / 2)
+
+    def line(self, decibans: Real, names: Sequence[str], rows: Real, middle: float) -> None:
+        """A tick for each value; names above and below, the ends and the most frequent first, where there is room."""
+        places = np.clip(decibans, self.low, self.high)
+        self.ax.plot([places.min(), places.max()], [middle, middle], color="black", linewidth=0.8)
+        self.ax.plot(places, np.full(len(places), middle), "|", color="black", markersize=6)
+        ends = {int(places.argmin()), int(places.argmax())}
+        taken: dict[int, list[tuple[float, float]]] = {1: [], -1: []}
+        for k in sorted(range(len(places)), key=lambda k: (k not in ends, -rows[k])):
+            text = names[k] if np.isfinite(decibans[k]) else f"{names[k]} (∞)"
+            half = self._letter * (len(text) + 1) / 2
+            centre = float(np.clip(places[k], self.low + half, self.high - half))
+            free = [s for s, spans in taken.items() if all(centre + half <= a or b <= centre - half for a, b in spans)]
+            if free:
+                taken[free[0]].append((centre - half, centre + half))
+                above = "bottom" if free[0] > 0 else "top"
+                self.ax.text(centre, middle + 0.12 * free[0], text, ha="center", va=above, fontsize=SMALL)
+
+    def curve(self, scale: Scale, middle: float) -> None:
+        """Decibans across, the value itself upwards, with some of the values beside the curve, where it does not go."""
+        values, decibans = scale.values, scale.decibans
+        self.ax.plot(decibans, scale.heights(values, middle), color=FOR, linewidth=1.4)
+        ticks = library().ticker.MaxNLocator(4).tick_values(values[0], values[-1])
+        ticks = ticks[(ticks >= values[0]) & (ticks <= values[-1])]
+        across = np.interp(ticks, values, decibans)
+        beyond = np.interp(ticks + (values[-1] - values[0]) / len(values), values, decibans)
+        for tick, x, onward in zip(ticks, across, beyond, strict=True):
+            if self.low <= x <= self.high:
+                y = float(scale.heights(tick, middle))
+                self.ax.plot([x], [y], ".", color=FOR, markersize=4)
+                side = {"va": "top", "xytext": (2, -1)} if onward >= x else {"va": "bottom", "xytext": (2, 1)}
+                self.ax.annotate(f"{tick:,.6g}", (x, y), textcoords="offset points", fontsize=SMALL, **side)
+
+    def mark(self, decibans: float, height: float) -> None:
+        """A row's own value; an arrow where it lies outside."""
+        sign = "o" if self.low <= decibans <= self.high else ">" if decibans > self.high else "<"
+        place = float(np.clip(decibans, self.low, self.high))
+        style = {"color": AGAINST, "markersize": 7, "markeredgecolor": "white", "zorder": 4, "clip_on": False}
+        self.ax.plot([place], [height], sign, **style)
+
+    def _of_sum(self, total: Any) -> Any:
+        """Where a sum lies on its own scale."""
+        room = 0.03 * (self.high - self.low)
+        return np.interp(total, [-FARTHEST_SUM, FARTHEST_SUM], [self.low + room, self.high - room])
+
+    def sums(self, probability: Callable[[Any], Any], middle: float) -> None:
+        """The scale of sums: decibans above the line, the probability they mean below."""
+        ends = self._of_sum([-FARTHEST_SUM, FARTHEST_SUM])
+        self.ax.plot(ends, [middle, middle], color="black", linewidth=1.2)
+        for total in np.arange(-FARTHEST_SUM, FARTHEST_SUM + 1.0, 10.0):
+            text = f"{total:+.0f}".replace("-", "−") if total else "0"
+            self._tick(float(self._of_sum(total)), middle, 1, text)
+        totals = np.linspace(-FARTHEST_SUM, FARTHEST_SUM, 8_001)
+        reached = np.asarray(probability(totals))
+        last = -np.inf
+        for share in PROBABILITIES:
+            if reached[0] - 1e-12 <= share <= reached[-1] + 1e-12:
+                place = float(self._of_sum(totals[min(int(np.searchsorted(reached, share)), len(totals) - 1)]))
+                text = f"{100 * share:.6g}%"
+                half = self._letter * (len(text) + 0.5) / 2
+                fits = place - half >= last
+                self._tick(place, middle, -1, text if fits else "")
+                last = place + half if fits else last
+
+    def _tick(self, place: float, middle: float, side: int, text: str) -> None:
+        self.ax.plot([place, place], [middle, middle + 0.12 * side], color="black", linewidth=0.8)
+        above = "bottom" if side > 0 else "top"
+        self.ax.text(place, middle + 0.16 * side, text, ha="center", va=above, fontsize=SMALL)
+
+    def sum_mark(self, total: float, middle: float) -> None:
+        outside = np.inf if total > FARTHEST_SUM else -np.inf if total < -FARTHEST_SUM else 0.0
+        self.mark(float(self._of_sum(total)) + outside, middle)

@@ -117,7 +117,9 @@ def linear(title: str, low: float, high: float, shown: Callable[[float], str], l
     if high - low < least:
         low = max(high - least, 0.0)
         high = low + least
-    step = _round_step((high - low) / STEPS)
+    wanted = (high - low) / STEPS
+    power = 10.0 ** floor(log10(wanted))
+    step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= wanted * (1 - 1e-9))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     return Axis(title, first * step, last * step, [k * step for k in range(first, last + 1)], shown)
 
@@ -140,11 +142,6 @@ def _within(ticks: Sequence[float], low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
 
 
-def _round_step(step: float) -> float:
-    power = 10.0 ** floor(log10(step))
-    return power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9))
-
-
 def _rows(n: float) -> str:
     return f"{n / 1000:,.4g}k" if n >= 10_000 else f"{n:,.6g}"
 
@@ -164,22 +161,18 @@ def calibration(curves: Mapping[str, Reliability]) -> str:
     chart = Chart("Calibration: accuracy over confidence", sure, _shares("how many were right"))
     chart.line([sure.low, 1.0], [sure.low, 1.0], "ideal")
     for kind, (name, curve) in zip(KINDS, curves.items(), strict=False):
-        for said, low, high in zip(curve.confidence, *_wilson(curve.accuracy, curve.rows), strict=True):
-            chart.whisker(said, low, high, kind)
+        rows = np.maximum(curve.rows, 1e-9)  # whiskers are Wilson's intervals of 95%
+        centre = (curve.accuracy + Z**2 / (2 * rows)) / (1 + Z**2 / rows)
+        spread = np.sqrt(curve.accuracy * (1 - curve.accuracy) / rows + Z**2 / (4 * rows**2))
+        half = Z / (1 + Z**2 / rows) * spread
+        for said, low, high in zip(curve.confidence, centre - half, centre + half, strict=True):
+            chart.whisker(said, max(low, 0.0), min(high, 1.0), kind)
         chart.line(curve.confidence.tolist(), curve.accuracy.tolist(), kind)
         radii = SMALLEST + (LARGEST - SMALLEST) * np.sqrt(curve.rows / curve.rows.max())
-        for said, came, rows, radius in zip(curve.confidence, curve.accuracy, curve.rows, radii, strict=True):
-            title = f"{name}: {rows:,.6g} answers, {said:.1%} sure, {came:.1%} right"
+        for said, came, n, radius in zip(curve.confidence, curve.accuracy, curve.rows, radii, strict=True):
+            title = f"{name}: {n:,.6g} answers, {said:.1%} sure, {came:.1%} right"
             chart.mark(said, came, radius, kind, title)
     return str(chart)
-
-
-def _wilson(shares: Real, rows: Real) -> tuple[list[float], list[float]]:
-    """Wilson's interval of 95% about shares of so many rows."""
-    rows = np.maximum(rows, 1e-9)
-    centre = (shares + Z**2 / (2 * rows)) / (1 + Z**2 / rows)
-    half = Z / (1 + Z**2 / rows) * np.sqrt(shares * (1 - shares) / rows + Z**2 / (4 * rows**2))
-    return np.maximum(centre - half, 0.0).tolist(), np.minimum(centre + half, 1.0).tolist()
 
 
 def confidence(curve: Reliability) -> str:

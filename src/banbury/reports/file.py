@@ -115,18 +115,14 @@ def _writable(path: Any) -> Path:
         file = Path(path)
     except TypeError:
         raise errors.bad_setting("path", path, "a file's path, or None") from None
-    if why := _obstacle(file):
-        raise errors.unwritable_file(file, why)
-    return file
-
-
-def _obstacle(file: Path) -> str | None:
     if "\0" in str(file):
-        return "no file's name has a null character"
-    if file.is_dir():
-        return "it is a folder"
-    if not file.parent.is_dir():
-        return f"there is no folder {str(file.parent)!r}"
-    if not os.access(file.parent, os.W_OK):
-        return f"the folder {str(file.parent)!r} may not be written to"
-    return None
+        why = "no file's name has a null character"
+    elif file.is_dir():
+        why = "it is a folder"
+    elif not file.parent.is_dir():
+        why = f"there is no folder {str(file.parent)!r}"
+    elif not os.access(file.parent, os.W_OK):
+        why = f"the folder {str(file.parent)!r} may not be written to"
+    else:
+        return file
+    raise errors.unwritable_file(file, why)

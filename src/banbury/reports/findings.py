@@ -13,12 +13,12 @@ from banbury.dependence import Diagnosis, diagnose
 from banbury.errors import many
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, estimate
-from banbury.readers import Batch, Source
+from banbury.readers import Source
 from banbury.selection import CrossValidation, LearningCurve, cross_validate, learning_curve
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
 from banbury.selection.learning import spread
-from banbury.selection.scoring import answers, fitting_prior
+from banbury.selection.scoring import answer, fitting_prior
 from banbury.tally import Label
 
 MOST_ROWS = 200_000  # of which learning curves are drawn and pairs compared
@@ -99,9 +99,20 @@ def measure(
     settings: dict[str, Any] = {"how": choice.how, "alpha": choice.alpha, "class_prior": prior, "seed": seed}
     n_rows = int(np.count_nonzero(rows.labels >= 0))
     validated = cross_validate(rows, folds=min(folds, n_rows), **settings)
-    groups = _by_fold(rows, validated)
+    by_fold = np.full(rows.n_rows, -1, dtype=np.int32)
+    by_fold[validated.rows] = validated.folds
+    groups = Groups.of(rows, by_fold, int(validated.folds.max()) + 1)
     own_rows = groups.total == model.tally
-    some, why_no_curve, repeats = _sampled(rows, seed), _why_no_curve(rows), 3 if n_rows > SMOOTH else 5
+    some = rows  # of very many some of each class alike
+    if n_rows > MOST_ROWS:
+        some = rows.only(np.sort(spread(rows.labels, np.random.default_rng(seed))[:MOST_ROWS]))
+    why_no_curve, repeats = _why_no_curve(rows), 3 if n_rows > SMOOTH else 5
+    names = np.array([*some.classes, None], dtype=object)[some.labels]
+    source = Source(lambda: iter(some.batches), some.name)
+    shown = list(model.classes)  # or the most frequent of very many
+    if len(shown) > MOST_CLASSES:
+        often = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
+        shown = [model.classes[c] for c in np.sort(often)]
     return Findings(
         model=model,
         n_rows=n_rows,
@@ -112,9 +123,9 @@ def measure(
         cross_validation=validated,
         reliabilities=_reliabilities(model, validated),
         learning_curve=None if why_no_curve else learning_curve(some, repeats=repeats, **settings),
-        informative=model.informative(telling, _shown_classes(model)),
+        informative=model.informative(telling, shown),
         mistakes=tuple(_mistakes(rows, groups, validated, settings, mistakes)),
-        diagnosis=_diagnosed(some),
+        diagnosis=diagnose(source, names, schema=some.schema, weights=some.weights, threads=some.threads),
         n_sampled=int(np.count_nonzero(some.labels >= 0)),
         why_no_curve=why_no_curve,
     )
@@ -150,14 +161,6 @@ def _right(model: Model, rows: Dataset) -> float:
     return float(np.average(right, weights=weights))
 
 
-def _shown_classes(model: Model) -> list[Label]:
-    """All classes, or the most frequent of very many."""
-    if len(model.classes) <= MOST_CLASSES:
-        return list(model.classes)
-    often = np.argsort(-model.tally.rows.value, kind="stable")[:MOST_CLASSES]
-    return [model.classes[c] for c in np.sort(often)]
-
-
 def _reliabilities(model: Model, validated: CrossValidation) -> dict[str, Reliability]:
     """How honest posteriors are, and what a calibrated model makes of them."""
     curves = {"out of fold": reliability(validated.posteriors, validated.truth, BINS, validated.weights)}
@@ -166,17 +169,6 @@ def _reliabilities(model: Model, validated: CrossValidation) -> dict[str, Reliab
             honest = model.calibration.apply(np.log(validated.posteriors))
         curves["calibrated"] = reliability(honest, validated.truth, BINS, validated.weights)
     return curves
-
-
-# A sample of very many rows -------------------------------------------------------------------------------------------
-
-
-def _sampled(rows: Dataset, seed: int) -> Dataset:
-    """The rows, or of very many some of each class alike."""
-    if np.count_nonzero(rows.labels >= 0) <= MOST_ROWS:
-        return rows
-    order = spread(rows.labels, np.random.default_rng(seed))
-    return rows.only(np.sort(order[:MOST_ROWS]))
 
 
 def _why_no_curve(rows: Dataset) -> str:
@@ -188,20 +180,7 @@ def _why_no_curve(rows: Dataset) -> str:
     return f"of {many(n_rows, 'row')}, two thirds cannot hold a row of each of the {n_classes:,} classes"
 
 
-def _diagnosed(rows: Dataset) -> Diagnosis:
-    names = np.array([*rows.classes, None], dtype=object)
-    source = Source(lambda: iter(rows.batches), rows.name)
-    return diagnose(source, names[rows.labels], schema=rows.schema, weights=rows.weights, threads=rows.threads)
-
-
 # The worst mistakes ---------------------------------------------------------------------------------------------------
-
-
-def _by_fold(rows: Dataset, validated: CrossValidation) -> Groups:
-    """The rows counted fold by fold."""
-    folds = np.full(rows.n_rows, -1, dtype=np.int32)
-    folds[validated.rows] = validated.folds
-    return Groups.of(rows, folds, int(validated.folds.max()) + 1)
 
 
 def _mistakes(
@@ -243,7 +222,7 @@ def _worst(rows: Dataset, validated: CrossValidation, models: _FoldModels, most:
     logs = np.log(np.maximum(shares, np.finfo(float).tiny))
     for fold in np.unique(validated.folds[places[shares == 0]]):
         at = np.flatnonzero((shares == 0) & (validated.folds[places] == fold))
-        scores = answers(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")
+        scores = answer(rows, validated.rows[places[at]], models[int(fold)], "log_posterior")[0]
         logs[at] = scores[np.arange(len(at)), validated.truth[places[at]]]
     order = np.argsort(logs, kind="stable")[:most]
     return [int(place) for place in places[order]]
@@ -254,22 +233,8 @@ def _explained(rows: Dataset, validated: CrossValidation, models: _FoldModels, p
     truth, best = int(validated.truth[place]), int(validated.best[place])
     of_truth, of_best = validated.posteriors[place, [truth, best]].tolist()
     (batch,) = rows.only(np.array([row])).batches
-    weighed = _weighed(models[fold], batch, rows.classes[truth])
-    return Mistake(row, _name(rows, row), rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)
-
-
-def _weighed(model: Model, row: Batch, truth: Label) -> Explanation | None:
-    """The answer of a row weighed against its true class, where the model knows that one."""
-    if len(model.classes) < 2:
-        return None
-    explanation = model.explain(row)
-    if truth in (explanation.winner, explanation.against) or truth not in model.classes:
-        return explanation
-    return model.explain(row, against=truth)
-
-
-def _name(rows: Dataset, row: int) -> str | None:
-    """The file that a row came from."""
-    number = int(np.searchsorted(rows.starts, row, side="right")) - 1
-    names = rows.batches[number].row_names
-    return None if names is None else names[row - int(rows.starts[number])]
+    model, label = models[fold], rows.classes[truth]
+    weighed = None if len(model.classes) < 2 else model.explain(batch)
+    if weighed is not None and label in model.classes and label not in (weighed.winner, weighed.against):
+        weighed = model.explain(batch, against=label)
+    return Mistake(row, rows.row_name(row), rows.classes[truth], rows.classes[best], of_truth, of_best, fold, weighed)

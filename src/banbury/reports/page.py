@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from banbury import __version__, errors
-from banbury.calibration import Reliability
 from banbury.errors import many
-from banbury.explain import Explanation
 from banbury.explain import page as evidence
 from banbury.explain.page import printable, safe, stated
 from banbury.reports import charts
@@ -131,12 +129,9 @@ def _weight(rows: float) -> str:
 
 
 def _probability(p: float) -> str:
-    return f"{p:.1%}" if p >= 0.001 or not p else _power(f"{p:.1e}")
-
-
-def _power(number: str) -> str:
-    """A number such as 1.2e-34 as one writes it."""
-    digits, power = number.split("e")
+    if p >= 0.001 or not p:
+        return f"{p:.1%}"
+    digits, power = f"{p:.1e}".split("e")
     return f"{digits} × 10<sup>{int(power)}</sup>".replace("-", "−")
 
 
@@ -154,10 +149,8 @@ def _summary(findings: Findings) -> str:
         f"that had not seen it, <b>{result.accuracy.value:.1%}</b> got the right class; always answering "
         f"{_named(result.classes[often])} would be right for {result.majority:.1%}."
     )
-    tiles = "".join(
-        f'<div class="tile"><span>{name}</span><b>{value}</b><span>{note}</span></div>'
-        for name, value, note in _tiles(findings)
-    )
+    each = (f"<span>{name}</span><b>{value}</b><span>{note}</span>" for name, value, note in _tiles(findings))
+    tiles = "".join(f'<div class="tile">{tile}</div>' for tile in each)
     return f'{_paragraph(lead, "lead")}<div class="tiles">{tiles}</div>'
 
 
@@ -179,8 +172,19 @@ def _tiles(findings: Findings) -> Iterator[tuple[str, str, str]]:
 
 
 def _model(findings: Findings) -> str:
+    model, tally = findings.model, findings.model.tally
     facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in _facts(findings))
-    return f"<dl>{facts}</dl><h3>Classes</h3>{_classes(findings)}<h3>Columns</h3>{_columns(findings)}"
+    priors, counts = np.exp(model.log_prior).tolist(), tally.rows.value.tolist()
+    each = list(zip(model.classes, counts, priors, strict=True))[:CLASSES]
+    rows = [_row(c, _number(_weight(n)), _bar_cell(p / max(priors), f"{p:.1%}")) for c, n, p in each]
+    classes = _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(model.classes))
+    rows = []
+    for feature, text in tally.summaries(ALL_COLUMNS):
+        family = _cut(repr(feature.family).removesuffix("()"), 120)
+        rows.append(_row(feature.name, _cell(safe(family)), _cell(safe(_cut(text, 160)), "long")))
+    head, n_columns = ["column", "family", "counted"], len(tally.schema.features)
+    columns = _long_table(head, rows, "column", shown=COLUMNS, n=n_columns)
+    return f"<dl>{facts}</dl><h3>Classes</h3>{classes}<h3>Columns</h3>{columns}"
 
 
 def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
@@ -195,35 +199,15 @@ def _facts(findings: Findings) -> Iterator[tuple[str, str]]:
         yield "left out", safe(left)
     yield "estimated by", f"{HOWS[model.choice.how]} (<code>how={model.choice.how!r}</code>)"
     yield "smoothing", f"α = {model.choice.alpha:g} where a family has no prior of its own"
-    yield "class prior", _prior(model.class_prior)
+    prior = model.class_prior
+    if prior is None or isinstance(prior, (int, float)):
+        added = "" if prior is None else f", with α = {prior:g} added to each"
+        yield "class prior", f"the classes’ frequencies{added}"
+    else:
+        yield "class prior", "uniform: every class alike" if isinstance(prior, str) else "given"
     yield "parameters", f"{tally.n_parameters():,}"
     if model.calibration is not None:
         yield "calibration", safe(model.calibration)
-
-
-def _prior(prior: Any) -> str:
-    if prior is None or isinstance(prior, (int, float)):
-        return "the classes’ frequencies" + ("" if prior is None else f", with α = {prior:g} added to each")
-    return "uniform: every class alike" if isinstance(prior, str) else "given"
-
-
-def _classes(findings: Findings) -> str:
-    model = findings.model
-    priors, counts = np.exp(model.log_prior).tolist(), model.tally.rows.value.tolist()
-    most = max(priors)
-    each = list(zip(model.classes, counts, priors, strict=True))
-    rows = [_row(c, _number(_weight(n)), _bar_cell(p / most, f"{p:.1%}")) for c, n, p in each[:CLASSES]]
-    return _long_table(["class", "rows", "P(class)"], rows, "class", (1,), n=len(each))
-
-
-def _columns(findings: Findings) -> str:
-    tally = findings.model.tally
-    rows = [
-        _row(f.name, _cell(safe(_cut(repr(f.family).removesuffix("()"), 120))), _cell(safe(_cut(text, 160)), "long"))
-        for f, text in tally.summaries(ALL_COLUMNS)
-    ]
-    head = ["column", "family", "counted"]
-    return _long_table(head, rows, "column", shown=COLUMNS, n=len(tally.schema.features))
 
 
 # Figures --------------------------------------------------------------------------------------------------------------
@@ -236,24 +220,19 @@ def _figures(findings: Findings) -> str:
         f"{folds}-fold cross-validation of {many(findings.n_rows, 'row')}: each fold was scored by the model of all rows minus "
         "its own, which is exactly what counting the others alone would give, under the model’s own schema and settings."
     )
-    own = (
-        "These are the very rows that the model has counted."
-        if findings.own_rows
-        else "These are not the rows that the model has counted, or not all of them: the figures are those of models of these "
-        f"rows, made as this model is made. The model itself, as it is, gives {findings.as_it_is:.1%} of them the right class."
-    )
-    notes = [how, own]
+    notes = [how, "These are the very rows that the model has counted."]
+    if not findings.own_rows:
+        notes[1] = (
+            "These are not the rows that the model has counted, or not all of them: the figures are those of models of these "
+            "rows, made as this model is made. The model itself, as it is, gives "
+            f"{findings.as_it_is:.1%} of them the right class."
+        )
     if findings.unlabelled:
         notes.append(f"{many(findings.unlabelled, 'row')} without a target left aside.")
     if findings.unknown:
         notes.append(f"The model has not counted the classes {safe(errors.listed(map(repr, findings.unknown)))}.")
     if findings.model.calibration is not None:
         notes.append("The figures are those of posteriors before calibration.")
-    return _paragraph(" ".join(notes), "soft") + _per_class(findings)
-
-
-def _per_class(findings: Findings) -> str:
-    result = findings.cross_validation
     each, rows = result.per_class, []
     for c, name in list(enumerate(result.classes))[:CLASSES]:
         others = result.confusion[c].astype(np.float64)
@@ -263,7 +242,8 @@ def _per_class(findings: Findings) -> str:
         f1 = _bar_cell(float(each.f1[c]), f"{each.f1[c]:.4f}")
         rows.append(_row(name, *map(_number, figures), f1, _number(_weight(each.rows[c])), _cell(taken)))
     head = ["class", "precision", "recall", "F1", "rows", "most often taken for"]
-    return _long_table(head, rows, "class", (1, 2, 4), 24, len(result.classes))
+    table = _long_table(head, rows, "class", (1, 2, 4), 24, len(result.classes))
+    return _paragraph(" ".join(notes), "soft") + table
 
 
 # Confusion ------------------------------------------------------------------------------------------------------------
@@ -278,30 +258,20 @@ def _confusion(findings: Findings) -> str:
 
 def _matrix(table: Any, classes: Sequence[Any]) -> str:
     upright = len(classes) > 4 or any(len(str(name)) > 14 for name in classes)
-    head = "".join(
-        f'<th class="up"><div>{safe(_cut(c, 30))}</div></th>' if upright else f"<th>{safe(_cut(c))}</th>"
-        for c in classes
-    )
+    head = "".join(f"<th>{safe(_cut(c))}</th>" for c in classes)
+    if upright:
+        head = "".join(f'<th class="up"><div>{safe(_cut(c, 30))}</div></th>' for c in classes)
     rows = []
     for c, name in enumerate(classes):
-        total = float(table[c].sum()) or 1.0
-        cells = "".join(
-            _shaded(float(n), float(n) / total, name, other, c == k)
-            for k, (other, n) in enumerate(zip(classes, table[c], strict=True))
-        )
+        total, cells = float(table[c].sum()) or 1.0, ""
+        for k, n in enumerate(map(float, table[c])):
+            title = f"{_weight(n)} of {_cut(name)}, {n / total:.1%}, given {_cut(classes[k])}"
+            colour = f"rgba(var({'--blue' if c == k else '--orange'}),{DEEPEST * (n / total) ** 0.5:.3f})"
+            cells += f'<td style="background:{colour}" title="{safe(title)}">{_weight(n)}</td>' if n else "<td></td>"
         rows.append(f'<tr><th title="{safe(name)}">{safe(_cut(name, 30))}</th>{cells}</tr>')
     kind = "box matrix many" if len(classes) >= MANY else "box matrix"
     head = f'<tr><th class="corner">true ↓ given →</th>{head}</tr>'
     return f'<div class="{kind}"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _shaded(n: float, share: float, truth: Any, answer: Any, right: bool) -> str:
-    if not n:
-        return "<td></td>"
-    colour = "--blue" if right else "--orange"
-    title = f"{_weight(n)} of {_cut(truth)}, {share:.1%}, given {_cut(answer)}"
-    shade = f"background:rgba(var({colour}),{DEEPEST * share**0.5:.3f})"
-    return f'<td style="{shade}" title="{safe(title)}">{_weight(n)}</td>'
 
 
 def _confused(table: Any, classes: Sequence[Any]) -> str:
@@ -336,47 +306,37 @@ def _calibration(findings: Findings) -> str:
     curve, keys = curves["out of fold"], list(curves) if len(curves) > 1 else []
     drawn = _figure("Right answers by confidence", charts.calibration(curves), keys)
     drawn += _figure("How sure it was", charts.confidence(curve))
-    return f'{_paragraph(" ".join(_honesty(curve, keys)))}<div class="charts">{drawn}</div>'
-
-
-def _honesty(curve: Reliability, keys: Sequence[str]) -> Iterator[str]:
-    """Whether the model was as often right as it was sure."""
-    sure = float(curve.confidence @ curve.rows / curve.rows.sum())
-    right = float(curve.accuracy @ curve.rows / curve.rows.sum())
+    sure, right = (float(each @ curve.rows / curve.rows.sum()) for each in (curve.confidence, curve.accuracy))
     how = "surer than it should be" if sure > right else "less sure than it could be"
     gap = f"the model was {100 * abs(sure - right):.1f} points {how}: " if abs(sure - right) >= 0.0005 else "it was "
-    yield f"On average {gap}{sure:.1%} sure of its answers, and right in {right:.1%}."
-    yield "On the dashed line, probabilities are honest; the whiskers hold what chance may do, at 95%."
+    text = f"On average {gap}{sure:.1%} sure of its answers, and right in {right:.1%}. "
+    text += "On the dashed line, probabilities are honest; the whiskers hold what chance may do, at 95%."
     if keys:
-        yield "The second curve is that of the same posteriors after calibration, learned perhaps from these rows."
+        text += " The second curve is that of the same posteriors after calibration, learned perhaps from these rows."
     elif sure - right > 0.02:
-        yield "A calibration makes them honest: see <code>bb.calibrate</code>."
+        text += " A calibration makes them honest: see <code>bb.calibrate</code>."
+    return f'{_paragraph(text)}<div class="charts">{drawn}</div>'
 
 
 def _learning(findings: Findings) -> str:
     curve = findings.learning_curve
     if curve is None:
         return _paragraph(f"Not drawn: {safe(findings.why_no_curve)}.")
+    verdict = ""  # whether more rows would help, as far as the last doubling tells
+    if len(curve.sizes) > 1:
+        half = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
+        before = min(half, len(curve.sizes) - 2)
+        gain = 100 * float(curve.mean_accuracy[-1] - curve.mean_accuracy[before])
+        first, last = (f"{int(curve.sizes[k]):,}" for k in (before, -1))
+        verdict = f"From {first} to {last} rows accuracy changed by {gain:+.1f} points.".replace("-", "−")
     text = (
         f"{many(curve.n_test, 'row')} of {curve.n_rows:,} were withheld, and more and more of the others learned from, "
-        f"{len(curve.accuracy)} times; the band is the standard error. {_verdict(findings)}"
+        f"{len(curve.accuracy)} times; the band is the standard error. {verdict}"
     )
     key = '<span class="key"><i class="level"></i>always the most frequent class</span>'
     caption = f"Accuracy{key if charts.majority_is_near(curve) else ''}"
     drawn = _figure(caption, charts.accuracy_curve(curve)) + _figure("Log loss", charts.log_loss_curve(curve))
     return f'{_paragraph(text + _sample(findings))}<div class="charts">{drawn}</div>'
-
-
-def _verdict(findings: Findings) -> str:
-    """Whether more rows would help, as far as the last doubling tells."""
-    curve = findings.learning_curve
-    if curve is None or len(curve.sizes) < 2:
-        return ""
-    before = int(np.abs(np.log(curve.sizes / (curve.sizes[-1] / 2.0))).argmin())
-    before = min(before, len(curve.sizes) - 2)
-    gain = 100 * float(curve.mean_accuracy[-1] - curve.mean_accuracy[before])
-    first, last = (f"{int(curve.sizes[k]):,}" for k in (before, -1))
-    return f"From {first} to {last} rows accuracy changed by {gain:+.1f} points.".replace("-", "−")
 
 
 def _sample(findings: Findings) -> str:
@@ -392,10 +352,8 @@ def _telling(findings: Findings) -> str:
     note = "How many times as probable a value is in the class as in all others together; the most telling first."
     cards = [_card(findings, label) for label in findings.informative.ratios]
     first = CARDS if len(cards) <= CARDS else FIRST_CARDS
-    shown = f'<div class="cards">{"".join(cards[:first])}</div>'
-    if len(cards) > first:
-        rest = f'<div class="cards">{"".join(cards[first:])}</div>'
-        shown += _folded(many(len(cards) - first, "more class"), rest)
+    shown, rest = (f'<div class="cards">{"".join(some)}</div>' for some in (cards[:first], cards[first:]))
+    shown += _folded(many(len(cards) - first, "more class"), rest) if len(cards) > first else ""
     shown += _more(len(findings.model.classes) - len(cards), "class")
     aside = _paragraph(safe(findings.informative.note), "soft") if findings.informative.note else ""
     return f"{columns}<h3>Class by class</h3>{_paragraph(note, 'soft')}{shown}{aside}"
@@ -425,15 +383,14 @@ def _information(findings: Findings) -> str:
 
 def _card(findings: Findings, label: Any) -> str:
     ratios = findings.informative.ratios[label]
-    if not ratios:
-        return f'<div class="card"><h3>{safe(_cut(label))}</h3>{_paragraph("Nothing tells it from the rest.", "soft")}</div>'
-    rows = []
+    rows = ""
     for ratio in ratios:
         share = 100 * min(log(max(ratio.ratio, 1.0)) / log(1000.0), 1.0)
         shade = f"background:linear-gradient(90deg,rgba(var(--blue),.2) {share:.0f}%,transparent {share:.0f}%)"
         value = _breakable(safe(findings.informative.shown(ratio)))
-        rows.append(f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>')
-    return f'<div class="card"><h3>{safe(_cut(label))}</h3><ol>{"".join(rows)}</ol></div>'
+        rows += f'<li style="{shade}"><span>{value}</span><b>{stated(ratio.ratio)} : 1</b></li>'
+    told = f"<ol>{rows}</ol>" if rows else _paragraph("Nothing tells it from the rest.", "soft")
+    return f'<div class="card"><h3>{safe(_cut(label))}</h3>{told}</div>'
 
 
 # Mistakes -------------------------------------------------------------------------------------------------------------
@@ -447,10 +404,8 @@ def _mistakes(findings: Findings) -> str:
     which, each = "The only one.", "It is"
     if findings.n_mistakes > 1:
         which, each = f"Of {findings.n_mistakes:,}, those that gave the true class the least probability.", "Each is"
-    note = (
-        f"{which} {each} explained by the model of its fold, which has not seen the row: blue speaks for the answer, "
-    )
-    note += "orange for the true class."
+    by = "explained by the model of its fold, which has not seen the row"
+    note = f"{which} {each} {by}: blue speaks for the answer, orange for the true class."
     return _paragraph(note, "soft") + "".join(_mistake(m, n == 0) for n, m in enumerate(findings.mistakes))
 
 
@@ -458,36 +413,24 @@ def _mistake(mistake: Mistake, unfolded: bool) -> str:
     explanation = mistake.explanation
     name = "" if mistake.name is None else f", {safe('/'.join(Path(mistake.name).parts[-2:]))}"
     head = f"{_named(mistake.truth)} taken for {_named(mistake.answer)}"
+    given, why = _probability(mistake.probability_truth), explanation
+    if not mistake.probability_truth and why is not None and why.against == mistake.truth and isfinite(why.decibans):
+        given = f"10<sup>−{why.decibans / 10:,.0f}</sup>"  # too small for a number: by the weight of evidence
     about = (
         f"row {mistake.row + 1:,}{name} · the answer was given {_probability(mistake.probability)}, "
-        f"the true class {_given_to_truth(mistake)}{_reasons(explanation)}"
+        f"the true class {given}"
     )
+    if explanation is not None:  # the values that speak most for the answer
+        speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
+        names = ("" if e.feature in explanation.texts else f"{e.feature} = " for e in speaking)
+        words = [of + printable(e.value) for of, e in zip(names, speaking, strict=True)]
+        about += f" · by {safe(', '.join(words))}" if words else ""
     body = "" if explanation is None else evidence.explained(explanation, BARS, TEXT)
     if explanation is None or mistake.truth not in (explanation.winner, explanation.against):
         against = "there is nothing to weigh" if explanation is None else "the answer is weighed against the runner-up"
         body = _paragraph(f"No row of the true class was in the other folds, so {against}.", "soft") + body
     summary = f'<summary>{head}<span class="soft">{about}</span></summary>'
     return f'<details class="mistake"{" open" * unfolded}>{summary}{body}</details>'
-
-
-def _given_to_truth(mistake: Mistake) -> str:
-    """The probability of the true class; by the weight of evidence where it is too small for a number."""
-    share, why = mistake.probability_truth, mistake.explanation
-    if share or why is None or why.against != mistake.truth or not isfinite(why.decibans):
-        return _probability(share)
-    return f"10<sup>−{why.decibans / 10:,.0f}</sup>"
-
-
-def _reasons(explanation: Explanation | None) -> str:
-    """The values that speak most for the answer."""
-    if explanation is None:
-        return ""
-    speaking = [e for e in explanation.evidence if e.decibans > 0][:REASONS]
-    words = [
-        printable(e.value) if e.feature in explanation.texts else f"{e.feature} = {printable(e.value)}"
-        for e in speaking
-    ]
-    return f" · by {safe(', '.join(words))}" if words else ""
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
@@ -500,25 +443,17 @@ def _pairs(findings: Findings) -> str:
         f"{many(diagnosis.n_pairs, 'pair')} {'was' if diagnosis.n_pairs == 1 else 'were'} compared; "
         f"{'those listed share' if diagnosis.pairs else 'none shares'} more information, given the class, than chance allows."
     )
-    rows = [
-        _row(
-            f"{_cut(pair.first, 28)} / {_cut(pair.second, 28)}",
-            _number(f"{pair.bits:.3f}"),
-            _bar_cell(pair.share, f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated),
-            _number(_weight(pair.rows)),
-        )
-        for pair in diagnosis.pairs
-    ]
+    rows = []
+    for pair in diagnosis.pairs:
+        names = f"{_cut(pair.first, 28)} / {_cut(pair.second, 28)}"
+        share = f"{pair.share:.0%}" + ' <span class="tag">duplicated</span>' * pair.duplicated
+        bar, n = _bar_cell(pair.share, share), _number(_weight(pair.rows))
+        rows.append(_row(names, _number(f"{pair.bits:.3f}"), bar, n))
     head = ["pair", "bits shared", "of the most there could be", "rows"]
     table = _table(head, rows, (1, 3)) if rows else ""
     notes = "".join(_paragraph(safe(note), "soft") for note in diagnosis.notes)
-    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(diagnosis.advice), 'advice')}{table}{notes}{_idle(findings)}"
-
-
-def _idle(findings: Findings) -> str:
-    idle = findings.diagnosis.uninformative
-    if not idle:
-        return ""
-    rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
-    head = "<h3>Columns that tell nothing about the class</h3>"
-    return head + _long_table(["column", "why"], rows, "column", n=len(idle))
+    if idle := diagnosis.uninformative:
+        rows = [_row(column.feature, _cell(safe(column.why))) for column in idle[:ALL_COLUMNS]]
+        notes += "<h3>Columns that tell nothing about the class</h3>"
+        notes += _long_table(["column", "why"], rows, "column", n=len(idle))
+    return f"{_paragraph(note + _sample(findings))}{_paragraph(safe(diagnosis.advice), 'advice')}{table}{notes}"

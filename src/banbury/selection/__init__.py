@@ -1,11 +1,15 @@
 """Choosing a model: exact cross-validation by subtraction, leave-one-out, learning curves, the choice of prior and family."""
 
-from banbury.selection.cross_validation import counted_and_validated, cross_validate, left_out, scored_and_validated
+from banbury.selection.cross_validation import (
+    counted_and_validated,
+    cross_validate,
+    cross_validate_stream,
+    left_out,
+    scored_and_validated,
+)
 from banbury.selection.dataset import held, streamed
-from banbury.selection.evaluation import evaluate
 from banbury.selection.learning import LearningCurve, learning_curve
-from banbury.selection.results import CrossValidation, Evaluation
-from banbury.selection.streaming import Streamed, cross_validate_stream
+from banbury.selection.results import CrossValidation, Evaluation, Streamed, evaluate
 from banbury.selection.tuning import Tuning, tune
 
 __all__ = [

@@ -70,9 +70,8 @@ class Dataset:
         codes = self.labels * np.int32(n_groups) + groups
         if int(self.labels.min(initial=0)) < 0 or int(groups.min(initial=0)) < 0:
             codes[(self.labels < 0) | (groups < 0)] = -1
-        labels = Labels(
-            None, None, Codes(codes, 0, list(range(n_groups * n_classes))), None, self.weights, None, self.threads
-        )
+        numbers = Codes(codes, 0, list(range(n_groups * n_classes)))
+        labels = Labels(None, None, numbers, None, self.weights, None, self.threads)
         growing = Growing(self.schema if schema is None else schema)
         try:
             for batch in self.each("counting"):
@@ -86,6 +85,12 @@ class Dataset:
     def any_idle(self) -> bool:
         """Whether some rows weigh nothing: they are scored, and not counted."""
         return self.weights is not None and not bool(self.weights.all())
+
+    def row_name(self, row: int) -> str | None:
+        """The file that a row came from, where each came from one."""
+        number = int(np.searchsorted(self.starts, row, side="right")) - 1
+        names = self.batches[number].row_names
+        return None if names is None else names[row - int(self.starts[number])]
 
     def take(self, rows: Int) -> Iterator[Batch]:
         """Rows by their numbers, which ascend: the part that each batch has, in order."""
@@ -161,11 +166,10 @@ class Reread:
 
     def each(self, doing: str) -> Iterator[Batch]:
         """The batches of one pass; raises if there are other rows than before."""
-        sizes, text = (
-            iter(self.sizes),
-            f"the rows{errors.where(self.table.name)} were not the same when they were read again. ",
+        sizes, rows = iter(self.sizes), f"the rows{errors.where(self.table.name)}"
+        changed = errors.BanburyError(
+            f"{rows} were not the same when they were read again. Hold them in memory, or validate a copy that nobody writes to."
         )
-        changed = errors.BanburyError(text + "Hold them in memory, or validate a copy that nobody writes to.")
         for batch in self.table.batches(doing):
             if batch.n_rows != next(sizes, None):
                 raise changed
@@ -226,6 +230,10 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         raise errors.empty_data(table.name, "every row has a weight of zero or a missing label")
     if not classes:
         raise errors.no_target(sum(sizes), table.labels.name)
+    kept_together = table.labels.groups
+    if table.labels.group_name is not None:
+        every: Any = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in groups)))
+        kept_together = renumbered([(own, codes) for codes, own in groups], every)
     return Dataset(
         schemas[0],
         tuple(batches),
@@ -234,7 +242,7 @@ def _labelled(table: Table, hold: bool) -> Dataset:
         weights,
         table.labels.threads,
         table.name,
-        table.labels.groups if table.labels.group_name is None else _groups(groups),
+        kept_together,
         sum(int(np.count_nonzero(each < 0)) for _, each in numbers),
         None if hold else Reread(table, schemas[0], sizes),
     )
@@ -267,8 +275,3 @@ def renumbered(parts: Sequence[tuple[Sequence[Label], NDArray[np.int32]]], names
     place = {name: c for c, name in enumerate(names)}
     lookups = [np.array([*(place.get(name, -1) for name in own), -1], dtype=np.int32) for own, _ in parts]
     return np.concatenate([lookup[codes] for lookup, (_, codes) in zip(lookups, parts, strict=True)])
-
-
-def _groups(found: Sequence[tuple[NDArray[np.int32], Sequence[Label]]]) -> NDArray[np.int32]:
-    names = in_order(set[Label]().union(*(used_names(names, codes) for codes, names in found)))
-    return renumbered([(own, codes) for codes, own in found], names)  # type: ignore[arg-type]

@@ -37,11 +37,8 @@ class Round:
     @property
     def tested_by(self) -> NDArray[np.int32]:
         """The split that tests each row, −1 where none does; the first groups are the tests of the splits."""
-        return (
-            self.groups
-            if self.n_groups == len(self.splits)
-            else np.where(self.groups < len(self.splits), self.groups, -1)
-        )
+        every = self.n_groups == len(self.splits)
+        return self.groups if every else np.where(self.groups < len(self.splits), self.groups, -1)
 
 
 def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> list[Round]:
@@ -50,7 +47,7 @@ def rounds(folds: Any, labels: NDArray[np.int32], seed: int, groups: Any) -> lis
     if not splitter:
         refuse_groups(groups)
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        return [_partition(_stratified(labels, _number(int(folds), labels), seed))]
+        return [_partition(_stratified(labels, int(folds), seed))]
     if splitter:
         return list(_rounds(_of_splitter(folds, labels, groups), labels))
     listed = isinstance(folds, Iterable) and not isinstance(folds, (str, bytes, type))
@@ -71,9 +68,8 @@ def n_folds(splits: Sequence[Round]) -> str:
 def refuse_groups(groups: Any) -> None:
     """Only a splitter knows what to do with groups."""
     if groups is not None:
-        raise errors.bad_setting(
-            "groups", "given", "given to a splitter that keeps them together, such as folds=GroupKFold()"
-        )
+        wanted = "given to a splitter that keeps them together, such as folds=GroupKFold()"
+        raise errors.bad_setting("groups", "given", wanted)
 
 
 def _is_split(part: Any) -> bool:
@@ -91,8 +87,8 @@ def _of_splitter(splitter: Any, labels: NDArray[np.int32], groups: Any) -> Itera
     for split in splitter.split(np.zeros((len(rows), 1)), labels[rows], kept):
         if not _is_split(split):
             raise errors.bad_setting("folds", "a splitter of something else", "one that gives pairs of row numbers")
-        train, test = split
-        yield _rows(train, rows), _rows(test, rows)
+        train, test = (rows[_numbers(part, len(rows))] for part in split)
+        yield train, test
 
 
 def _kept_together(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
@@ -118,44 +114,31 @@ def _kept_together(groups: Any, labels: NDArray[np.int32]) -> NDArray[Any]:
     return given
 
 
-def _rows(chosen: Any, rows: Int) -> Int:
-    """The numbers of chosen rows."""
-    given = _numbers(chosen)
-    mask = given.dtype.kind == "b"
-    if (mask and len(given) != len(rows)) or (
-        len(given) and not mask and not 0 <= given.min() <= given.max() < len(rows)
-    ):
-        raise errors.bad_setting("folds", "a split with other row numbers", f"row numbers from 0 to {len(rows) - 1:,}")
-    return np.asarray(rows[given])
-
-
-def _numbers(chosen: Any) -> NDArray[Any]:
-    """An array of whole numbers, or a mask."""
+def _numbers(chosen: Any, n_rows: int) -> Int:
+    """The numbers of chosen rows, which may be given as a mask."""
     try:
         given = np.asarray(chosen)
     except ValueError:  # lists of different lengths
         given = np.empty((0, 0))
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "biu"):
         raise errors.bad_setting("folds", "a split of something else than row numbers", WANTED)
-    return given if len(given) else np.zeros(0, dtype=np.int64)
+    if given.dtype.kind == "b":
+        given = np.flatnonzero(given) if len(given) == n_rows else np.array([n_rows])
+    if len(given) and not 0 <= given.min() <= given.max() < n_rows:
+        raise errors.bad_setting("folds", "a split with other row numbers", f"row numbers from 0 to {n_rows - 1:,}")
+    return given.astype(np.int64)
 
 
 WANTED = "a number of folds from 2 up, a fold for each row, 'loo', or a scikit-learn splitter such as GroupKFold()"
 
 
-def _number(folds: int, labels: NDArray[np.int32]) -> int:
-    n_rows = int(np.count_nonzero(labels >= 0))
-    if not 2 <= folds <= MOST_FOLDS:
-        raise errors.bad_setting(
-            "folds", folds, WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
-        )
-    if folds > n_rows:
-        raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
-    return folds
-
-
 def _stratified(labels: NDArray[np.int32], folds: int, seed: int) -> NDArray[np.int32]:
     """A fold for every labelled row. Of each class so many rows in turn go to different folds, in random order."""
+    if not 2 <= folds <= MOST_FOLDS:
+        wanted = WANTED if folds < 2 else f"{MOST_FOLDS:,} at most; 'loo' for one per row"
+        raise errors.bad_setting("folds", folds, wanted)
+    if folds > (n_rows := int(np.count_nonzero(labels >= 0))):
+        raise errors.bad_setting("folds", folds, f"at most the number of labelled rows, {n_rows:,}")
     rng = np.random.default_rng(seed)
     deals = rng.permuted(np.tile(np.arange(folds, dtype=np.int32), (DEALS, 1)), axis=1)
     own = by_class(labels, int(labels.max(initial=-1)) + 1)
@@ -190,9 +173,8 @@ def _named(given: Any, labels: NDArray[np.int32]) -> NDArray[np.int32]:
     numbers = np.where(labels >= 0, numbers.reshape(-1), -1).astype(np.int32)
     used = np.unique(numbers[numbers >= 0])
     if not 2 <= len(used) <= MOST_FOLDS:
-        raise errors.bad_setting(
-            "folds", f"an array of {len(used):,} different folds", "an array of two folds at least"
-        )
+        different = f"an array of {len(used):,} different folds"
+        raise errors.bad_setting("folds", different, "an array of two folds at least")
     return np.where(numbers >= 0, np.searchsorted(used, numbers), -1).astype(np.int32)
 
 
@@ -213,9 +195,8 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
         n_splits += 1
         overlapping = overlapping or bool(np.isin(test, rows, assume_unique=True).any())
         if not len(test) or not len(rows):
-            raise errors.bad_setting(
-                "folds", f"split {n_splits}", "one that has labelled rows to learn from and to test"
-            )
+            wanted = "one that has labelled rows to learn from and to test"
+            raise errors.bad_setting("folds", f"split {n_splits}", wanted)
         if tested[test].any():
             yield _round(pending, labels)
             pending, tested[:] = [], False
@@ -230,19 +211,11 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
 
 def _labelled(rows: Any, labels: NDArray[np.int32]) -> Int:
     """Row numbers in order, without those that have no label."""
-    given = _numbers(rows)
-    if given.dtype == np.bool_:
-        given = np.flatnonzero(given) if len(given) == len(labels) else np.array([len(labels)])
-    if len(given) and not (given.min() >= 0 and given.max() < len(labels)):
-        raise errors.bad_setting(
-            "folds", "a split with other row numbers", f"row numbers from 0 to {len(labels) - 1:,}"
-        )
-    given = given.astype(np.int64)
+    given = _numbers(rows, len(labels))
     unique = np.unique(given)
     if len(unique) < len(given):
-        raise errors.bad_setting(
-            "folds", "a split that has a row twice", "every row once, at most, in each part of a split"
-        )
+        wanted = "every row once, at most, in each part of a split"
+        raise errors.bad_setting("folds", "a split that has a row twice", wanted)
     return np.asarray(unique[labels[unique] >= 0])
 
 

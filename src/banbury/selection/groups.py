@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from banbury.sums import UNCOUNTED, Words
 from banbury.tally import Label, Tally
 
 Ids = NDArray[np.uint32]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,13 @@ class Groups:
         ``tested`` is the group whose words alone will be asked for, unless ``every`` word may be; ``keep`` keeps what was read,
         for several models.
         """
-        rest = self._left(chosen)
+        others = np.flatnonzero(~chosen)
+        if len(others) * 2 > self.n_groups:
+            rest = self._summed(self._rest, chosen)
+        else:  # all groups minus the others, which are fewer
+            rest = self._total
+            for group in others.tolist():
+                rest = rest - self._summed(self._rest, np.arange(self.n_groups) == group)
         if not self._columns:
             return rest
         place = {name: c for c, name in enumerate(rest.classes)}
@@ -89,25 +96,13 @@ class Groups:
             common = column.table, index, len(rest.classes), column.by_name
             if alone and rest.classes == self._total.classes:
                 assert tested is not None
-                without = AllBut(*common, column.total, column.groups, tested, {} if keep else None)
-                needed: Ids | None = np.setdiff1d(column.groups.words(tested), without.gone, assume_unique=True)
-                left: Learned = without
+                words = None if every else column.groups.words(tested)
+                left: Any = AllBut(*common, words, column.total, column.groups, tested, {} if keep else None)
             else:
-                left = Learned(*common)
-                its_own = None if tested is None else column.table.having(np.where(groups == tested, 0, -1))
-                needed = None if its_own is None else np.intersect1d(its_own, left.live, assume_unique=True)
-            learned[g] = Words(cast(Any, left), None if every else needed)
+                any_word = every or tested is None
+                left = Learned(*common, None if any_word else column.table.having(np.where(groups == tested, 0, -1)))
+            learned[g] = Words(left)
         return rest.with_sums(learned)
-
-    def _left(self, chosen: NDArray[np.bool_]) -> Tally:
-        """All sums but those of words: all groups minus the others, where those are fewer."""
-        others = np.flatnonzero(~chosen)
-        if len(others) * 2 > self.n_groups:
-            return self._summed(self._rest, chosen)
-        left = self._total
-        for group in others.tolist():
-            left = left - self._summed(self._rest, np.arange(self.n_groups) == group)
-        return left
 
     @cached_property
     def _columns(self) -> dict[int, _TextColumn]:
@@ -131,26 +126,21 @@ class _TextColumn:
         self._lock = Lock()
         self._made: dict[str, Any] = {}
 
-    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+    def _once(self, name: str, make: Callable[[], T]) -> T:
         with self._lock:
             if name not in self._made:
                 self._made[name] = make()
-            return self._made[name]
+            return self._made[name]  # type: ignore[no-any-return]
 
     @property
     def total(self) -> _core.Words:
         """All groups together, with the table's ids."""
-        total: _core.Words = self._once("total", lambda: self.table.place(self._classes, self._n_classes))
-        return total
+        return self._once("total", lambda: self.table.place(self._classes, self._n_classes))
 
     @property
     def groups(self) -> _core.Groups:
-        groups: _core.Groups = self._once(
-            "groups", lambda: _core.Groups(self.table, self._classes, self._of, self._n_groups)
-        )
-        return groups
+        return self._once("groups", lambda: _core.Groups(self.table, self._classes, self._of, self._n_groups))
 
     def by_name(self) -> Ids:
         """The ids of all words in the order of their names."""
-        ids: Ids = self._once("by_name", self.table.in_order)
-        return ids
+        return self._once("by_name", self.table.in_order)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,17 +14,22 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions.family import How
+from banbury.distributions.key_families import looked_up
 from banbury.naive_bayes import ClassPrior, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
 from banbury.selection.dataset import Dataset, held
 from banbury.selection.groups import Groups
-from banbury.selection.peer import Peer, PeerArrays
 from banbury.selection.results import Evaluation, Mean
-from banbury.selection.scoring import PendingWarnings, answers
+from banbury.selection.scoring import PendingWarnings, answer
 from banbury.tally import Tally
 
 N_SIZES = 10  # of a curve, if not given
 FEWEST_ROWS = 20  # where such a curve begins
+LOGISTIC_REGRESSION = "logistic_regression"
+WIDEST_ARRAY = 1000  # columns; more are given as a sparse matrix
+MOST_STEPS = 10_000
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # of logistic regression: the inverse of what its L2 penalty weighs
+FOLDS = 3  # by which it chooses among them
 
 
 def learning_curve(
@@ -75,45 +81,36 @@ def learning_curve(
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise errors.bad_setting("repeats", repeats, "a whole number from 1 up")
     peer = None if beside is None else Peer.of(beside)
-    read = held(
-        data,
-        target,
-        schema=schema,
-        features=features,
-        weights=weights,
-        missing=missing,
-        threads=threads,
-        **reading,
-    )
-    rows = _weighing(read)
+    counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
+    rows = _weighing(held(data, target, **counting, **reading))
     n_rows, n_classes = int(np.count_nonzero(rows.labels >= 0)), len(rows.classes)
     n_test = _withheld(test, n_rows, rows.classes)
     ends = _sizes(sizes, n_rows - n_test, n_classes)
     settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
-    validations: list[list[Evaluation]] = []
-    others: list[list[Evaluation]] = []
-    told = PendingWarnings()
+    validations, others, told = list[list[Evaluation]](), list[list[Evaluation]](), PendingWarnings()
     for number in range(int(repeats)):
         order = spread(rows.labels, np.random.default_rng([int(seed), number]))
         growth, tested = Growth(rows, order, ends), np.sort(order[n_rows - n_test :])
         tallies = [growth.learned(k) for k in range(len(ends))]
-        validations.append([scored(rows, tally, tested, settings, told) for tally in tallies])
+        validations.append([])
+        for tally in tallies:
+            model = replace(estimate(tally, **settings), threads=rows.threads)  # type: ignore[arg-type]
+            told.note(model)
+            validations[-1].append(_answered(rows, tested, answer(rows, tested, model, "posterior")[0]))
         if peer is not None:
             table = PeerArrays.of(rows, growth.groups.counted)
-            each = [(growth.rows_of(k), tally) for k, tally in enumerate(tallies)]
-            others.append([scored_beside(rows, table, learned, tally, tested, peer) for learned, tally in each])
+            others.append([])
+            for k, tally in enumerate(tallies):
+                learned = growth.rows_of(k)
+                weighed = None if rows.weights is None else rows.weights[learned]
+                matrices = table.matrices(learned, tested, tally)
+                posteriors = peer.posteriors(*matrices, rows.labels[learned], weighed, n_classes)
+                others[-1].append(_answered(rows, tested, posteriors))
     told.warn(how)
     majority = float(np.mean([each[0].majority for each in validations]))
-    return LearningCurve(
-        "naive Bayes",
-        *_measures(validations),
-        np.array(ends, dtype=np.int64),
-        n_rows,
-        n_test,
-        n_classes,
-        majority,
-        None if peer is None else CurveScores(peer.name, *_measures(others)),
-    )
+    scores, at = _measures(validations), np.array(ends, dtype=np.int64)
+    side = None if peer is None else CurveScores(peer.name, *_measures(others))
+    return LearningCurve("naive Bayes", *scores, at, n_rows, n_test, n_classes, majority, side)
 
 
 # Which rows ----------------------------------------------------------------------------------------------------------
@@ -204,20 +201,6 @@ class Growth:
         return self.groups.learned(np.arange(len(self.ends)) <= k)
 
 
-def scored(rows: Dataset, tally: Tally, tested: Int, settings: Mapping[str, Any], told: PendingWarnings) -> Evaluation:
-    """What the model of a tally says of rows it has not seen."""
-    model = replace(estimate(tally, **settings), threads=rows.threads)
-    told.note(model)
-    return _answered(rows, tested, answers(rows, tested, model, "posterior"))
-
-
-def scored_beside(rows: Dataset, table: PeerArrays, learned: Int, tally: Tally, tested: Int, peer: Peer) -> Evaluation:
-    """What another learner says of them after the rows of the same tally."""
-    weights = None if rows.weights is None else rows.weights[learned]
-    matrices = table.matrices(learned, tested, tally)
-    return _answered(rows, tested, peer.posteriors(*matrices, rows.labels[learned], weights, len(rows.classes)))
-
-
 def _answered(rows: Dataset, tested: Int, posteriors: Real) -> Evaluation:
     weights = None if rows.weights is None else rows.weights[tested]
     return Evaluation(rows.classes, tested, rows.labels[tested], posteriors, weights)
@@ -227,6 +210,132 @@ def _measures(validations: Sequence[Sequence[Evaluation]]) -> tuple[Real, Real]:
     """Accuracies and log losses, repeats × sizes."""
     accuracy = np.array([[each.accuracy.value for each in repeat] for repeat in validations])
     return accuracy, np.array([[each.log_loss for each in repeat] for repeat in validations])
+
+
+# Another learner on the same rows -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Peer:
+    """A scikit-learn classifier, to be fitted anew each time; ``choices`` are settings that it tries before."""
+
+    name: str
+    classifier: Any
+    choices: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, beside: Any) -> Peer:
+        if isinstance(beside, str):
+            if beside != LOGISTIC_REGRESSION:
+                raise errors.unknown_choice("beside", beside, [LOGISTIC_REGRESSION])
+            from sklearn.linear_model import LogisticRegression
+
+            return cls("logistic regression", LogisticRegression(max_iter=MOST_STEPS), {"C": STRENGTHS})
+        able = all(hasattr(beside, verb) for verb in ("get_params", "fit", "predict_proba"))
+        if isinstance(beside, type) or not able:
+            wanted = f"{LOGISTIC_REGRESSION!r} or a scikit-learn classifier with predict_proba, such as RandomForestClassifier()"
+            raise errors.bad_setting("beside", beside, wanted)
+        return cls(type(beside).__name__, beside)
+
+    def posteriors(self, learned: Any, tested: Any, labels: Any, weights: Real | None, n_classes: int) -> Real:
+        """P(class | row) of the rows tested, after fitting to the others."""
+        from sklearn.base import clone
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.model_selection import GridSearchCV
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # scikit-learn brings it along
+
+        classifier, folds = clone(self.classifier), min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
+        if self.choices and folds > 1:  # every class has rows enough to choose its settings by cross-validation
+            classifier = GridSearchCV(classifier, dict(self.choices), cv=folds, scoring="neg_log_loss")
+        # Products of small matrices take longer with threads, many times so where the processors are busy.
+        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            classifier.fit(learned, labels, **self._weighed(weights))
+            shares = np.asarray(classifier.predict_proba(tested), dtype=np.float64)
+        wide = np.zeros((len(shares), n_classes))
+        wide[:, np.asarray(classifier.classes_, dtype=np.int64)] = shares
+        return wide
+
+    def _weighed(self, weights: Real | None) -> dict[str, Real]:
+        """The weights of rows as the classifier takes them, or the last step of a pipeline."""
+        from sklearn.utils.validation import has_fit_parameter
+
+        if weights is None:
+            return {}
+        name, last = self.classifier.steps[-1] if hasattr(self.classifier, "steps") else ("", self.classifier)
+        if not has_fit_parameter(last, "sample_weight"):
+            wanted = "a classifier that takes sample_weight, since rows have weights"
+            raise errors.bad_setting("beside", self.name, wanted)
+        return {f"{name}__sample_weight" if name else "sample_weight": weights}
+
+
+@dataclass(frozen=True, eq=False)
+class PeerArrays:
+    """A data set as arrays: numbers, NaN where missing; categories by number, −1 where missing; how often texts have words."""
+
+    numbers: Real  # (rows, columns)
+    categories: Int  # (rows, columns)
+    words: Mapping[str, Any]  # a sparse matrix of rows × words for each column of text, or block of occurrences
+
+    @classmethod
+    def of(cls, rows: Dataset, counted: Tally) -> PeerArrays:
+        """All columns, those of blocks one by one; words by the ids that they have in a tally."""
+        from scipy import sparse
+
+        none = np.zeros((rows.n_rows, 0))
+        numbers, categories, words = [none], [none.astype(np.int64)], {}
+        for family, features, sums in counted.groups:
+            batches = [family.encoded(batch, features, sums, rows.threads) for batch in rows.batches]
+            columns = zip(*(batch.numbers for batch in batches), strict=True)
+            numbers += [np.concatenate(column, dtype=np.float64) for column in columns]
+            categories += [_numbered(column)[:, None] for column in zip(*(b.categories for b in batches), strict=True)]
+            if batches[0].words is not None:
+                words[features[0].name] = sparse.vstack([batch.words for batch in batches], format="csr")
+        return cls(np.concatenate(numbers, axis=1), np.concatenate(categories, axis=1), words)
+
+    def matrices(self, learned: Int, tested: Int, tally: Tally) -> tuple[Any, Any]:
+        """What to fit and what to answer, scaled and weighed by the rows learned from: arrays, or sparse matrices if wide.
+
+        ``tally`` is that of the rows learned from: its words are those that are used.
+        """
+        from scipy import sparse
+
+        blocks = [
+            (way.fit_transform(columns[learned]), way.transform(columns[tested]))
+            for way, columns in self._blocks(tally)
+            if columns.shape[1]
+        ]
+        sides: Any = list(zip(*blocks, strict=True)) if blocks else [[np.zeros((len(x), 1))] for x in (learned, tested)]
+        if self.words or sum(part.shape[1] for part in sides[0]) > WIDEST_ARRAY:
+            fitted, answered = ([sparse.csr_matrix(part) for part in side] for side in sides)
+            return sparse.hstack(fitted, format="csr"), sparse.hstack(answered, format="csr")
+        plain = [[part.toarray() if sparse.issparse(part) else part for part in side] for side in sides]
+        return np.hstack(plain[0]), np.hstack(plain[1])
+
+    def _blocks(self, tally: Tally) -> list[tuple[Any, Any]]:
+        """Columns of each kind, and what scikit-learn makes of them."""
+        from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+        scaled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+        blocks = [(scaled, self.numbers), (OneHotEncoder(handle_unknown="ignore"), self.categories)]
+        for family, features, sums in tally.groups:
+            for matrix in (self.words[feature.name] for feature in features if feature.name in self.words):
+                kept = family.encoded_words(sums)
+                blocks.append((TfidfTransformer(), matrix if kept is None else matrix[:, kept[kept < matrix.shape[1]]]))
+        return blocks
+
+
+def _numbered(batches: Sequence[Any]) -> Int:
+    """Numbers of a column's values, the same in all batches; −1 where missing."""
+    place: dict[Any, int] = {}
+
+    def numbers(values: Sequence[Any]) -> list[int]:
+        return [place.setdefault(value, len(place)) for value in values]
+
+    return np.concatenate([looked_up(column, numbers) for column in batches])
 
 
 # The curve -----------------------------------------------------------------------------------------------------------
@@ -254,13 +363,6 @@ class CurveScores:
         """Of the mean accuracy, for each size; None of one repeat, which does not tell."""
         n = len(self.accuracy)
         return None if n < 2 else np.asarray(self.accuracy.std(axis=0, ddof=1) / n**0.5)
-
-    def _cells(self) -> list[tuple[str, str]]:
-        """Accuracy and log loss of each size."""
-        error = self.standard_error
-        means = self.mean_accuracy.tolist()
-        accuracies = [f"{mean:.4f}" for mean in means] if error is None else list(map(str, map(Mean, means, error)))
-        return list(zip(accuracies, (f"{loss:.4f}" for loss in self.mean_log_loss.tolist()), strict=True))
 
     def _to_dict(self) -> dict[str, Any]:
         error = self.standard_error
@@ -315,17 +417,18 @@ class LearningCurve(CurveScores):
     def __str__(self) -> str:
         n = len(self.accuracy)
         head = (
-            f"Learning curve of {' beside '.join(each.name for each in self._learners)}: {n:,} repeat{'s' * (n > 1)}, "
+            f"Learning curve of {' beside '.join(each.name for each in self._learners)}: {errors.many(n, 'repeat')}, "
         )
         head += f"{self.n_test:,} of {self.n_rows:,} rows withheld, {self.n_classes:,} classes"
         columns = [["rows", *(f"{size:,}" for size in self.sizes.tolist())]]
         for each in self._learners:
-            accuracies, losses = zip(*each._cells(), strict=True)
-            columns += [["accuracy", *accuracies], ["log loss", *losses]]
+            error, means = each.standard_error, each.mean_accuracy.tolist()
+            accuracies = (Mean(mean, None if error is None else error[k]) for k, mean in enumerate(means))
+            losses = (f"{loss:.4f}" for loss in each.mean_log_loss.tolist())
+            columns += [["accuracy", *map(str, accuracies)], ["log loss", *losses]]
         widths = [max(map(len, column)) for column in columns]
-        lines = [
-            "  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in zip(*columns, strict=True)
-        ]
+        padded = ([f"{cell:>{width}}" for cell in column] for column, width in zip(columns, widths, strict=True))
+        lines = ["  ".join(row) for row in zip(*padded, strict=True)]
         if self.beside is not None:
             mine, theirs = sum(widths[:3]) + 4, sum(widths[3:]) + 2
             lines.insert(0, f"{self.name:>{mine}}  {self.beside.name:>{theirs}}")
@@ -343,16 +446,14 @@ class LearningCurve(CurveScores):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                raise errors.missing_library(
-                    "matplotlib", "a learning curve is drawn", "to_dict() has its numbers"
-                ) from None
+                instead = "to_dict() has its numbers"
+                raise errors.missing_library("matplotlib", "a learning curve is drawn", instead) from None
             ax = pyplot.subplots()[1]
         for each in self._learners:
             ax.errorbar(self.sizes, each.mean_accuracy, each.standard_error, marker="o", capsize=3, label=each.name)
         ax.axhline(self.majority, color="grey", linestyle="--", linewidth=1, label="majority")
         ax.axhline(self.random_guess, color="grey", linestyle=":", linewidth=1, label="random guess")
         ax.set_xscale("log")
-        ax.set_xlabel("rows learned from")
-        ax.set_ylabel(f"accuracy on {self.n_test:,} rows withheld")
+        ax.set(xlabel="rows learned from", ylabel=f"accuracy on {self.n_test:,} rows withheld")
         ax.legend()
         return ax

@@ -1,4 +1,4 @@
-"""Evaluation and CrossValidation: what a model said of rows it had not seen, and how good that was."""
+"""Evaluation and CrossValidation: what a model said of rows it had not seen, and how good that was; and ``evaluate``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
+from banbury.distributions.keys import dense_numbers
 from banbury.errors import many
-from banbury.sums import total, weighed
-from banbury.tally import Label
+from banbury.naive_bayes import Answering
+from banbury.selection.dataset import renumbered, used_names
+from banbury.sums import in_order, total, weighed
+from banbury.tally import Label, Tally
 
 BINS = 15  # of the expected calibration error
 SHOWN = 20
@@ -83,13 +86,8 @@ class Outcomes:
         bins = np.where(rows < 0, -1, place).astype(np.int32)
         columns = [np.ascontiguousarray(each) for each in numbers]
         _, sums = _core.count_moments(columns, np.zeros(3), np.ones(3), bins, BINS, weight, 1)
-        return cls(
-            len(truth),
-            counted(2 * folds + right, n_folds, 2),
-            counted(truth.astype(np.int64) * n_classes + best, n_classes, n_classes),
-            counted(2 * place + right, BINS, 2),
-            sums,
-        )
+        cells = counted(truth.astype(np.int64) * n_classes + best, n_classes, n_classes)
+        return cls(len(truth), counted(2 * folds + right, n_folds, 2), cells, counted(2 * place + right, BINS, 2), sums)
 
     def __add__(self, other: Outcomes) -> Outcomes:
         n_rows, folds, cells = self.n_rows + other.n_rows, self.folds + other.folds, self.cells + other.cells
@@ -214,11 +212,12 @@ class Measures:
 
     def __str__(self) -> str:
         guesses = f"(random guess {self.random_guess:.4f}, majority {self.majority:.4f})"
-        lines = [f"{self.what}: {many(self._n_different, 'row')}, {many(len(self.classes), 'class')}"]
-        lines += [f"  accuracy           {self.accuracy}  {guesses}", f"  log loss           {self.log_loss:.4f}"]
-        lines += [f"  Brier score        {self.brier:.4f}", f"  macro F1           {self.macro_f1:.4f}"]
-        lines += [f"  AUC                {self._auc:.4f}"] if self._auc is not None else []
-        lines += [f"  calibration error  {self.calibration_error:.4f}"]
+        head = f"{self.what}: {many(self._n_different, 'row')}, {many(len(self.classes), 'class')}"
+        figures = {"log loss": self.log_loss, "Brier score": self.brier, "macro F1": self.macro_f1}
+        figures |= {} if self._auc is None else {"AUC": self._auc}
+        figures["calibration error"] = self.calibration_error
+        lines = [head, f"  accuracy           {self.accuracy}  {guesses}"]
+        lines += [f"  {name:17}  {figure:.4f}" for name, figure in figures.items()]
         return "\n".join([*lines, *self._class_lines(), *(f"  {note}" for note in self.notes)])
 
     __repr__ = __str__
@@ -287,9 +286,8 @@ class Evaluation(Measures):
     def auc(self) -> float:
         """The area under the ROC curve, of two classes: how often a row of the second class gets the higher posterior."""
         if self._auc is None:
-            raise errors.bad_setting(
-                "auc", f"asked of {len(self.classes)} classes", "asked of two classes, both of them tested"
-            )
+            wanted = "asked of two classes, both of them tested"
+            raise errors.bad_setting("auc", f"asked of {len(self.classes)} classes", wanted)
         return self._auc
 
     @cached_property
@@ -339,6 +337,18 @@ class CrossValidation(FoldMeasures, Evaluation):
         return Outcomes.of(self.posteriors, self.truth, self.folds, n_folds, self.weights)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Streamed(FoldMeasures):
+    """The cross-validation of a table that is not held: how its answers came out, without the answers."""
+
+    tally: Tally  # of all rows
+    classes: tuple[Label, ...]
+    outcomes: Outcomes
+    weighted: bool
+    what: str
+    notes: tuple[str, ...] = ()
+
+
 def by_confidence(
     confidence: Real, right: NDArray[np.bool_], weights: Real, bins: int = BINS
 ) -> tuple[Real, Real, Real]:
@@ -351,3 +361,47 @@ def by_confidence(
 
 def _shown(label: Label) -> str:
     return errors.shortened(repr(label))
+
+
+def evaluate(model: Answering, data: Any, target: str | None = None, **reading: Any) -> Evaluation:
+    """The measures of ``bb.cross_validate``, of a model or of a belief network with a target, on other rows.
+
+    ``target`` is the column of the true classes: the one that the model was counted with, if not given. Rows without a class are
+    left aside. A class that the model does not know is never answered, so its rows are wrong.
+
+    >>> import banbury as bb
+    >>> weather = bb.datasets.play_tennis()
+    >>> model = bb.estimate(bb.count({name: column[:10] for name, column in weather.items()}, target="play"))
+    >>> found = bb.evaluate(model, {name: column[10:] for name, column in weather.items()})
+    >>> found.confusion.tolist(), found.accuracy.value
+    ([[1, 0], [1, 2]], 0.75)
+    """
+    if not hasattr(type(model), "stream"):
+        wanted = "a Model, as bb.estimate makes it, or a BeliefNetwork; that of an estimator is its model_ or network_"
+        raise errors.bad_setting("the model", type(model).__name__, wanted)
+    if target is not None and not isinstance(target, str):
+        raise errors.bad_setting("target", type(target).__name__, "the name of the column that has the true classes")
+    source = model._read(data, reading)
+    target = next((name for name in (target, model.target, source.target) if name is not None), None)
+    if target is None:
+        raise errors.bad_setting("target", target, "the name of the column that has the true classes")
+    parts: list[tuple[Any, Any]] = []
+    posteriors = []
+    for batch, found in model.stream(source):
+        numbers, names = dense_numbers(batch.codes(target, model.target_kind), batch.threads or 1)
+        parts.append((names, numbers))
+        posteriors.append(found[numbers >= 0])
+    n_rows = sum(len(numbers) for _, numbers in parts)
+    if not n_rows:
+        raise errors.empty_data(source.name)
+    seen = set[Label]().union(*(used_names(names, numbers) for names, numbers in parts))
+    if not seen:
+        raise errors.no_target(n_rows, target)
+    new = in_order(seen.difference(model.classes))
+    classes: Any = (*model.classes, *new)
+    truth = renumbered(parts, classes)
+    rows = np.flatnonzero(truth >= 0)
+    scores = np.concatenate(posteriors)
+    scores = np.hstack([scores, np.zeros((len(scores), len(new)))])
+    notes = (f"the model has not met {errors.listed(map(repr, new), 5)}",) if new else ()
+    return Evaluation(classes, rows, truth[rows], scores, notes=notes)

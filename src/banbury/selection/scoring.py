@@ -117,11 +117,8 @@ def fitting_prior(settings: Mapping[str, Any], classes: Sequence[Label], known: 
     if not abs(sum(float(p) for p in given.values()) - 1.0) <= 1e-9:
         return settings
     if not total > 0:
-        raise errors.bad_setting(
-            "class_prior",
-            prior,
-            f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned",
-        )
+        wanted = f"one that leaves some class possible where only {errors.listed(map(repr, known))} are learned"
+        raise errors.bad_setting("class_prior", prior, wanted)
     return {**settings, "class_prior": {name: p / total for name, p in kept.items()}}
 
 
@@ -143,11 +140,6 @@ def answer(rows: Dataset, test: Int, model: Model, want: str) -> tuple[Real, int
         out[start : start + batch.n_rows] = of_all_classes(rows, model, found, want)
         start, impossible = start + batch.n_rows, impossible + lost
     return out, impossible
-
-
-def answers(rows: Dataset, test: Int, model: Model, want: str) -> Real:
-    """The same, rows × classes."""
-    return answer(rows, test, model, want)[0]
 
 
 def of_all_classes(rows: Dataset, model: Model, scores: Real, want: str) -> Real:

@@ -22,7 +22,7 @@ from banbury.selection.choosing import FamilyChoice, choose
 from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
-from banbury.selection.scoring import answers, fitting_prior, learned
+from banbury.selection.scoring import answer, fitting_prior, learned
 from banbury.tally import Tally
 
 Scoring = Literal["log_loss", "accuracy", "brier", "macro_f1"]
@@ -141,19 +141,19 @@ class Tuning:
         return {"scoring": self.scoring, "best": self.best, "settings": each, **families}
 
     def __str__(self) -> str:
-        shown = self.order[:SHOWN]
-        texts = [_described(self.settings[i]) for i in shown]
+        shown, texts = self.order[:SHOWN], []
+        for i in shown:
+            plain = {k: v for k, v in self.settings[i].items() if k != "text"} | self.settings[i].get("text", {})
+            values = {k: f"{v:g}" if isinstance(v, float) else repr(v) for k, v in plain.items()}
+            texts.append(", ".join(f"{name}={value}" for name, value in values.items()))
         width = max(len("settings"), *map(len, texts))
         tried = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
         head = f"{tried} tried on {self.tally.n_rows:,.6g} rows, best first:"
         also = [] if self.scoring == "accuracy" else ["accuracy"]
         lines = [head, "  " + "  ".join([f"{'settings':{width}}", self.scoring.replace("_", " "), *also])]
         for i, text in zip(shown, texts, strict=True):
-            numbers = [
-                f"{self.scores[i]:{max(8, len(self.scoring))}.4f}",
-                *(f"{self.accuracies[i]:8.4f}" for _ in also),
-            ]
-            lines.append(f"  {text:{width}}  " + "  ".join(numbers))
+            line = f"  {text:{width}}  {self.scores[i]:{max(8, len(self.scoring))}.4f}"
+            lines.append(line + (f"  {self.accuracies[i]:8.4f}" if also else ""))
         hidden = len(self.settings) - len(shown)
         lines += [f"  … and {hidden:,} more"] if hidden else []
         if len(self.settings) > 1 and float(np.ptp(np.round(self.scores, 12))) == 0.0:
@@ -161,13 +161,6 @@ class Tuning:
         return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
 
     __repr__ = __str__
-
-
-def _described(settings: Mapping[str, Any]) -> str:
-    plain = {**{k: v for k, v in settings.items() if k != "text"}, **settings.get("text", {})}
-    return ", ".join(
-        f"{name}={value!r}" if not isinstance(value, float) else f"{name}={value:g}" for name, value in plain.items()
-    )
 
 
 # What is tried -------------------------------------------------------------------------------------------------------
@@ -206,9 +199,8 @@ def _texts(text: Any, rows: Dataset) -> list[dict[str, Any]]:
     if text is None:
         return [{}]
     if not isinstance(text, Mapping):
-        raise errors.bad_setting(
-            "text", text, "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
-        )
+        wanted = "a mapping from settings of bb.Text to values, as in {'min_count': [1, 2]}"
+        raise errors.bad_setting("text", text, wanted)
     known = next((given for f in rows.schema.features if (given := f.family.text_settings())), None)
     if known is None:
         raise errors.bad_setting("text", dict(text), "left out where no column is text")
@@ -216,9 +208,8 @@ def _texts(text: Any, rows: Dataset) -> list[dict[str, Any]]:
         if name not in known:
             raise errors.unknown_choice("a setting of text", name, known)
     each = [[_plain(x) for x in (value if isinstance(value, list) else [value])] for value in text.values()]
-    for name, values in zip(text, each, strict=True):
-        if not values:
-            raise errors.bad_setting(f"text[{name!r}]", [], "one value at least")
+    if [] in each:
+        raise errors.bad_setting(f"text[{list(text)[each.index([])]!r}]", [], "one value at least")
     combinations = [dict(zip(text, values, strict=True)) for values in product(*each)]
     for one in combinations:
         with_text(rows.schema, one)  # raises what is wrong before anything is counted
@@ -281,7 +272,10 @@ class _Comparison:
             raise errors.tested_nothing()
         accuracies = self.right.sum(axis=1) / weight
         if self.scoring == "macro_f1":
-            return _macro_f1(self.confusion.sum(axis=1)), accuracies
+            cells = self.confusion.sum(axis=1)
+            both = cells.sum(axis=1) + cells.sum(axis=2)
+            each_f1 = np.where(both > 0, 2.0 * np.einsum("sii->si", cells) / np.where(both > 0, both, 1.0), 0.0)
+            return each_f1.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1), accuracies
         return (accuracies if self.scoring == "accuracy" else self.lost.sum(axis=1) / weight), accuracies
 
     def _round(self, rows: Dataset, each: Round, members: list[int], start: int) -> Groups:
@@ -302,7 +296,7 @@ class _Comparison:
                 chosen = {"how": settings["how"], "alpha": settings["alpha"], **self.rest}
                 model = estimate(known, **fitting_prior(chosen, rows.classes, known.classes))
                 model = replace(model, threads=rows.threads // workers or 1)
-                self._note(i, start + number, answers(taken, everything, model, "log_posterior"), truth, weights)
+                self._note(i, start + number, answer(taken, everything, model, "log_posterior")[0], truth, weights)
 
         with ThreadPoolExecutor(workers) as pool:
             for _ in pool.map(errors.led_from_here(one), range(len(each.splits))):
@@ -327,10 +321,3 @@ class _Comparison:
 def _counting(schema: Schema) -> tuple[Any, ...]:
     """What settings must share to be counted together."""
     return tuple(feature.family.counted() for feature in schema.features if feature.family.text_settings())
-
-
-def _macro_f1(confusion: Real) -> Real:
-    right = np.einsum("sii->si", confusion)
-    both = confusion.sum(axis=1) + confusion.sum(axis=2)
-    each = np.where(both > 0, 2.0 * right / np.where(both > 0, both, 1.0), 0.0)
-    return np.asarray(each.sum(axis=1) / np.maximum((both > 0).sum(axis=1), 1))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from banbury import _core, errors
 from banbury.arrays import Real
-from banbury.distributions.family import Family
-from banbury.estimators.drop_in.state import Settings, State
-from banbury.estimators.guard import Guarded
+from banbury.distributions.family import Family, How
+from banbury.estimators.guard import Guarded, noted
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import LiveModel, Model, estimate
 from banbury.readers import Batch, Codes, Sparse, n_threads, read
 from banbury.readers.batches import Matrix, positions
 from banbury.readers.tables import has_twins
@@ -38,6 +38,95 @@ GROW = "grow"
 NOTED = ("n_features_in_", "feature_names_in_")
 MISSING = {"missing": [StrOptions({"error", "skip"})]}
 SPARSE = ("csr", "csc", "coo")  # formats that are read as they are
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters as they stood when rows were last learned."""
+
+    family: Family | tuple[Family, ...]  # of all columns, or of each
+    how: How
+    log_prior: Real | None  # of the classes; None: by their rows
+
+    def families(self, n_features: int) -> tuple[Family, ...]:
+        return self.family if isinstance(self.family, tuple) else (self.family,) * n_features
+
+
+@dataclass
+class State:
+    """What was learned: the sums, the model that was made of them, and what was read off both."""
+
+    growing: Growing
+    settings: Settings
+    counted_under: Settings  # the settings that the schema was made with
+    float_dtype: Any
+    home: tuple[Any, Any] | None = None  # the namespace and device of rows that were no NumPy arrays
+    live: LiveModel | None = None
+    touched: list[Touched] = field(default_factory=list)
+    read: dict[str, Any] = field(default_factory=dict)
+
+    def changed(self, touched: Touched, classes: tuple[Any, ...], settings: Settings) -> None:
+        """Notes the columns that changed; under other classes or settings the model is made anew."""
+        self.touched = noted(self.touched, touched)
+        self.read = {}
+        if self.growing.classes != classes or settings.family != self.settings.family:
+            self.live, self.touched = None, []
+        self.settings = settings
+
+    def refuse_other_sums(self, settings: Settings) -> None:
+        """Raises where parameters were changed to some that need other sums than those there are."""
+        then, now = self.counted_under.family, settings.family
+        first, second = (family[0] if isinstance(family, tuple) else family for family in (then, now))
+        coded = [getattr(family, "codes", None) is not None for family in (first, second)]
+        if type(first) is not type(second) or coded[0] != coded[1]:
+            text = "missing, or categories, was changed since the first rows were learned, and needs other sums. "
+            raise ValueError(text + "Call fit with all rows.")
+
+    def current(self) -> Model:
+        """The model of what was counted, brought up to date."""
+        if self.live is not None and not self.touched:
+            return self.live.model
+        seen = self.under_settings(self.growing.seen)
+        if self.live is None:
+            self.live = LiveModel(estimate(seen, how=self.settings.how))
+        else:
+            self.live.follow(seen, self.touched)
+        if self.settings.log_prior is not None:
+            self.live.model = replace(self.live.model, log_prior=self.settings.log_prior)
+        self.touched = []
+        return self.live.model
+
+    def under_settings(self, tally: Tally) -> Tally:
+        """The sums, to be estimated as the settings say."""
+        schema = tally.schema
+        if self.settings is self.counted_under or self.settings.family == self.counted_under.family:
+            return tally
+        pairs = zip(schema.features, self.settings.families(len(schema.features)), strict=True)
+        features = tuple(feature._replace(family=family) for feature, family in pairs)
+        return replace(tally, schema=replace(schema, features=features))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("growing", "settings", "counted_under", "float_dtype", "home")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def read_off(make: Callable[[Any, Model], T]) -> T:
+    """An attribute that is read off the model when first asked for; before fitting there is none."""
+    name = make.__name__
+
+    def read(self: DropIn) -> Any:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        with self._lock:
+            state, model = self._state, self._state.current()
+            if name not in state.read:
+                state.read[name] = make(self, model)
+            return state.read[name]
+
+    return cast(T, property(read, doc=make.__doc__))
 
 
 class DropIn(Guarded):
@@ -215,17 +304,15 @@ class DropIn(Guarded):
                 self.__dict__.pop("feature_names_in_", None)
                 self.n_features_in_ = X.shape[1]
             if X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
-                kind = Matrix if isinstance(X, np.ndarray) else Sparse
-                return kind(X if kind is Matrix or not has_twins(X) else _summed(X), positions(X.shape[1]), False)
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=SPARSE if self._sparse else False,
-            ensure_all_finite=False,
-            dtype=self._dtype,
-        )
-        return self._batch(checked)
+                if isinstance(X, np.ndarray):
+                    return Matrix(X, positions(X.shape[1]), False)
+                if has_twins(X):
+                    X = X.copy()
+                    X.sum_duplicates()
+                return Sparse(X, positions(X.shape[1]), False)
+        formats = SPARSE if self._sparse else False
+        checks = {"accept_sparse": formats, "ensure_all_finite": False, "dtype": self._dtype}
+        return self._batch(validate_data(self, X, reset=reset, **checks))
 
     def _batch(self, checked: Any) -> Batch:
         named = "feature_names_in_" in self.__dict__
@@ -234,10 +321,6 @@ class DropIn(Guarded):
             return Matrix(checked if checked.dtype.kind in "fiub" else checked.astype(np.float64), names, named)
         [batch] = read(checked, columns=names if named else None)
         return batch
-
-    def _ready(self, X: Any) -> tuple[State, Model, Batch]:
-        state, batch = self._fitted(), self._rows(X, (), reset=False)
-        return state, state.current(), batch
 
     def _labels(self, y: Any, n_rows: int) -> tuple[Codes, LabelArray]:
         """The number of each row's label among those that occur, and these, in order."""
@@ -309,21 +392,21 @@ class DropIn(Guarded):
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """P(class | row), in the order of ``classes_``."""
-        with self._lock:
-            return self._scored(X, "posterior")
+        return self._scored(X, "posterior")
 
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class | row)."""
-        with self._lock:
-            return self._scored(X, "log_posterior")
+        return self._scored(X, "log_posterior")
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[Any]:
         """log P(class) + log P(row | class)."""
-        with self._lock:
-            return self._scored(X, "log_joint")
+        return self._scored(X, "log_joint")
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
-        return self._score(*self._ready(X), X, want)
+        with self._lock:
+            state = self._fitted()
+            batch = self._rows(X, (), reset=False)
+            return self._score(state, state.current(), batch, X, want)
 
     def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         try:
@@ -345,30 +428,15 @@ class DropIn(Guarded):
         check_is_fitted(self)
         return self._state
 
-    def _off(self, name: str, make: Callable[[Model], T]) -> T:
-        """An attribute, read off the model when first asked for."""
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        with self._lock:
-            state = self._state
-            model = state.current()
-            if name not in state.read:
-                state.read[name] = make(model)
-            return state.read[name]  # type: ignore[no-any-return]
-
-    @property
-    def tally_(self) -> Tally:
+    @read_off
+    def tally_(self, model: Model) -> Tally:
         """The sums of all rows as they stand."""
-        return self._off("tally_", lambda _: self._state.under_settings(self._state.growing.frozen()))
+        return self._state.under_settings(self._state.growing.frozen())
 
-    @property
-    def model_(self) -> Model:
+    @read_off
+    def model_(self, model: Model) -> Model:
         """The same as a ``bb.Model``: to explain, save, merge, compare."""
-
-        def made(model: Model) -> Model:
-            return estimate(self.tally_, how=self._state.settings.how, class_prior=shares_of(model.log_prior))
-
-        return self._off("model_", made)
+        return estimate(self.tally_, how=self._state.settings.how, class_prior=shares_of(model.log_prior))
 
     def explain(self, row: Any, against: Any = None) -> Explanation:
         """Why a row gets its class: the weight of evidence of every column, in decibans."""
@@ -378,10 +446,14 @@ class DropIn(Guarded):
         """The ``n`` values that best tell each class from the rest: see ``Model.informative``."""
         return self.model_.informative(n, classes)
 
-    @property
-    def class_count_(self) -> NDArray[Any]:
+    @read_off
+    def class_count_(self, model: Model) -> NDArray[Any]:
         """Rows of each class, weighted."""
-        return self._off("class_count_", lambda model: model.tally.rows.value.astype(self._state.float_dtype))
+        return self._sent(model.tally.rows.value)  # type: ignore[no-any-return]
+
+    def _sent(self, array: Real) -> Any:
+        """Numbers, in the type of the rows and where they live."""
+        return array.astype(self._state.float_dtype, copy=False)
 
 
 def shares_of(log_prior: Real) -> list[float]:
@@ -395,10 +467,3 @@ def _is_plain_sparse(X: Any) -> bool:
     if type(X) not in (csr_matrix, csr_array) or X.ndim != 2:
         return False
     return X.dtype.kind in "fiu" and X.dtype.itemsize in (4, 8) and bool(X.dtype.isnative)
-
-
-def _summed(X: Any) -> Any:
-    """The numbers that stand in one place as one."""
-    X = X.copy()
-    X.sum_duplicates()
-    return X

@@ -18,9 +18,8 @@ from banbury.arrays import Real
 from banbury.distributions import Categorical
 from banbury.distributions.categorical import CategoricalParameters
 from banbury.distributions.family import Family
-from banbury.estimators.drop_in.base import MISSING, SPARSE
+from banbury.estimators.drop_in.base import MISSING, SPARSE, Settings, read_off
 from banbury.estimators.drop_in.discrete import Discrete
-from banbury.estimators.drop_in.state import Settings
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes, Sparse, read
 from banbury.readers.batches import Matrix
@@ -63,13 +62,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         accept_sparse: bool = False,
         missing: str = "error",
     ) -> None:
-        super().__init__(
-            alpha=alpha,
-            force_alpha=force_alpha,
-            fit_prior=fit_prior,
-            class_prior=class_prior,
-            min_categories=min_categories,
-        )
+        prior = {"fit_prior": fit_prior, "class_prior": class_prior}
+        super().__init__(alpha=alpha, force_alpha=force_alpha, min_categories=min_categories, **prior)
         self.categories = categories
         self.accept_sparse = accept_sparse
         self.missing = missing
@@ -141,9 +135,8 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
             check_non_negative(X if hasattr(X, "nnz") else np.asarray(X), "CategoricalNB (input X)")
             raise ValueError("Negative values in data passed to CategoricalNB (input X).")
         if high >= LARGEST_CODE:
-            raise ValueError(
-                f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
-            )
+            text = f"CategoricalNB (input X) has the code {high:g}; codes are numbers from 0 up, below 2**31."
+            raise ValueError(text)
 
     def _any_rows(self, X: Any, y: Any, reset: bool) -> Batch:
         if y is None:
@@ -154,38 +147,37 @@ class CategoricalNB(Discrete, theirs.CategoricalNB):  # type: ignore[misc]
         if not batch.n_rows or not batch.names:
             check_array(np.empty((batch.n_rows, len(batch.names))), estimator=self)  # it says what there must be
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if any(_is_infinite(value) for name in batch.names for value in batch.codes(name).values):
+        values = (value for name in batch.names for value in batch.codes(name).values)
+        if any(isinstance(value, float) and math.isinf(value) for value in values):
             raise ValueError("Input X contains infinity, which is no category.")
-        if self.missing == "error" and any(_gaps(batch, name) for name in batch.names):
-            raise ValueError(
-                "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively unless "
-                "missing='skip' is given."
-            )
+        for codes in map(batch.codes, batch.names if self.missing == "error" else ()):
+            numbers = np.asarray(codes.codes).astype(np.int64) - codes.low
+            if ((numbers < 0) | (numbers >= len(codes.values))).any():
+                raise ValueError(
+                    "Input X contains NaN.\nCategoricalNB does not accept missing values encoded as NaN natively unless "
+                    "missing='skip' is given."
+                )
         return batch
 
-    @property
-    def category_count_(self) -> list[Real]:
+    @read_off
+    def category_count_(self, model: Model) -> list[Real]:
         """Per column the rows of each class that have each category, (classes, categories)."""
-        return self._off(
-            "category_count_", lambda model: [np.ascontiguousarray(cells.T) for _, cells in _tables(model)]
-        )
+        return [np.ascontiguousarray(cells.T) for _, cells in _tables(model)]
 
-    @property
-    def feature_log_prob_(self) -> list[Real]:
+    @read_off
+    def feature_log_prob_(self, model: Model) -> list[Real]:
         """Per column log P(category | class), (classes, categories)."""
-        return self._off("feature_log_prob_", log_shares_by_column)
+        return log_shares_by_column(model)
 
-    @property
-    def n_categories_(self) -> NDArray[np.int64]:
+    @read_off
+    def n_categories_(self, model: Model) -> NDArray[np.int64]:
         """How many categories each column has."""
-        return self._off(
-            "n_categories_", lambda model: np.array([len(keys) for keys, _ in _tables(model)], dtype=np.int64)
-        )
+        return np.array([len(keys) for keys, _ in _tables(model)], dtype=np.int64)
 
-    @property
-    def categories_(self) -> list[NDArray[Any]]:
+    @read_off
+    def categories_(self, model: Model) -> list[NDArray[Any]]:
         """Per column its categories, in the order of ``category_count_``."""
-        return self._off("categories_", lambda model: [np.array(keys) for keys, _ in _tables(model)])
+        return [np.array(keys) for keys, _ in _tables(model)]
 
 
 def log_shares_by_column(model: Model) -> list[Real]:
@@ -208,17 +200,6 @@ def _tables(model: Model) -> list[tuple[Keys, Real]]:
         cells = np.split(counts.cells.value, counts.offsets[1:-1])
         tables |= {f.name: (keys, part) for f, keys, part in zip(features, counts.keys, cells, strict=True)}
     return [tables[feature.name] for feature in model.tally.schema.features]
-
-
-def _is_infinite(value: Any) -> bool:
-    return isinstance(value, float) and math.isinf(value)
-
-
-def _gaps(batch: Batch, name: str) -> bool:
-    """Whether a column has a missing value."""
-    codes = batch.codes(name)
-    numbers = np.asarray(codes.codes).astype(np.int64) - codes.low
-    return bool(((numbers < 0) | (numbers >= len(codes.values))).any())
 
 
 def _whole(batch: Matrix) -> Batch:

@@ -1,20 +1,28 @@
-"""Discrete, the base of the four classes that count, and Counting, of the three that count how often each column occurs."""
+"""Discrete, the base of the four classes that count, and the three that count how often each column occurs, or whether."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn import naive_bayes as theirs
 from sklearn.utils.validation import check_non_negative
 
 from banbury.arrays import Real
+from banbury.distributions import Bernoulli, Occurrences
+from banbury.distributions.bernoulli import BernoulliParameters
 from banbury.distributions.dirichlet import log
+from banbury.distributions.event_models import log_shares, pseudo_count
 from banbury.distributions.family import Family
 from banbury.distributions.occurrences import OccurrencesParameters
 from banbury.distributions.vocabulary import pairs_of
-from banbury.estimators.drop_in.base import DropIn
-from banbury.estimators.drop_in.state import Settings
+from banbury.estimators.drop_in.base import MISSING, DropIn, Settings, read_off
 from banbury.naive_bayes import Model
+from banbury.readers import Batch, Sparse
+from banbury.readers.batches import Matrix
+from banbury.schema import Schema, of_one_family
+from banbury.sums import Counts
 
 
 class Discrete(DropIn):
@@ -56,32 +64,209 @@ class Discrete(DropIn):
         check_non_negative(np.nan_to_num(values, nan=0.0), f"{type(self).__name__} (input X)")
         return checked
 
-    @property
-    def class_log_prior_(self) -> Real:
+    @read_off
+    def class_log_prior_(self, model: Model) -> Real:
         """log P(class)."""
-        return self._off("class_log_prior_", lambda model: model.log_prior)
+        return model.log_prior
 
 
 class Counting(Discrete):
     """The three classes that count how often each column occurs."""
 
-    def _occurring(self, model: Model) -> OccurrencesParameters:
+    @read_off
+    def feature_count_(self, model: Model) -> Real:
+        """How often each column occurs in each class, (classes, columns)."""
+        return _how_often(model)
+
+    @read_off
+    def feature_log_prob_(self, model: Model) -> Real:
+        """log P(column | class), (classes, columns); of complement its weights."""
         (group,) = model.parameters
         assert isinstance(group, OccurrencesParameters)
-        return group
+        return np.ascontiguousarray(group.weights.T)
 
-    @property
-    def feature_count_(self) -> Real:
-        """How often each column occurs in each class, (classes, columns)."""
 
-        def counted(model: Model) -> Real:
-            group = self._occurring(model)
-            pairs = pairs_of(group.table, group.ids)
-            return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
+def _how_often(model: Model) -> Real:
+    (group,) = model.parameters
+    assert isinstance(group, OccurrencesParameters)
+    pairs = pairs_of(group.table, group.ids)
+    return np.ascontiguousarray(pairs.cells(pairs.occurrences, group.table.n_classes).T)
 
-        return self._off("feature_count_", counted)
 
-    @property
-    def feature_log_prob_(self) -> Real:
-        """log P(column | class), (classes, columns); of complement its weights."""
-        return self._off("feature_log_prob_", lambda model: np.ascontiguousarray(self._occurring(model).weights.T))
+class MultinomialNB(Counting, theirs.MultinomialNB):  # type: ignore[misc]
+    """scikit-learn's MultinomialNB, counted by Banbury; ``missing="skip"`` takes a missing number for none.
+
+    >>> from scipy.sparse import csr_array
+    >>> import banbury as bb
+    >>> clf = bb.MultinomialNB().fit(csr_array([[2, 0], [1, 0], [0, 3]]), ["spam", "spam", "ham"])
+    >>> clf.predict_proba([[1, 0]]).round(3).tolist()
+    [[0.111, 0.889]]
+    >>> clf.partial_fit([[3, 1]], ["ham"]).forget([[3, 1]], ["ham"]).predict_proba([[1, 0]]).round(3).tolist()
+    [[0.111, 0.889]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.MultinomialNB._parameter_constraints, **MISSING}
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        missing: str = "error",
+    ) -> None:
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
+        self.missing = missing
+
+    def _family(self, alpha: Any) -> Family:
+        return Occurrences("multinomial", alpha=alpha, missing=self.missing)  # type: ignore[arg-type]
+
+
+class ComplementNB(Counting, theirs.ComplementNB):  # type: ignore[misc]
+    """scikit-learn's ComplementNB, counted by Banbury, with the class prior that it learns and does not use.
+
+    ``fit_prior=False`` leaves the prior out, as theirs always does; so does ``norm=True``, whose weights are no probabilities.
+
+    >>> import banbury as bb
+    >>> X, y = [[3, 1], [2, 1], [0, 3]], ["spam", "spam", "ham"]
+    >>> bb.ComplementNB().fit(X, y).predict_proba([[0, 0]]).round(3).tolist()
+    [[0.333, 0.667]]
+    >>> bb.ComplementNB(fit_prior=False).fit(X, y).predict_proba([[0, 0]]).round(3).tolist()
+    [[0.5, 0.5]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.ComplementNB._parameter_constraints, **MISSING}
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        norm: bool = False,
+        missing: str = "error",
+    ) -> None:
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior, norm=norm)
+        self.missing = missing
+
+    def _family(self, alpha: Any) -> Family:
+        return Occurrences("complement", alpha=alpha, norm=bool(self.norm), missing=self.missing)  # type: ignore[arg-type]
+
+    def _settings(self, n_classes: int) -> Settings:
+        settings = super()._settings(n_classes)
+        if self.class_prior is None and (self.norm or not self.fit_prior):
+            return replace(settings, log_prior=np.zeros(n_classes))
+        return settings
+
+    @read_off
+    def class_log_prior_(self, model: Model) -> Real:
+        """log P(class): of the rows, equal shares, or as given."""
+        if self.class_prior is not None:
+            return model.log_prior
+        rows = model.tally.rows.value
+        return log(rows) - np.log(rows.sum()) if self.fit_prior else np.full(len(rows), -np.log(len(rows)))
+
+    @read_off
+    def feature_all_(self, model: Model) -> Real:
+        """How often each column occurs."""
+        return np.asarray(_how_often(model).sum(axis=0))
+
+
+class BernoulliNB(Counting, theirs.BernoulliNB):  # type: ignore[misc]
+    """scikit-learn's BernoulliNB, counted by Banbury.
+
+    ``missing="skip"``: a missing number is neither yes nor no, and its column says nothing of the row. ``binarize=None`` takes
+    numbers from 0 to 1, and none outside.
+
+    >>> import banbury as bb
+    >>> clf = bb.BernoulliNB(missing="skip").fit([[1, 0], [1, None], [0, 1]], ["spam", "spam", "ham"])
+    >>> clf.predict_proba([[1, 0]]).round(3).tolist()
+    [[0.1, 0.9]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**theirs.BernoulliNB._parameter_constraints, **MISSING}
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        missing: str = "error",
+    ) -> None:
+        super().__init__(
+            alpha=alpha, force_alpha=force_alpha, binarize=binarize, fit_prior=fit_prior, class_prior=class_prior
+        )
+        self.missing = missing
+
+    def _family(self, alpha: Any) -> Family:
+        threshold = None if self.binarize is None else float(self.binarize)
+        if self.missing != "skip":
+            return Occurrences("bernoulli", threshold, alpha, missing="error")
+        if isinstance(alpha, tuple):
+            raise ValueError("alpha must be one number for all columns when missing='skip'.")
+        return Bernoulli(alpha=alpha, threshold=threshold)
+
+    def _schema(self, batch: Batch, settings: Settings) -> Schema:
+        if isinstance(settings.family, Bernoulli):
+            return of_one_family(batch, settings.family)
+        return super()._schema(batch, settings)
+
+    def _rows(self, X: Any, y: Any, reset: bool) -> Batch:
+        batch = super()._rows(X, y, reset)
+        if self.missing == "skip":
+            self._refuse(batch.matrix if isinstance(batch, Sparse) else X)  # infinity is no number
+        if not reset and self.__sklearn_is_fitted__():
+            batch = self._under_threshold(batch)
+        if self.binarize is None:
+            cells = batch.occurrences(batch.names)
+            values = np.asarray(cells[2] if isinstance(cells, tuple) else cells)
+            if values.size and not (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
+                self._refuse(X)
+                value = float(values[(values < 0) | (values > 1)].flat[0])
+                raise ValueError(
+                    f"BernoulliNB(binarize=None) takes numbers from 0 to 1, and X has {value:g}. Give binarize=0.0 to count "
+                    "what is above 0 as present."
+                )
+        return batch
+
+    def _under_threshold(self, batch: Batch) -> Batch:
+        """The rows as the threshold they are counted under has them, where binarize was changed since."""
+        counted = getattr(self._state.counted_under.family, "threshold", None)
+        now = self.binarize if isinstance(self.binarize, (int, float, np.number)) else None
+        if counted is None or now is None or now < 0 or counted == now:
+            return batch
+        if isinstance(batch, Sparse):
+            matrix = batch.matrix.astype(np.float64)
+            matrix.data = np.where(matrix.data > now, counted + 1.0, 0.0)
+            return Sparse(matrix, batch.names, batch.named)
+        array = np.asarray(batch.numbers(batch.names)[0], dtype=np.float64)
+        present = np.where(array > now, counted + 1.0, 0.0)
+        return Matrix(np.where(np.isfinite(array), present, array), batch.names, batch.named)
+
+    def _refuse(self, X: Any) -> Any:
+        return DropIn._refuse(self, X)  # what is below 0 is no error here
+
+    @read_off
+    def feature_count_(self, model: Model) -> Real:
+        """How many rows of each class have each column, (classes, columns)."""
+        ((_, _, counts),) = model.tally.groups
+        if isinstance(counts, Counts):  # no and yes of every column
+            return np.ascontiguousarray(counts.cells.value[1::2].T)
+        return _how_often(model)
+
+    @read_off
+    def feature_log_prob_(self, model: Model) -> Real:
+        """log P(column present | class), (classes, columns)."""
+        (group,) = model.parameters
+        if isinstance(group, BernoulliParameters):
+            return np.ascontiguousarray(group.yes.T)
+        assert isinstance(group, OccurrencesParameters)
+        alpha = group.family.pseudo_counts(model.choice, len(group.ids))
+        a: Any = pseudo_count(model.choice.how, alpha)
+        yes, _ = log_shares(self.feature_count_.T, self.class_count_, a[:, None] if np.ndim(a) else a)
+        return np.ascontiguousarray(yes.T)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,8 +14,7 @@ from banbury.arrays import Real
 from banbury.distributions import Gaussian
 from banbury.distributions.dirichlet import log
 from banbury.distributions.gaussian import GaussianParameters
-from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray
-from banbury.estimators.drop_in.state import Settings
+from banbury.estimators.drop_in.base import MISSING, DropIn, LabelArray, Settings, State, read_off
 from banbury.naive_bayes import Model
 from banbury.readers import Batch, Sparse
 from banbury.readers.batches import Matrix
@@ -44,12 +42,7 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
     }
 
     def __init__(
-        self,
-        *,
-        priors: Any = None,
-        var_smoothing: float = 1e-9,
-        accept_sparse: bool = False,
-        missing: str = "error",
+        self, *, priors: Any = None, var_smoothing: float = 1e-9, accept_sparse: bool = False, missing: str = "error"
     ) -> None:
         super().__init__(priors=priors, var_smoothing=var_smoothing)
         self.accept_sparse = accept_sparse
@@ -86,19 +79,9 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
         labels = super().predict(_brought(X)[0])
         return labels if labels.dtype.kind in "OUST" else home[0].asarray(labels, device=home[1])
 
-    def _sent(self, name: str, make: Callable[[Model], Any]) -> Any:
-        """An attribute, in the type of the rows and where they live."""
-
-        def made(model: Model) -> Any:
-            array, home = make(model).astype(self._state.float_dtype, copy=False), self._state.home
-            return array if home is None else home[0].asarray(array, device=home[1])
-
-        return self._off(name, made)
-
-    @property
-    def class_count_(self) -> NDArray[Any]:
-        """Rows of each class, weighted."""
-        return self._sent("class_count_", lambda model: model.tally.rows.value)  # type: ignore[no-any-return]
+    def _sent(self, array: Real) -> Any:
+        sent, home = super()._sent(array), self._state.home
+        return sent if home is None else home[0].asarray(sent, device=home[1])
 
     def _settings(self, n_classes: int) -> Settings:
         prior: Real | None = None
@@ -136,61 +119,48 @@ class GaussianNB(DropIn, theirs.GaussianNB):  # type: ignore[misc]
 
     def _scored(self, X: Any, want: str) -> NDArray[Any]:
         home = _home(X)
-        if home is not None:
-            scores = self._scored(_brought(X)[0], want)
-            return home[0].asarray(scores, device=home[1])  # type: ignore[no-any-return]
-        state, model, batch = self._ready(X)
+        if home is None:
+            return super()._scored(X, want)
+        return home[0].asarray(super()._scored(_brought(X)[0], want), device=home[1])  # type: ignore[no-any-return]
+
+    def _score(self, state: State, model: Model, batch: Batch, X: Any, want: str) -> NDArray[Any]:
         if self.missing == "error" and isinstance(batch, Matrix) and batch.dtype.kind == "f":
             with np.errstate(over="ignore", invalid="ignore"):
                 fine = np.isfinite(batch.numbers(batch.names)[0].sum())
             if not fine:
                 self._refuse(X)
-        scores = self._score(state, model, batch, X, want)
+        scores = super()._score(state, model, batch, X, want)
         both = np.result_type(state.float_dtype, self._float_dtype(batch))
         return scores if want == "class" else scores.astype(both, copy=False)
 
-    @property
-    def class_prior_(self) -> NDArray[Any]:
+    @read_off
+    def class_prior_(self, model: Model) -> NDArray[Any]:
         """P(class)."""
-        return self._sent("class_prior_", lambda model: np.exp(model.log_prior))  # type: ignore[no-any-return]
+        return self._sent(np.exp(model.log_prior))  # type: ignore[no-any-return]
 
-    @property
-    def epsilon_(self) -> float:
+    @read_off
+    def epsilon_(self, model: Model) -> float:
         """What is added to every variance."""
+        ((family, features, sums),) = model.tally.groups
+        assert isinstance(family, Gaussian)
+        return self._state.float_dtype(family.added(features, sums))  # type: ignore[no-any-return]
 
-        def added(model: Model) -> float:
-            ((family, features, sums),) = model.tally.groups
-            assert isinstance(family, Gaussian)
-            return self._state.float_dtype(family.added(features, sums))  # type: ignore[no-any-return]
-
-        return self._off("epsilon_", added)
-
-    @property
-    def theta_(self) -> NDArray[Any]:
+    @read_off
+    def theta_(self, model: Model) -> NDArray[Any]:
         """The mean of each column in each class, (classes, columns)."""
+        (group,) = model.parameters
+        assert isinstance(group, GaussianParameters)
+        means = group.origin[:, None] + group.unit[:, None] * group.mean
+        return self._sent(np.ascontiguousarray(means.T))  # type: ignore[no-any-return]
 
-        def means(model: Model) -> NDArray[Any]:
-            group = _normals(model)
-            return np.ascontiguousarray((group.origin[:, None] + group.unit[:, None] * group.mean).T)
-
-        return self._sent("theta_", means)  # type: ignore[no-any-return]
-
-    @property
-    def var_(self) -> NDArray[Any]:
+    @read_off
+    def var_(self, model: Model) -> NDArray[Any]:
         """The variance of each column in each class, what is added included, (classes, columns)."""
-
-        def variances(model: Model) -> NDArray[Any]:
-            group = _normals(model)
-            with np.errstate(over="ignore", under="ignore"):
-                return np.ascontiguousarray(np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision)).T)
-
-        return self._sent("var_", variances)  # type: ignore[no-any-return]
-
-
-def _normals(model: Model) -> GaussianParameters:
-    (group,) = model.parameters
-    assert isinstance(group, GaussianParameters)
-    return group
+        (group,) = model.parameters
+        assert isinstance(group, GaussianParameters)
+        with np.errstate(over="ignore", under="ignore"):
+            variances = np.square(group.unit[:, None] * np.sqrt(0.5 / group.precision))
+        return self._sent(np.ascontiguousarray(variances.T))  # type: ignore[no-any-return]
 
 
 def _home(X: Any) -> tuple[Any, Any] | None:

@@ -1,0 +1,329 @@
+"""Pictures of results: confusion matrices, reliability, learning curves, the climb of EM, posteriors of hypotheses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.calibration import Reliability, reliability
+from banbury.hypotheses import Hypotheses, Trace
+from banbury.naive_bayes import Model
+from banbury.networks import BeliefNetwork
+from banbury.plots.display import COLOURS, FAINT, Display, check_type, colour, library, line, mark, name, names
+from banbury.plots.features import ClassedRows, answering
+from banbury.selection import Evaluation, LearningCurve, evaluate
+from banbury.sums import in_order
+
+SMALLEST, LARGEST = 12.0, 150.0  # areas of marks of reliability, in square points
+LONGEST = 44  # characters of a hypothesis
+CLIMBS = ("log-likelihood", "log-likelihood + log prior")
+
+
+class ConfusionMatrixDisplay(Display):
+    """Rows of each true class (down) that were given each class (across); the shade is the share of the true class.
+
+    >>> import banbury as bb
+    >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
+    >>> shown = bb.plots.ConfusionMatrixDisplay.from_cross_validation(result)
+    >>> int(shown.confusion_matrix.sum()), round(shown.accuracy, 3)
+    (178, 0.978)
+    """
+
+    def __init__(self, confusion_matrix: Any, classes: Sequence[Any] | None = None) -> None:
+        matrix = np.asarray(confusion_matrix)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
+            raise errors.bad_setting("confusion_matrix", f"the shape {matrix.shape}", "a square table")
+        if matrix.dtype.kind not in "iuf" or not np.isfinite(matrix).all() or (matrix < 0).any():
+            raise errors.bad_setting("confusion_matrix", matrix.tolist(), "numbers from 0 up")
+        self.confusion_matrix, self.values = matrix, "counts"
+        self.classes = tuple(range(len(matrix)) if classes is None else classes)
+        if len(self.classes) != len(matrix):
+            raise errors.bad_setting("classes", self.classes, f"one name for each of the {len(matrix)} classes")
+
+    @classmethod
+    def from_cross_validation(
+        cls, result: Evaluation, *, values: Literal["counts", "shares"] = "counts", ax: Any = None
+    ) -> Self:
+        """Draws the answers of ``bb.cross_validate``."""
+        check_type("the result", result, Evaluation, "a CrossValidation, as bb.cross_validate makes it")
+        return cls(result.confusion, result.classes).plot(ax, values=values)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        truth: Any,
+        predictions: Any,
+        *,
+        classes: Sequence[Any] | None = None,
+        values: Literal["counts", "shares"] = "counts",
+        ax: Any = None,
+    ) -> Self:
+        """Draws answers beside the true classes, one of each per row; ``classes``: in this order."""
+        true, given = (np.asarray(labels).ravel().tolist() for labels in (truth, predictions))
+        if len(true) != len(given):
+            raise errors.length_mismatch("predictions", len(given), len(true))
+        if not true:
+            raise errors.empty_data(None, "there are no predictions")
+        order = tuple(in_order({*true, *given}) if classes is None else classes)
+        place = {label: c for c, label in enumerate(order)}
+        for label in (*true, *given):
+            if label not in place:
+                raise errors.unknown_class(label, order)
+        matrix = np.zeros((len(order), len(order)), dtype=np.int64)
+        np.add.at(matrix, ([place[label] for label in true], [place[label] for label in given]), 1)
+        return cls(matrix, order).plot(ax, values=values)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The share of each true class that was given each class; 0 in classes without rows."""
+        totals = self.confusion_matrix.sum(axis=1, keepdims=True)
+        return self.confusion_matrix / np.where(totals > 0, totals, 1)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right answers."""
+        total = float(self.confusion_matrix.sum())
+        return float(np.trace(self.confusion_matrix)) / total if total else 0.0
+
+    def plot(self, ax: Any = None, *, values: Literal["counts", "shares"] = "counts") -> Self:
+        """Draws it, on ``ax`` if given, with numbers of rows or shares of the true class, in %, in its cells."""
+        if values not in ("counts", "shares"):
+            raise errors.unknown_choice("values", values, ["counts", "shares"])
+        self.values = values
+        return super().plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        n, called, shares = len(self.classes), names(self.classes), self.shares
+        longest = max(map(len, called))
+        tilted = n > 6 or longest > 9
+        cell, label = 0.34 if n > 8 else 0.6, 0.075 * longest
+        ax = self._begin(ax, max(0.7 + label + cell * n, 4.2), max(0.8 + label * tilted + cell * n, 3.2))
+        ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+        ax.set_xticks(np.arange(n), called, **({"rotation": 90} if tilted else {}))
+        ax.set_yticks(np.arange(n), called)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
+        ax.grid(which="minor", color="white", linewidth=1.0)
+        ax.tick_params(which="minor", length=0)
+        # A number in every cell that has rows: an empty one is easier to see than a zero.
+        for true, given in np.argwhere(self.confusion_matrix > 0).tolist() if n <= 40 else ():
+            rows, share = self.confusion_matrix[true, given], float(shares[true, given])
+            text = f"{100 * share:.0f}" if self.values == "shares" else f"{rows:.4g}"
+            style = {"fontsize": 7 if n > 8 else 9, "color": "white" if share > 0.55 else "black"}
+            ax.text(given, true, text, ha="center", va="center", **style)
+        ax.set(xlabel="class given", ylabel="true class")
+        total = f"{self.confusion_matrix.sum():,.6g} rows, {self.accuracy:.1%} right"
+        unit = "; cells in % of the true class" if self.values == "shares" else ""
+        self._title(f"Confusion matrix: {total}{unit}")
+
+
+class CalibrationDisplay(Display):
+    """Reliability diagrams: accuracy over confidence, bin by bin, beside the diagonal on which probabilities are honest.
+
+    ``curves`` has them by name, as ``banbury.calibration.reliability`` makes them. A mark's area grows with its rows.
+
+    >>> import banbury as bb
+    >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
+    >>> shown = bb.plots.CalibrationDisplay.from_cross_validation(result)
+    >>> round(shown.curves["out of fold"].error, 4) == round(result.calibration_error, 4)
+    True
+    """
+
+    def __init__(self, curves: Mapping[str, Reliability]) -> None:
+        if not isinstance(curves, Mapping) or not curves:
+            raise errors.bad_setting("curves", curves, "a mapping from name to Reliability, of one at least")
+        for curve in curves.values():
+            check_type("curves", curve, Reliability, "made by banbury.calibration.reliability")
+        self.curves = dict(curves)
+
+    @classmethod
+    def from_reliability(cls, curves: Mapping[str, Reliability] | Reliability, *, ax: Any = None) -> Self:
+        """Draws one curve, or several by name."""
+        return cls({"posteriors": curves} if isinstance(curves, Reliability) else curves).plot(ax)
+
+    @classmethod
+    def from_cross_validation(cls, result: Evaluation, *, bins: int = 15, ax: Any = None) -> Self:
+        """Draws the out-of-fold posteriors of ``bb.cross_validate``."""
+        check_type("the result", result, Evaluation, "a CrossValidation, as bb.cross_validate makes it")
+        curve = reliability(result.posteriors, result.truth, bins, result.weights)
+        return cls({"out of fold": curve}).plot(ax)
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Model | BeliefNetwork,
+        data: Any,
+        target: Any = None,
+        *,
+        bins: int = 15,
+        ax: Any = None,
+        **reading: Any,
+    ) -> Self:
+        """Draws posteriors of rows that were not learned from, by a model, a network with a target, or a TANClassifier.
+
+        Of a calibrated model they are drawn before and after calibration.
+        """
+        model = answering(model)
+        if isinstance(model, BeliefNetwork):
+            evaluation = evaluate(model, data, target, **reading)
+            return cls({"posteriors": reliability(evaluation.posteriors, evaluation.truth, bins)}).plot(ax)
+        rows = ClassedRows(model, data, target, reading)
+        used = rows.classes >= 0
+        models = {"posteriors": model}
+        if model.calibration is not None:
+            models = {"before calibration": model.calibrated(None), "after calibration": model}
+        curves = {}
+        for called, which in models.items():
+            posteriors = np.concatenate([which.posterior(batch) for batch in rows.batches])
+            curves[called] = reliability(posteriors[used], rows.classes[used], bins)
+        return cls(curves).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._begin(ax, 5.0, 4.6)
+        ax.plot([0.0, 1.0], [0.0, 1.0], color=FAINT, linewidth=1.2, label="honest probabilities", zorder=1)
+        most = max(float(curve.rows.max()) for curve in self.curves.values())
+        for c, (called, curve) in reversed(list(enumerate(self.curves.items()))):
+            points, own = (curve.confidence, curve.accuracy), colour((c + 1) % 2 if len(self.curves) == 2 else c)
+            label = f"{name(called, 40)}: error {curve.error:.3f}"
+            ax.plot(*points, line(8 * c), label=label, zorder=2, color=own)
+            areas = SMALLEST + (LARGEST - SMALLEST) * curve.rows / most
+            ax.scatter(*points, areas, marker=mark(c), edgecolors="white", linewidths=0.6, zorder=3, color=own)
+        left = min(float(curve.start.min()) for curve in self.curves.values())
+        low = min(left, *(float(curve.accuracy.min()) for curve in self.curves.values()))
+        ax.set(xlim=(np.floor(10 * left) / 10 - 0.02, 1.03), ylim=(np.floor(10 * low) / 10 - 0.02, 1.03))
+        handles, labels = ax.get_legend_handles_labels()
+        ax.legend(handles[:1] + handles[:0:-1], labels[:1] + labels[:0:-1], loc="upper left")
+        ax.set_xlabel("confidence: mean posterior of the answer")
+        ax.set_ylabel("accuracy: share of answers that are right")
+        rows = next(iter(self.curves.values())).rows.sum()
+        self._title(f"Reliability of {rows:,.6g} answers; a mark's area grows with its rows")
+
+
+class LearningCurveDisplay(Display):
+    """Mean accuracies with their standard errors over the numbers of rows learned from; ``curve`` has the numbers.
+
+    >>> import banbury as bb
+    >>> curve = bb.learning_curve(bb.datasets.wine(), target="cultivar", repeats=3)
+    >>> shown = bb.plots.LearningCurveDisplay.from_learning_curve(curve)
+    >>> shown.ax_.get_xlabel()
+    'rows learned from'
+    """
+
+    def __init__(self, curve: LearningCurve) -> None:
+        check_type("the curve", curve, LearningCurve, "a LearningCurve, as bb.learning_curve makes it")
+        self.curve = curve
+
+    @classmethod
+    def from_learning_curve(cls, curve: LearningCurve, *, ax: Any = None) -> Self:
+        """Draws what ``bb.learning_curve`` found, and the other learner's curve if there is one."""
+        return cls(curve).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._begin(ax, 6.4, 4.0)
+        ax.set_prop_cycle(color=COLOURS)
+        self.curve.plot(ax)
+        ticker = library().ticker
+        ax.xaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda size, _: f"{size:,.0f}"))
+        ax.xaxis.set_minor_locator(ticker.NullLocator())
+        ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
+        ax.set_axisbelow(True)
+        beside = "" if self.curve.beside is None else f" beside {self.curve.beside.name}"
+        repeats = len(self.curve.accuracy)
+        bars = f": mean and standard error of {repeats} repeats" if repeats > 1 else ""
+        self._title(f"Learning curve of {self.curve.name}{beside}{bars}")
+
+
+class ConvergenceDisplay(Display):
+    """What each iteration of EM has gained since the first: log-likelihood, and what EM maximises, with the log prior.
+
+    >>> import banbury as bb
+    >>> from sklearn.datasets import load_iris
+    >>> mixture = bb.Mixture(3).fit(load_iris().data)
+    >>> shown = bb.plots.ConvergenceDisplay.from_estimator(mixture)
+    >>> len(shown.log_likelihoods) == len(shown.objectives) == mixture.n_iter_
+    True
+    """
+
+    def __init__(self, log_likelihoods: Any, objectives: Any) -> None:
+        self.log_likelihoods = np.asarray(log_likelihoods, dtype=np.float64)
+        self.objectives = np.asarray(objectives, dtype=np.float64)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Draws what a fitted ``bb.SemiSupervisedClassifier`` or ``bb.Mixture`` went through."""
+        if not hasattr(estimator, "objectives_"):
+            wanted = "a fitted bb.SemiSupervisedClassifier or bb.Mixture"
+            raise errors.bad_setting("the estimator", type(estimator).__name__, wanted)
+        return cls(estimator.log_likelihoods_, estimator.objectives_).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        ax = self._begin(ax, 6.4, 4.0)
+        iterations = 1 + np.arange(len(self.objectives))
+        alike = np.allclose(self.log_likelihoods, self.objectives, rtol=1e-12)
+        for c, each in enumerate([self.log_likelihoods] if alike else [self.log_likelihoods, self.objectives]):
+            ax.plot(iterations, each - each[0], color=colour(c), linestyle=line(c), marker=mark(c), label=CLIMBS[c])
+        ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
+        ax.yaxis.set_major_formatter(library().ticker.FuncFormatter(lambda gain, _: f"{gain:,.6g}"))
+        ax.grid(axis="y", color="#E5E5E5", linewidth=0.8)
+        ax.set_axisbelow(True)
+        ax.set(xlabel="iteration", ylabel="gained since the first, in nats")
+        ax.legend(loc="lower right")
+        self._title(f"Expectation maximisation: {len(iterations):,} iterations")
+
+
+class PosteriorDisplay(Display):
+    """The posteriors of hypotheses after each row, one upon the other up to 1; ``trace`` has the numbers.
+
+    >>> import banbury as bb
+    >>> days = bb.datasets.enjoy_sport()
+    >>> space = bb.conjunctions(days, "play", labels=["no", "yes"])
+    >>> shown = bb.plots.PosteriorDisplay.from_hypotheses(space, days, "play")
+    >>> shown.trace.n_possible.tolist()
+    [487, 64, 32, 28, 6]
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        check_type("the trace", trace, Trace, "a Trace, as space.trace makes it")
+        if len(trace.posteriors) < 2:
+            raise errors.bad_setting("the trace", "no rows", "one of a row at least")
+        if len(trace.names) >= len(COLOURS):
+            raise errors.bad_setting("the trace", len(trace.names), f"one of {len(COLOURS) - 1} hypotheses at most")
+        self.trace = trace
+
+    @classmethod
+    def from_trace(cls, trace: Trace, *, ax: Any = None) -> Self:
+        """Draws what ``space.trace`` found."""
+        return cls(trace).plot(ax)
+
+    @classmethod
+    def from_hypotheses(
+        cls, space: Hypotheses, rows: Any = None, target: Any = None, *, ax: Any = None, **evidence: Any
+    ) -> Self:
+        """Draws how rows change the posterior; the arguments are those of ``space.trace``."""
+        check_type("the space", space, Hypotheses, "Hypotheses")
+        return cls(space.trace(rows, target, **evidence)).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        trace = self.trace
+        ax = self._begin(ax, 8.2, 3.8)
+        steps = trace.first.n_rows + np.arange(len(trace.posteriors))
+        bands = [*trace.posteriors.T]
+        labels, colours = names(trace.names, LONGEST), list(COLOURS[: len(bands)])
+        others = len(trace.first) - len(bands)
+        if others:
+            bands, labels, colours = [*bands, trace.others], [*labels, f"all others ({others:,})"], [*colours, FAINT]
+        ax.stackplot(steps, bands, labels=labels, colors=colours, edgecolor="white", linewidth=0.6)
+        ax.set(xlim=steps[[0, -1]], ylim=(0.0, 1.0), xlabel="rows seen", ylabel="posterior, adding up to 1")
+        ax.xaxis.set_major_locator(library().ticker.MaxNLocator(integer=True))
+        handles, texts = ax.get_legend_handles_labels()
+        ax.legend(handles[::-1], texts[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5))
+        before, left = trace.n_possible[[0, -1]].tolist()
+        ruled_out = f": {left:,} of {before:,} are left" if left < before else ""
+        self._title(f"Posterior of {len(trace.first):,} hypotheses as rows arrive{ruled_out}")
