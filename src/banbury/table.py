@@ -40,6 +40,7 @@ class Table:
     missing: Missing = "skip"
     data: Any = None  # what the source was opened from, and how
     reading: Mapping[str, Any] = field(default_factory=dict)
+    all_trees: bool = False  # whether inference takes every column of numbers for a quantile tree
 
     @classmethod
     def of(
@@ -55,6 +56,7 @@ class Table:
         missing: Missing = "skip",
         threads: int | None = None,
         labelled: bool = True,
+        all_trees: bool = False,
         **reading: Any,
     ) -> Table:
         """The table of any data; the arguments are those of ``bb.count``. Not ``labelled``: the rows belong to no class.
@@ -74,7 +76,7 @@ class Table:
         if target is None and classes is None and np.ndim(weights) < 2:
             target = source.target
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
-        return cls(source, labels, schema, features, missing, data, reading)
+        return cls(source, labels, schema, features, missing, data, reading, all_trees)
 
     @property
     def name(self) -> str | None:
@@ -101,7 +103,7 @@ class Table:
         if self.schema is not None:
             return self.schema
         aside = self.labels.aside(batch.names)
-        return infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come)
+        return infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.all_trees)
 
     @property
     def chosen(self) -> Features:

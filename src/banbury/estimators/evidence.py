@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.estimators.classifier import NaiveBayesClassifier
-from banbury.estimators.rows import sample_weights
+from banbury.estimators.rows import one_batch, sample_weights
 from banbury.naive_bayes import LiveModel, Model, check_seed
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
@@ -104,11 +104,10 @@ class EvidenceClassifier(NaiveBayesClassifier):
             return self.weighing_ is not None and self.weighing_.is_stale(self.tally_)
 
     def validation(self, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-        raise errors.bad_setting(
-            "estimator",
-            "an EvidenceClassifier",
-            "one that is only counted; sklearn.model_selection.cross_validate takes it",
-        )
+        """The rows and settings by which ``bb.cross_validate`` weighs within each fold as this classifier does."""
+        weigh = False if self.weigh is False else {"pairs": bool(self.pairs), "correct": bool(self.correct)}
+        settings = {"weigh": weigh, "features": self.features, "seed": self.seed, "threads": self.threads}
+        return one_batch(X), settings
 
     # Weighing
 

@@ -6,6 +6,8 @@ from banbury.selection.cross_validation import (
     cross_validate_stream,
     left_out,
     scored_and_validated,
+    weighed_and_validated,
+    weighed_rows,
 )
 from banbury.selection.dataset import held, streamed
 from banbury.selection.learning import LearningCurve, learning_curve
@@ -28,4 +30,6 @@ __all__ = [
     "scored_and_validated",
     "streamed",
     "tune",
+    "weighed_and_validated",
+    "weighed_rows",
 ]

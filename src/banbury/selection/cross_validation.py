@@ -23,7 +23,9 @@ from banbury.selection.results import CrossValidation, Outcomes, Streamed
 from banbury.selection.scoring import PendingWarnings, answer, model_maker, normalised, score_batch, score_round
 from banbury.selection.tuning import several, tune
 from banbury.sums import weighed
+from banbury.table import Held, Labels, Table
 from banbury.tally import Growing, Tally, count_rows
+from banbury.weighing import FEWEST_ROWS, learn
 
 INNER_FOLDS = 10
 MOST_MODELS = 100  # of folds that are not held: all are in memory at once
@@ -43,6 +45,7 @@ def cross_validate(
     schema: Schema | None = None,
     weights: Any = None,
     missing: Missing = "skip",
+    weigh: bool | Mapping[str, Any] = False,
     seed: int = 0,
     threads: int | None = None,
     **reading: Any,
@@ -57,8 +60,8 @@ def cross_validate(
     ``estimator``: a classifier of Banbury, fitted or not, whose parameters then say all that follows; the answer is that of
     scikit-learn's ``cross_val_predict``, from one count. ``how``, ``alpha`` and ``class_prior`` are those of ``bb.estimate``; the
     rest is that of ``bb.count``. With several ``alpha``, "auto", or ``features="choose"``, ``bb.tune`` chooses anew within the
-    rows that each fold learns from, so that the choice is
-    validated as well.
+    rows that each fold learns from, so that the choice is validated as well. ``weigh``: the evidence is weighed anew within the
+    rows that each fold learns from, as ``bb.EvidenceClassifier`` does; settings of ``bb.weigh``, or True.
 
     >>> import banbury as bb
     >>> bb.cross_validate(bb.datasets.play_tennis(), target="play", folds=7)
@@ -74,6 +77,7 @@ def cross_validate(
       'yes'     0.6364  0.7778  0.7000           9  'no' (2)
     """
     check_seed(seed)
+    settings: dict[str, Any]
     if estimator is not None:
         given = {"how": how != "mean", "alpha": not _is(alpha, 1.0), "class_prior": class_prior is not None}
         given |= {"features": not _is(features, "auto"), "schema": schema is not None, "missing": missing != "skip"}
@@ -86,9 +90,18 @@ def cross_validate(
         data, own = estimator.validation(data, target)
         own = {"seed": seed, "threads": threads, **own}
         return cross_validate(data, target, folds=folds, groups=groups, weights=weights, **own, **reading)
+    if weigh is not False:
+        if several(alpha) or chooses(features) or how != "mean" or class_prior is not None or isinstance(folds, str):
+            raise errors.bad_setting(
+                "weigh", weigh, "False where how, alpha or class_prior are given, or one row is left out"
+            )
+        data = weighed_rows(data, target, groups=groups, features=features, weights=weights, threads=threads, **reading)
+        settings = {"how": how, "seed": seed, "weigh": {} if weigh is True else dict(weigh)}
+        splits = rounds(folds, data.labels, seed, data.groups)
+        return _validated(data, splits, settings, f"{n_folds(splits)}-fold cross-validation, weighed within each fold")
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)
-    settings: dict[str, Any] = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
+    settings = {"how": how, "alpha": alpha, "class_prior": class_prior, "seed": seed}
     tuned = chooses(features) or several(alpha)
     if isinstance(folds, str) and folds == "loo":
         if tuned:
@@ -173,9 +186,11 @@ def _validated(
     told, start = PendingWarnings(), 0
     for each in splits:
         posteriors = np.empty((rows.n_rows, len(rows.classes)))
-        if "features" in settings:
+        if "features" in settings or "weigh" in settings:
             for split in each.splits:
-                model = replace(_tuned(rows, split, each, settings), threads=rows.threads)
+                chosen = rows.only(_learned_from(split, each))
+                made = _weighed(chosen, settings) if "weigh" in settings else _tuned(chosen, settings)
+                model = replace(made, threads=rows.threads)
                 posteriors[split.test], impossible = answer(rows, split.test, model, "posterior")
                 told.impossible += impossible
         else:
@@ -200,8 +215,8 @@ def _answered(
     return CrossValidation(rows.classes, tested, rows.labels[tested], posteriors, weights, what, notes, folds=folds)
 
 
-def _tuned(rows: Dataset, split: Split, each: Round, settings: Mapping[str, Any]) -> Model:
-    """The model of the settings that are best for the rows that a split learns from, by folds of those rows."""
+def _learned_from(split: Split, each: Round) -> Int:
+    """The rows that a split learns from."""
     inside = each.groups >= 0
     chosen = split.rows
     if chosen is None:
@@ -209,7 +224,42 @@ def _tuned(rows: Dataset, split: Split, each: Round, settings: Mapping[str, Any]
         chosen = np.flatnonzero(inside & split.learned[np.where(inside, each.groups, 0)])
     if len(chosen) < 2:
         raise errors.bad_setting("folds", "a split that learns from one row", "two rows at least to choose settings by")
-    return tune(rows.only(chosen), folds=min(INNER_FOLDS, len(chosen)), **settings).model
+    return chosen
+
+
+def _tuned(rows: Dataset, settings: Mapping[str, Any]) -> Model:
+    """The model of the settings that are best for these rows, by folds of them."""
+    return tune(rows, folds=min(INNER_FOLDS, rows.n_rows), **settings).model
+
+
+# Weighing ---------------------------------------------------------------------------------------------------------------
+
+
+def weighed_rows(data: Any, target: Any, **settings: Any) -> Dataset:
+    """Rows as evidence is weighed: numbers are quantile trees, and what is missing is a value."""
+    return held(data, target, **settings, missing="category", all_trees=True)
+
+
+def _weighed(rows: Dataset, settings: Mapping[str, Any]) -> Model:
+    """The model of these rows, its evidence weighed on them."""
+    groups = np.where(rows.labels >= 0, 0, -1).astype(np.int32)
+    tally = replace(Groups.of(rows, groups, 1).total, skipped=rows.skipped)
+    labels = Labels(None, None, Codes(rows.labels, 0, list(rows.classes)), None, rows.weights, None, rows.threads)
+    table = Table(Held(rows.batches, rows.name), labels, tally.schema)
+    model = estimate(tally)
+    if len(tally.classes) < 2 or float(tally.n_rows) < FEWEST_ROWS:
+        return model
+    return model.weighed(learn(tally, table, seed=settings["seed"], **settings["weigh"]))
+
+
+def weighed_and_validated(rows: Dataset, folds: Any, seed: int) -> tuple[Model, CrossValidation]:
+    """The weighed model of all rows, and its cross-validation: weighed anew for each fold."""
+    settings = {"how": "mean", "seed": seed, "weigh": {}}
+    splits = rounds(folds, rows.labels, seed, None)
+    validation = _validated(
+        rows, splits, settings, f"{n_folds(splits)}-fold cross-validation, weighed within each fold"
+    )
+    return replace(_weighed(rows, settings), threads=None), validation
 
 
 # Leave-one-out: every row scored by what all others add up to, in one pass --------------------------------------------
