@@ -30,8 +30,12 @@ from banbury.selection import (
     scored_and_validated,
     streamed,
     tune,
+    weighed,
+    weighed_and_validated,
+    weighed_rows,
 )
 from banbury.tally import count
+from banbury.weighing import FEWEST_ROWS, can_be_weighed
 
 MOST_NUMBERS = 50  # classes that are numbers, before it is doubted that they are classes
 OVERRIDES_SHOWN = 4  # columns that are named as one would override their families
@@ -80,9 +84,47 @@ def _fitted(args: Namespace, data: Any) -> Fitted:
     counting, estimating = settings.counting(args, data), settings.estimating(args, data)
     if settings.tunes({**counting, **estimating}) or args.calibrate is not None:
         return _validated(args, data, counting, estimating)
+    if args.weigh and args.plain:
+        raise errors.bad_setting("--weigh", "--plain", "one of the two")
     if not args.cross_validate:
+        if args.weigh:
+            return Fitted(weighed(weighed_rows(data, args.target, **_weighable(counting)), args.seed))
         return Fitted(models.estimate(count(data, args.target, **counting), **estimating))
-    return _validated(args, data, counting, estimating, hold=inputs.size(args) <= args.hold)
+    hold = inputs.size(args) <= args.hold
+    plain = _validated(args, data, counting, estimating, hold)
+    if args.plain or plain.validation is None or not (args.weigh or (hold and _as_it_comes(counting, estimating))):
+        return plain
+    return _better(args, data, counting, plain)
+
+
+def _as_it_comes(counting: Mapping[str, Any], estimating: Mapping[str, Any]) -> bool:
+    """Whether nothing was said of how columns are counted and estimated."""
+    said = {"features": "auto", "missing": "skip", "how": "mean", "alpha": 1.0, "class_prior": None}
+    return all({**counting, **estimating}.get(name, value) == value for name, value in said.items())
+
+
+def _weighable(counting: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in counting.items() if name != "missing"}
+
+
+def _better(args: Namespace, data: Any, counting: Mapping[str, Any], plain: Fitted) -> Fitted:
+    """Plain and weighed over the same folds: the one that loses less, or the weighed one if that was asked for."""
+    validation = plain.validation
+    assert validation is not None and isinstance(plain.model, Model)
+    rows = weighed_rows(data, args.target, **_weighable(counting))
+    n_rows = rows.n_rows - rows.n_unlabelled
+    if not args.weigh and (n_rows < FEWEST_ROWS or len(rows.classes) < 2 or not can_be_weighed(rows.schema)):
+        few = n_rows < FEWEST_ROWS and can_be_weighed(rows.schema)
+        note = (f"not weighed: that takes {FEWEST_ROWS} rows at least",) if few else ()
+        return replace(plain, notes=(*plain.notes, *note))
+    model, other = weighed_and_validated(rows, len(validation.fold_accuracies), args.seed)
+    said = (
+        f"plain     {validation.accuracy}  log loss {validation.log_loss:.4f}",
+        f"weighed   {other.accuracy}  log loss {other.log_loss:.4f}",
+    )
+    if args.weigh or other.log_loss < validation.log_loss:
+        return Fitted(model, other, (*plain.notes, *said, "weighed is kept; --plain keeps the other"))
+    return replace(plain, notes=(*plain.notes, *said, "plain is kept; --weigh keeps the other"))
 
 
 def _validated(

@@ -230,6 +230,9 @@ $ banbury fit adult.csv --target income --tan -o tree.banbury
 -o --output FILE | the file to keep the model in
 {COUNTED_OR_CHOSEN}
 {TUNED}
+# what the evidence of columns is worth
+--weigh | weigh it: columns, pairs of them, and what cells get wrong; if not said, the better is kept
+--plain | leave it as it is counted
 # a tree in place of naive Bayes
 --tan | let each column depend on one other beside the class, where that is beyond chance
 --bins N | cut numbers into so many bins of about equal shares; or mdl, where the classes change (the default)

@@ -131,6 +131,9 @@ class Categorical(KeyedFamily):
             rows.codes(feature.name, feature.kind), lambda values: [index.get(value, -1) for value in values], absent
         )
 
+    def has_cells(self) -> bool:
+        return True
+
     def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NamedCells | None:
         if not keys:
             return None

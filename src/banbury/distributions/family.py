@@ -687,6 +687,10 @@ class Family:
 
     # Weighing
 
+    def has_cells(self) -> bool:
+        """Whether evidence of a column is weighed: it is counted by key, and ``cells`` says how."""
+        return False
+
     def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> Any:
         """The cells of a column as its evidence is weighed (``Cells``); None where it is not counted by key.
 

@@ -185,6 +185,9 @@ class QuantileTree(BinnedFamily):
 
         return places
 
+    def has_cells(self) -> bool:
+        return True
+
     def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NumberCells:
         leaves = Leaves.of(np.array(keys, dtype=np.int64), rows, feature.unit, self.m)
         counts, tree, plain = leaves.cells, leaves.tree, halved(leaves.cells.sum(axis=1))

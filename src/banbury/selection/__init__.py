@@ -6,6 +6,7 @@ from banbury.selection.cross_validation import (
     cross_validate_stream,
     left_out,
     scored_and_validated,
+    weighed,
     weighed_and_validated,
     weighed_rows,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "scored_and_validated",
     "streamed",
     "tune",
+    "weighed",
     "weighed_and_validated",
     "weighed_rows",
 ]

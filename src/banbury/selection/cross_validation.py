@@ -22,7 +22,7 @@ from banbury.selection.groups import Groups
 from banbury.selection.results import CrossValidation, Outcomes, Streamed
 from banbury.selection.scoring import PendingWarnings, answer, model_maker, normalised, score_batch, score_round
 from banbury.selection.tuning import several, tune
-from banbury.sums import weighed
+from banbury.sums import weighed as weighed_numbers
 from banbury.table import Held, Labels, Table
 from banbury.tally import Growing, Tally, count_rows
 from banbury.weighing import FEWEST_ROWS, learn
@@ -252,6 +252,11 @@ def _weighed(rows: Dataset, settings: Mapping[str, Any]) -> Model:
     return model.weighed(learn(tally, table, seed=settings["seed"], **settings["weigh"]))
 
 
+def weighed(rows: Dataset, seed: int) -> Model:
+    """The weighed model of all rows."""
+    return replace(_weighed(rows, {"seed": seed, "weigh": {}}), threads=None)
+
+
 def weighed_and_validated(rows: Dataset, folds: Any, seed: int) -> tuple[Model, CrossValidation]:
     """The weighed model of all rows, and its cross-validation: weighed anew for each fold."""
     settings = {"how": "mean", "seed": seed, "weigh": {}}
@@ -259,7 +264,7 @@ def weighed_and_validated(rows: Dataset, folds: Any, seed: int) -> tuple[Model, 
     validation = _validated(
         rows, splits, settings, f"{n_folds(splits)}-fold cross-validation, weighed within each fold"
     )
-    return replace(_weighed(rows, settings), threads=None), validation
+    return weighed(rows, seed), validation
 
 
 # Leave-one-out: every row scored by what all others add up to, in one pass --------------------------------------------
@@ -329,7 +334,7 @@ def _own_sums(schema: Schema, batch: Batch, weights: Real | None, threads: int, 
 def _log_prior_without(model: Model, held_out: HeldOutRows) -> Real:
     """The class prior without each row; −inf where its class has no other."""
     rows, at = model.tally.rows.value, np.arange(len(held_out.labels))
-    alone, parts = weighed(at.astype(np.int32), held_out.weights)
+    alone, parts = weighed_numbers(at.astype(np.int32), held_out.weights)
     mine = _core.count_classes(alone, len(at), parts, 1)
     others = model.tally.rows.take(held_out.labels, 0) - mine
     gone, left = others.is_zero() | others.is_negative(), others.value

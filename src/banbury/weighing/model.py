@@ -15,6 +15,7 @@ from banbury.distributions.cells import Cells
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, estimate
+from banbury.schema import Schema
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
@@ -244,13 +245,18 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
     return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables))
 
 
+def can_be_weighed(schema: Schema) -> bool:
+    """Whether every column is counted by values or by leaves."""
+    return bool(schema.features) and all(not f.columns and f.family.has_cells() for f in schema.features)
+
+
 def cells_of(tally: Tally) -> list[Cells]:
     """The cells of every column; raises where one has none."""
     columns, without = [], []
     for feature in tally.schema.features:
         sums = tally.of(feature.name)
         cells = None
-        if not feature.columns and hasattr(sums, "feature"):
+        if not feature.columns and feature.family.has_cells():
             keys, rows = sums.feature(0)
             missing = np.maximum(tally.rows.value - sums.present.value[0], 0.0)
             cells = feature.family.cells(feature, keys, rows.value, missing)
