@@ -96,7 +96,7 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
     blocks = {f.name: f.columns for f in schema.features if f.family.joins(f)}
     block_of = {column: name for name, block in blocks.items() for column in block}
     counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
-    both = [counted.of_columns(compared, block_of, scale), counted.of_words(words, scale)]
+    both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
     n_pairs = sum(len(each.bits) for each in both)
     pairs = sorted((p for each in both for p in each.listed(n_pairs, n)), key=lambda p: (-p.bits, p.p))
     idle = [

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from banbury.arrays import Int
 from banbury.distributions.family import ColumnReader
 from banbury.distributions.key_families import MOST_VALUES
-from banbury.readers import Batch
+from banbury.readers import Batch, Codes
+from banbury.readers.columns import Coded
 from banbury.tally import Tally
 
 Byte = NDArray[np.uint8]
 
 MOST_COLUMNS = 200  # whose pairs are counted: the most telling ones
 MOST_CELLS = 1 << 25  # of all tables of pairs: a quarter of a gigabyte
-ABSENT = 255  # the group of a value that is missing
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,13 @@ class Grouped:
     size: int
     places: Callable[[ColumnReader], Int]  # which key each row has; −1 for none
 
-    def codes(self, batch: Batch, classes: NDArray[np.int32]) -> Byte:
-        """The group of each row; ABSENT where it has no value or no class."""
-        if not len(self.groups):
-            return np.full(len(classes), ABSENT, dtype=np.uint8)
-        place = self.places(batch)
+    def coded(self, batch: Batch, classes: NDArray[np.int32]) -> Coded:
+        """The group of each row; none where it has no value or no class."""
+        place = self.places(batch) if len(self.groups) else np.full(len(classes), -1)
         known = (place >= 0) & (classes >= 0)
-        groups = self.groups[np.where(known, place, 0), np.where(known, classes, 0)]
-        return np.where(known, groups, np.uint8(ABSENT))
+        codes = np.full(len(classes), -1, dtype=np.int32)
+        codes[known] = self.groups[place[known], classes[known]]
+        return Coded(Codes(codes, 0, tuple(range(self.size))))
 
 
 def compared_columns(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:

@@ -9,24 +9,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.dependence.groups import ABSENT, MOST_CELLS, Grouped
+from banbury.dependence.groups import MOST_CELLS, Grouped
 from banbury.dependence.results import Pair
 from banbury.distributions.family import Feature
 from banbury.distributions.information import FEWEST_ROWS, entropy_terms, excess, expected, inverse_shares, p_values
+from banbury.distributions.pairs import pairs_of, stacked
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.distributions.word_families import most_telling
 from banbury.progress import watched
-from banbury.readers import Batch, Source
-from banbury.sums import in_parts
+from banbury.readers import Batch, Codes, Source
+from banbury.schema import Schema
+from banbury.sums import Counts, Keys, as_index, cells_of
 from banbury.table import Labels, aligned
-from banbury.tally import Tally
+from banbury.tally import Tally, count_rows
 
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
 MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
-TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
 SAME = 1e-9  # entropies closer than this share are equal
 
 
@@ -131,32 +132,28 @@ class PairInformation(NamedTuple):
         return MeasuredPairs(names, bits, np.where(duplicated, 1.0, share), p, rows, duplicated)
 
 
-@dataclass
+@dataclass(frozen=True)
 class FeaturePairs:
-    """Sums over the rows: of each column with those before it, and of words that stand in one row."""
+    """Sums over the rows: of every two columns, and of words that stand in one row."""
 
     total: float  # the weight of all rows
-    tables: list[Real]  # of column b: (groups of the columns before it, one below the other; classes; groups of b)
+    columns: Sequence[Grouped]
+    counts: Counts | None  # as ``pairs_of`` the columns, by group; None where there are not two
     together: Real  # (classes, words and columns of text, the same)
 
-    def of_columns(self, columns: Sequence[Grouped], block: Mapping[str, str], scale: float) -> MeasuredPairs:
+    def of_columns(self, block: Mapping[str, str], scale: float) -> MeasuredPairs:
         """Of every two columns that are not of one block."""
-        starts = np.cumsum([0, *(column.size for column in columns)])
-        least = FEWEST_ROWS / (self.total * scale)
-        each = [measured(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
-        measures = PairInformation(
-            *(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True))
-        )
-        second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
-
-        of = [block.get(column.name, column.name) for column in columns]
+        first, second, measures = np.arange(0), np.arange(0), PairInformation(*NOTHING)
+        if self.counts is not None:
+            values: Any = [tuple(range(column.size)) for column in self.columns]
+            least = FEWEST_ROWS / (self.total * scale)
+            first, second, measures = informed(self.counts, values, range(len(values)), self.total, least)
+        names = [column.name for column in self.columns]
+        of = [block.get(name, name) for name in names]
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
         first, second = first[apart], second[apart]
-
-        def names(k: int) -> tuple[str, str]:
-            return columns[first[k]].name, columns[second[k]].name
-
-        return PairInformation(*(each[apart] for each in measures)).beyond_chance(names, self.total, scale)
+        found = PairInformation(*(each[apart] for each in measures))
+        return found.beyond_chance(lambda k: (names[first[k]], names[second[k]]), self.total, scale)
 
     def of_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
         first, second = np.triu_indices(len(words), 1)
@@ -177,15 +174,44 @@ class FeaturePairs:
 NOTHING = (np.zeros(0),) * 6
 
 
-def measured(table: Real, starts: Int, least: float) -> PairInformation:
+def informed(
+    counts: Counts, values: Sequence[Keys], among: Sequence[int], whole: float, least: float
+) -> tuple[Int, Int, PairInformation]:
+    """Every two of the columns among these, and what they share: ``counts`` of ``pairs_of`` columns that have these values.
+
+    ``least`` is the share of the ``whole`` that a class must have to be looked at.
+    """
+    each, n_classes, offsets, rows = (
+        [PairInformation(*NOTHING)],
+        counts.cells.shape[1],
+        counts.offsets,
+        counts.cells.value,
+    )
+    above, sizes = stacked(values), np.array([len(own) for own in values], dtype=np.int64)
+    starts, begin = (np.cumsum([0, *own]).tolist() for own in (sizes, sizes[as_index(among)]))
+    lines = np.flatnonzero(np.repeat(np.isin(np.arange(len(values)), among), sizes))
+    for at, b in enumerate(among[1:], 1):
+        table = np.zeros((starts[b] * len(values[b]), n_classes))
+        table[cells_of(counts.keys[b - 1], (above[: starts[b]], values[b]))] = rows[offsets[b - 1] : offsets[b]]
+        table = table.reshape(starts[b], len(values[b]), n_classes)
+        table = table if at == b else table[lines[: begin[at]]]
+        shares = np.divide(table.transpose(0, 2, 1), whole, order="C")
+        each.append(_measured(shares, np.array(begin[:at]), least))
+    second, first = np.tril_indices(len(among), -1)
+    every = PairInformation(*(np.concatenate(arrays) for arrays in zip(*each, strict=True)))
+    return as_index(among)[first], as_index(among)[second], every
+
+
+def _measured(table: Real, starts: Int, least: float) -> PairInformation:
     """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
 
     ``table`` is (groups of all A, classes, groups of B).
     """
     of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
     enough = of_class >= least * (1.0 - SAME)
-    table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
-    of_class = np.where(enough, of_class, 0.0)
+    if not enough.all():
+        table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
+        of_class = np.where(enough, of_class, 0.0)
     of_a = table.sum(axis=2)  # (groups of A, classes)
     of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
     rows = of_class.sum(axis=1)
@@ -241,13 +267,12 @@ def count_pairs(
     texts: Sequence[WordColumn],
     words: Sequence[Word],
 ) -> FeaturePairs:
-    n_classes, n_marks = len(tally.classes), len(words) + len(texts)
-    starts = np.cumsum([0, *(column.size for column in columns)]).tolist()
-    tables = [np.zeros((starts[b], n_classes, column.size)) for b, column in enumerate(columns)]
-    pairs = FeaturePairs(float(tally.rows.value.sum()), tables, np.zeros((n_classes if words else 0, n_marks, n_marks)))
+    n_classes, n_marks, total = len(tally.classes), len(words) + len(texts), float(tally.rows.value.sum())
+    together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
-        return pairs
-    seen = 0
+        return FeaturePairs(total, columns, None, together)
+    seen, schema, every_class = 0, Schema(tuple(pairs_of([column.name for column in columns]))), tuple(range(n_classes))
+    pairs = list[Tally]()
     for batch in watched(source, "comparing", source.name):
         batch.threads = labels.threads
         if batch.n_rows:
@@ -261,13 +286,16 @@ def count_pairs(
                 part = LabelledRows(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
                     raise _changed(source)
-                _add_columns(pairs.tables, columns, rows, part, n_classes, labels.threads)
+                if len(columns) > 1:
+                    groups = rows.with_columns({each.name: each.coded(rows, part.classes) for each in columns})
+                    codes = Codes(part.classes, 0, every_class)
+                    pairs[:] = [sum(pairs, count_rows(groups, schema, codes, weights, labels.threads).tally)]
                 if words:
-                    _add_words(pairs.together, words, texts, rows, part, labels.threads)
+                    _add_words(together, words, texts, rows, part, labels.threads)
         seen += batch.n_rows
     if seen != len(assigned[0].classes):
         raise _changed(source)
-    return pairs
+    return FeaturePairs(total, columns, pairs[0].with_classes(every_class).sums[0] if pairs else None, together)
 
 
 def _changed(source: Source) -> errors.BanburyError:
@@ -275,25 +303,6 @@ def _changed(source: Source) -> errors.BanburyError:
         f"the rows{errors.where(source.name)} were not the same when they were read a second time. "
         "Read them into memory first, or diagnose a copy that nobody writes to."
     )
-
-
-def _add_columns(
-    tables: Sequence[Real], columns: Sequence[Grouped], batch: Batch, rows: LabelledRows, n_classes: int, threads: int
-) -> None:
-    """Counts each column's groups within the groups of every later column and the class."""
-    codes = [column.codes(batch, rows.classes) for column in columns]
-    parts = None if rows.weights is None else in_parts(rows.weights)
-    sizes = np.array([column.size for column in columns], dtype=np.int64)
-    starts = np.cumsum([0, *sizes])
-    for b, table in enumerate(tables):
-        cells = rows.classes * np.int32(sizes[b]) + codes[b]
-        cells = np.where((rows.classes >= 0) & (codes[b] != ABSENT), cells, np.int32(-1))
-        n_cells = n_classes * int(sizes[b])
-        for a in range(0, b, TOGETHER):
-            end = min(a + TOGETHER, b)
-            low = np.zeros(end - a, dtype=np.int64)
-            counted = _core.count_codes(codes[a:end], low, sizes[a:end], cells, n_cells, parts, threads)
-            table[starts[a] : starts[end]] += counted.value.reshape(-1, n_classes, sizes[b])
 
 
 def _add_words(

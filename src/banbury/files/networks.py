@@ -45,7 +45,7 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
         },
         "model": None if network.sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
         "digits": {name: numbers.digits for name, numbers in sums_of(network).items()},
-        "rounded": network.sums is not None and network.sums.rounded,
+        "rounded": network.sums is not None and network.sums.tally.rounded,
     }
 
 
@@ -156,7 +156,9 @@ def _sums(
     )
     try:
         found = NetworkCounts.of_tables(variables, parents, rows, seen, cells, rounded)
-        return found if rounded else found.checked()
+        if not rounded:
+            found.checked().tally.checked()
+        return found
     except errors.NegativeCount:
         raise ValueError("a value has fewer rows than none, or more than there are") from None
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from banbury import errors, renamed
 from banbury.arrays import Real
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
+from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.errors import many
 from banbury.explain import Explanation, Term, explained
@@ -25,7 +26,7 @@ from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.tables import conditional
-from banbury.networks.variables import BINS, MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
+from banbury.networks.variables import MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
 from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
@@ -90,7 +91,7 @@ class BeliefNetwork:
         alpha: float = 1.0,
         seed: int = 0,
         features: Features = "auto",
-        bins: int = BINS,
+        bins: int = NODE_BINS,
         weights: Any = None,
         missing: Missing = "skip",
         threads: int | None = None,
@@ -127,7 +128,7 @@ class BeliefNetwork:
                     name="parents",
                     value=name,
                 )
-            rows = First.of(batch, labels.weights_of(batch))
+            rows = First(batch, labels.weights_of(batch))
             found = {f.name: settled(rows, f, bins) for f in schema.features}
             variables = [found[name] for name in order]
             return lambda batch: NetworkCounts.count(batch, variables, indexed, labels)
@@ -402,7 +403,7 @@ class BeliefNetwork:
             )
         if variable.name == self.target:  # the frequencies, as in naive Bayes
             return conditional(cells, np.zeros(variable.size), "mle", rng)[0], None
-        return conditional(cells, variable.pseudo_counts(self.choice.alpha), self.choice.how, rng)
+        return conditional(cells, variable.family.node_prior(variable.values, self.choice.alpha), self.choice.how, rng)
 
     # Asking
 
