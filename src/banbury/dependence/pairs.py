@@ -11,21 +11,24 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.dependence.groups import MOST_CELLS, Grouped
 from banbury.dependence.results import Pair
-from banbury.distributions.family import Feature
+from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.information import FEWEST_ROWS, entropy_terms, excess, expected, inverse_shares, p_values
+from banbury.distributions.key_families import MOST_VALUES
 from banbury.distributions.pairs import pairs_of, stacked
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.distributions.word_families import most_telling
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Source
+from banbury.readers.columns import Coded
 from banbury.schema import Schema
 from banbury.sums import Counts, Keys, as_index, cells_of
 from banbury.table import Labels, aligned
 from banbury.tally import Tally, count_rows
 
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
+MOST_COLUMNS = 200  # whose pairs are counted: the most telling ones
+MOST_CELLS = 1 << 25  # of all tables of pairs: a quarter of a gigabyte
 MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
 SAME = 1e-9  # entropies closer than this share are equal
@@ -79,6 +82,42 @@ def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
                 telling.append((each.bits, Word(at, each.number, name)))
     telling.sort(key=lambda each: -each[0])
     return [word for _, word in telling[:most]]
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A column whose values stand for groups: ``groups`` has that of each key in the rows of each class."""
+
+    name: str
+    groups: NDArray[np.uint8]  # (keys, classes)
+    size: int
+    places: Callable[[ColumnReader], Int]  # which key each row has; −1 for none
+
+    def coded(self, batch: Batch, classes: NDArray[np.int32]) -> Coded:
+        """The group of each row; none where it has no value or no class."""
+        place = self.places(batch) if len(self.groups) else np.full(len(classes), -1)
+        known = (place >= 0) & (classes >= 0)
+        codes = np.full(len(classes), -1, dtype=np.int32)
+        codes[known] = self.groups[place[known], classes[known]]
+        return Coded(Codes(codes, 0, tuple(range(self.size))))
+
+
+def compared_columns(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:
+    """The first of the ranked columns, in the table's order, with groups so few that the tables of all pairs fit."""
+    room = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # groups of all columns
+    chosen = set(ranked[: int(np.clip(room // 2, 2, MOST_COLUMNS))])
+    most = int(np.clip(room // max(len(chosen), 1), 2, MOST_VALUES))
+    columns = []
+    family: Any
+    sums: Any
+    for family, features, sums in tally.groups:
+        for f, feature in enumerate(features):
+            if feature.name in chosen:
+                keys, rows = sums.feature(f)
+                groups = family.groups_given_class(rows.value, scale, most)
+                places = family.key_finder(feature, keys, threads)
+                columns.append(Grouped(feature.name, groups.astype(np.uint8), int(groups.max(initial=0)) + 1, places))
+    return sorted(columns, key=lambda column: tally.schema.index[column.name])
 
 
 class MeasuredPairs(NamedTuple):
@@ -158,17 +197,16 @@ class FeaturePairs:
     def of_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
         first, second = np.triu_indices(len(words), 1)
         text = np.array([len(words) + word.column for word in words], dtype=np.int64)
-        sums = np.zeros((6, len(first)))
-        least = FEWEST_ROWS / (self.total * scale)
-        for counts in self.together / self.total:
-            both, whole = counts[first, second], counts[text[first], text[second]]
-            sums += _of_presence(both, counts[first, text[second]], counts[text[first], second], whole, least)
-        sums[:3] /= np.where(sums[5] > 0, sums[5], 1.0)
-
-        def names(k: int) -> tuple[str, str]:
-            return words[first[k]].name, words[second[k]].name
-
-        return PairInformation(*sums).beyond_chance(names, self.total, scale)
+        counts = self.together / self.total
+        both, whole = counts[:, first, second], counts[:, text[first], text[second]]
+        a, b = counts[:, first, text[second]], counts[:, text[first], second]
+        cells = np.stack([both, a - both, b - both, whole - a - b + both])  # with both words, with one, without
+        cells = np.where((whole > 0) & (cells > SAME * whole), cells, 0.0)  # the rest is rounding
+        table = (
+            cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1).reshape(2 * len(first), len(counts), 2)
+        )
+        measures = _measured(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
+        return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
 
 
 NOTHING = (np.zeros(0),) * 6
@@ -207,6 +245,8 @@ def _measured(table: Real, starts: Int, least: float) -> PairInformation:
 
     ``table`` is (groups of all A, classes, groups of B).
     """
+    if not len(starts):
+        return PairInformation(*NOTHING)
     of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
     enough = of_class >= least * (1.0 - SAME)
     if not enough.all():
@@ -233,29 +273,6 @@ def _measured(table: Real, starts: Int, least: float) -> PairInformation:
         above.sum(axis=1),
         rows,
     )
-
-
-def _of_presence(both: Real, a: Real, b: Real, whole: Real, least: float) -> Real:
-    """The same of words within one class, times its rows, from the shares of texts that have each word, both, or either text."""
-    whole = np.where(whole >= least * (1.0 - SAME), whole, 0.0)
-    cells = [both, a - both, b - both, whole - a - b + both]
-    cells = [np.where((whole > 0) & (each > SAME * whole), each, 0.0) for each in cells]  # the rest is rounding
-    with_a, without_a, with_b, without_b = (
-        cells[0] + cells[1],
-        cells[2] + cells[3],
-        cells[0] + cells[2],
-        cells[1] + cells[3],
-    )
-    e_cells, e_class = sum(map(entropy_terms, cells)), entropy_terms(whole)
-    e_a, e_b = entropy_terms(with_a) + entropy_terms(without_a), entropy_terms(with_b) + entropy_terms(without_b)
-    varied = (with_a > 0) & (without_a > 0) & (with_b > 0) & (without_b > 0)
-    rare_a, rare_b = (
-        inverse_shares(each, whole) + inverse_shares(rest, whole)
-        for each, rest in ((with_a, without_a), (with_b, without_b))
-    )
-    above = np.where(varied, excess(rare_a, rare_b, np.where(whole > 0, whole, 1.0)), 0.0)
-    joint = e_a + e_b - e_cells - e_class
-    return np.stack([joint, e_a - e_class, e_b - e_class, varied.astype(np.float64), above, whole])
 
 
 def count_pairs(
@@ -306,12 +323,7 @@ def _changed(source: Source) -> errors.BanburyError:
 
 
 def _add_words(
-    together: Real,
-    words: Sequence[Word],
-    texts: Sequence[WordColumn],
-    batch: Batch,
-    rows: LabelledRows,
-    threads: int,
+    together: Real, words: Sequence[Word], texts: Sequence[WordColumn], batch: Batch, rows: LabelledRows, threads: int
 ) -> None:
     """Counts the texts that have two words, or a word and another text beside it."""
     from scipy.sparse import csr_array  # few need it

@@ -17,8 +17,8 @@ from banbury.distributions.keys import names_of, scalars
 from banbury.files.checking import Arrays, integers_of, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.counting import NetworkCounts
-from banbury.networks.given import CLOSE, check_shares
 from banbury.networks.structure import checked_parents, in_topological_order
+from banbury.networks.tables import CLOSE, check_shares
 from banbury.networks.variables import Variable, intervals
 from banbury.schema import family_from_dict, family_to_dict
 from banbury.sums import MOST_ROWS, in_order
