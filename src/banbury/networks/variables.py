@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -105,18 +106,15 @@ class Variable:
             raise errors.value_never_seen(value, self.name, self.values)
         if isinstance(value, (bool, int, float, str, type(None))) and value in self.index:
             return self.index[value]
-        place = self._as_in_a_row(value)
+        place = UNSEEN
+        with suppress(
+            errors.BanburyError, ValueError, TypeError
+        ):  # a column may count it as another: of a date its text
+            [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
+            place = int(self.places(batch, 1)[0])
         if place < 0:
             raise errors.value_never_seen(value, self.name, self.values)
         return place
-
-    def _as_in_a_row(self, value: Any) -> int:
-        """The number of a value that a column may have counted as another: of a date or a decimal its text."""
-        try:
-            [batch] = read({self.name: [value]}, kinds={self.name: "string"} if self.kind == "string" else None)
-            return int(self.places(batch, 1)[0])
-        except (errors.BanburyError, ValueError, TypeError):  # no column could hold it
-            return UNSEEN
 
     def likelihood(self, known: Any) -> Real:
         """How likely what was observed is under each value: 1 or 0 of a value or several; soft evidence names every value."""
