@@ -199,16 +199,9 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
 
 def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[Batch], Any]]) -> Any:
     """The sum of what is made of each batch, by what the first one settles; where a column widens, all is read again."""
-    sums: list[Any] = []
-    counts: list[Callable[[Batch], Any]] = []
-
-    def anew() -> None:
-        sums.clear()
-        counts.clear()
-
-    for batch in Table(source, labels).batches("counting", anew, quietly=True):
-        if not counts:
-            counts.append(begin(batch))
-        part = counts[0](batch)
-        sums[:] = [sums[0] + part if sums else part]
-    return sums[0]
+    so_far: list[Any] = []  # what counts a batch, and what it counted
+    for batch in Table(source, labels).batches("counting", so_far.clear, quietly=True):
+        count = so_far[0] if so_far else begin(batch)
+        part = count(batch)
+        so_far[:] = [count, so_far[1] + part if so_far else part]
+    return so_far[1]
