@@ -183,13 +183,10 @@ class BeliefNetwork:
         cls, pairs: Pairs, choice: Choice, level: float | None, root: str | None = None, threads: int | None = None
     ) -> BeliefNetwork:
         """The network of the best tree of pairs that were counted."""
-        left_out = dict(pairs.left_out)
-        for variable in pairs.features:
-            if variable.size == 0:
-                left_out[variable.name] = "no value"
+        left_out = {**pairs.left_out, **{v.name: "no value" for v in pairs.features if v.size == 0}}
         sums = pairs.sums(pairs.tree(level, root))
-        name = pairs.target.name
-        return cls(sums.variables, sums.parents, choice, sums, (), name, pairs.columns, pairs.named, left_out, threads)
+        rest = pairs.name, pairs.columns, pairs.named, left_out, threads
+        return cls(sums.variables, sums.parents, choice, sums, (), *rest)
 
     @classmethod
     def from_tables(
@@ -388,21 +385,17 @@ class BeliefNetwork:
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED
         tables, unseen = [], list[Real | None]()
         for variable, rows in zip(self.variables, self.sums.cells, strict=True):
-            table, new = self._estimated(variable, rows.value, rng)
+            if variable.size == 0:
+                raise errors.EmptyData(
+                    f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
+                    "leave it out."
+                )
+            of_target = variable.name == self.target  # which has the frequencies, as in naive Bayes
+            alpha = variable.family.node_prior(variable.values, self.choice.alpha)
+            table, new = conditional(rows.value, alpha * (not of_target), "mle" if of_target else self.choice.how, rng)
             tables.append(table)
-            unseen.append(new)
+            unseen.append(None if of_target else new)
         return Scorer(sizes, self._parents, tuple(tables), tuple(unseen))
-
-    def _estimated(self, variable: Variable, cells: Real, rng: np.random.Generator) -> tuple[Real, Real | None]:
-        """A node's table, and the log-probability of a value that was never counted."""
-        if variable.size == 0:
-            raise errors.EmptyData(
-                f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
-                "leave it out."
-            )
-        if variable.name == self.target:  # the frequencies, as in naive Bayes
-            return conditional(cells, np.zeros(variable.size), "mle", rng)[0], None
-        return conditional(cells, variable.family.node_prior(variable.values, self.choice.alpha), self.choice.how, rng)
 
     # Asking
 
