@@ -682,6 +682,8 @@ def test_combinations_are_tuples_that_are_made_when_asked_for(one: Any, other: A
     for a, b in ((lazy, lazy_too), (lazy, plain_too), (plain, lazy_too)):
         assert (a + b).same(plain + plain_too)
         assert (a + b - b).without_empty([]).same(plain)
+    kept = pickle.loads(pickle.dumps(lazy)).keys[0].axes
+    assert [set(axis) for axis in kept] == [{key[k] for key in plain.keys[0]} for k in range(3)]
     used = np.arange(len(plain.keys[0])) % 2 == 0
     assert lazy.only(used).same(plain.only(used))
     axes = tuple(in_order({*axis, *more}) for axis, more in zip(lazy.keys[0].axes, ("xy", (9,), ()), strict=True))

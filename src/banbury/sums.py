@@ -164,6 +164,13 @@ class Combinations(Sequence[Any]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> Any:
+        """Without the values that no key has: nothing of what was forgotten is kept."""
+        places = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
+        used = zip(self.axes, map(np.unique, places), strict=True)
+        axes = tuple(tuple(axis[k] for k in own.tolist()) for axis, own in used)
+        return Combinations, (axes, cells_of(self, axes))
+
 
 def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
     """The cell of each combination in the table of these values."""
