@@ -23,6 +23,10 @@ from banbury import _core, errors
 from banbury.dependence import telling_words
 from banbury.distributions.covariance_information import bits_of_normals, block_test
 from banbury.distributions.key_families import block_groups
+from banbury.distributions.pairs import pairs_of, table_of
+from banbury.readers import encode, read
+from banbury.readers.columns import Coded
+from banbury.tally import count_rows
 
 NAMES = ("a", "b", "c", "d")
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -1019,3 +1023,67 @@ def test_a_table_of_fractional_numbers_that_no_two_rows_share_is_warned_of(numbe
     table = {"a": numbers, "b": np.arange(n_rows) % 3}
     bb.estimate(bb.count(table, labels, features={("a", "b"): bb.Joint()}))
     assert [str(each.message).partition(" is ")[0] for each in recwarn] == ["block 'a + b'"] * warns
+
+
+# How combinations are counted ----------------------------------------------------------------------------------------
+
+TABLE = st.lists(
+    st.tuples(
+        st.sampled_from(["x", "y", None]),
+        st.sampled_from([1, 2, None]),
+        st.booleans(),
+        st.sampled_from("pq"),
+        st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(TABLE)
+def test_tables_with_a_cell_for_every_combination_count_as_those_of_what_occurs(rows):
+    table = dict(zip(("a", "b", "c", "y"), map(list, zip(*(row[:4] for row in rows), strict=True)), strict=True))
+    if any(all(cell is None for cell in column) for column in table.values()):
+        return  # a column of nothing has no type
+    counting = {"features": {("a", "b", "c"): bb.Joint()}, "weights": [row[4] for row in rows]}
+    dense = bb.count(table, "y", **counting)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("banbury.distributions.joint.FEW_CELLS", 0)
+        patch.setattr("banbury.distributions.joint.CELLS_PER_ROW", 0)
+        assert bb.count(table, "y", **counting) == dense
+    naive = {}
+    for a, b, c, y, weight in rows:
+        if None not in (a, b) and weight:
+            naive[(a, b, c), y] = naive.get(((a, b, c), y), 0.0) + weight
+    ((keys, cells),) = [dense.of("a + b + c").feature(0)]
+    found = {(k, y): cells.value[i, j] for i, k in enumerate(keys) for j, y in enumerate(dense.classes)}
+    assert {each: rows for each, rows in found.items() if rows} == naive
+
+
+@given(TABLE)
+def test_pairs_of_columns_are_counted_as_tables_of_two(rows):
+    columns = dict(zip("abc", zip(*(row[:3] for row in rows), strict=True), strict=True))
+    [batch] = read({name: list(column) for name, column in columns.items()})
+    batch = batch.with_columns({name: Coded(encode(list(column), 1)) for name, column in columns.items()})
+    labels, weights = encode([row[3] for row in rows], 1), np.array([row[4] for row in rows])
+    pairs, tables = (
+        count_rows(batch, bb.Schema(tuple(features)), labels, weights, 1).tally
+        for features in (pairs_of("abc"), [table_of(pair) for pair in ("ab", "ac", "bc")])
+    )
+    assert pairs.rows.same(tables.rows)
+    together = (
+        {
+            ("abc"[k], last, value, other): pairs.sums[0].feature(f)[1].value[i].tolist()
+            for f, last in enumerate("bc")
+            for i, ((k, value), other) in enumerate(pairs.sums[0].keys[f])
+        }
+        if pairs.classes
+        else {}
+    )
+    apart = {
+        (*pair, *key): tables.sums[0].feature(f)[1].value[i].tolist()
+        for f, pair in enumerate(("ab", "ac", "bc"))
+        for i, key in enumerate(tables.sums[0].keys[f])
+    }
+    assert together == apart
+    assert (pairs + pairs - pairs) == pairs

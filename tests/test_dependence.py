@@ -477,7 +477,7 @@ def test_rows_without_a_target_are_left_out_and_told() -> None:
 
 
 def test_many_columns_are_the_most_telling_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banbury.dependence.groups.MOST_COLUMNS", 3)
+    monkeypatch.setattr("banbury.dependence.pairs.MOST_COLUMNS", 3)
     rng = np.random.default_rng(13)
     x = rng.normal(size=(2000, 8))
     y = (x[:, 2] + x[:, 6] > 0).astype(int)
@@ -489,7 +489,7 @@ def test_many_columns_are_the_most_telling_ones(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_many_classes_and_values_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("banbury.dependence.groups.MOST_CELLS", 5000)
+    monkeypatch.setattr("banbury.dependence.pairs.MOST_CELLS", 5000)
     rng = np.random.default_rng(14)
     v = rng.integers(0, 400, 8000)
     diagnosis = diagnose(

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 import naive_core as naive
 from banbury import errors, sums
 from banbury._core import Integers, deviations, parts
-from banbury.sums import Counts, Moments, Products, in_order, in_parts, in_rows, python_integers
+from banbury.sums import (
+    Combinations,
+    Counts,
+    Moments,
+    Products,
+    cells_of,
+    in_order,
+    in_parts,
+    in_rows,
+    python_integers,
+)
 
 SIZES = st.sampled_from([1, 8, 60, 63, 64, 65, 127, 128, 200, 400])
 WHOLE = st.one_of(
@@ -645,3 +655,36 @@ def test_shifting_moments_is_counting_about_another_origin() -> None:
 
     shifted = of(1.0, 2.0, 4.5).shift(np.array([3.0]), np.array([0.5]))
     assert shifted.same(of(2.0, 2.5, 3.75))
+
+
+# Combinations --------------------------------------------------------------------------------------------------------
+
+AXES = st.tuples(st.sets(st.sampled_from("abcd")), st.sets(st.integers(-3, 3)), st.just({True, False}))
+
+
+@st.composite
+def counts_of_combinations(draw: st.DrawFn) -> tuple[Counts, Counts]:
+    """The same counts, with keys that are made when asked for, and with tuples."""
+    axes = tuple(in_order(axis) for axis in draw(AXES))
+    size = math.prod(map(len, axes))
+    cells = sorted(draw(st.sets(st.integers(0, size - 1)))) if size else []
+    keys = Combinations(axes, np.array(cells, dtype=np.int64))
+    rows = Integers.of(np.array([[[1 + k % 5]] for k in cells], dtype=np.int64).reshape(-1, 1, 1), 0)
+    return Counts((keys,), rows), Counts((tuple(keys),), rows)  # type: ignore[arg-type]
+
+
+@given(counts_of_combinations(), counts_of_combinations())
+def test_combinations_are_tuples_that_are_made_when_asked_for(one: Any, other: Any) -> None:
+    (lazy, plain), (lazy_too, plain_too) = one, other
+    assert lazy.same(plain) and plain.same(lazy) and len(lazy.keys[0]) == len(plain.keys[0])
+    assert in_order(lazy.keys[0]) == plain.keys[0] == pickle.loads(pickle.dumps(lazy)).keys[0]
+    assert (lazy.keys[0] == lazy_too.keys[0]) == (plain.keys[0] == plain_too.keys[0])
+    for a, b in ((lazy, lazy_too), (lazy, plain_too), (plain, lazy_too)):
+        assert (a + b).same(plain + plain_too)
+        assert (a + b - b).without_empty([]).same(plain)
+    kept = pickle.loads(pickle.dumps(lazy)).keys[0].axes
+    assert [set(axis) for axis in kept] == [{key[k] for key in plain.keys[0]} for k in range(3)]
+    used = np.arange(len(plain.keys[0])) % 2 == 0
+    assert lazy.only(used).same(plain.only(used))
+    axes = tuple(in_order({*axis, *more}) for axis, more in zip(lazy.keys[0].axes, ("xy", (9,), ()), strict=True))
+    np.testing.assert_array_equal(cells_of(lazy.keys[0], axes), cells_of(plain.keys[0], axes))

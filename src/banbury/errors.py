@@ -446,9 +446,9 @@ def too_many_rows() -> BadSetting:
 
 
 def negative_count(
-    left: Any, label: Any, feature: str | None = None, shown: str | None = None, what: str = "rows"
+    left: Any, label: Any, feature: str | None = None, shown: str | None = None, what: str = "rows", key: Any = None
 ) -> NegativeCount:
-    """``shown``: the value, or where its bin lies."""
+    """``shown``: the value, or where its bin lies; ``key``: what it is counted by."""
     place = f"class {label!r}"
     if feature is not None:
         place += f" in feature {feature!r}"
@@ -460,6 +460,7 @@ def negative_count(
         left=left,
         label=label,
         feature=feature,
+        key=key,
     )
 
 

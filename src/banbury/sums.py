@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import compress
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,6 +109,11 @@ def some(sums: Integers) -> NDArray[Any]:
     return ~sums.is_zero()
 
 
+def lines_with_some(cells: Integers) -> NDArray[np.bool_]:
+    """Which lines of a table have anything."""
+    return np.asarray(np.bitwise_or.reduce(cells.limbs(), axis=(1, 2)) != 0)
+
+
 # Counts --------------------------------------------------------------------------------------------------------------
 
 
@@ -127,6 +134,71 @@ def _rank(key: Any) -> tuple[int, Any]:
     if isinstance(key, str):
         return 2, key
     return int(not isinstance(key, bool)), key
+
+
+class Combinations(Sequence[Any]):
+    """Keys that are tuples of values: of each its cell in a table of all combinations. They are many, and made when asked for.
+
+    The values of each axis are in order and of one type, and so are the cells; so the tuples are in order too.
+    """
+
+    def __init__(self, axes: tuple[Keys, ...], cells: Int) -> None:
+        self.axes, self.cells = axes, cells
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __iter__(self) -> Iterator[tuple[Key, ...]]:
+        places = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
+        return zip(
+            *(map(axis.__getitem__, at.tolist()) for axis, at in zip(self.axes, places, strict=True)), strict=True
+        )
+
+    def __getitem__(self, k: Any) -> Any:
+        return tuple(self)[k]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Combinations) and self.axes == other.axes:
+            return np.array_equal(self.cells, other.cells)
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        """Without the values that no key has: nothing of what was forgotten is kept."""
+        places = np.unravel_index(self.cells, [len(axis) for axis in self.axes])
+        used = zip(self.axes, map(np.unique, places), strict=True)
+        axes = tuple(tuple(axis[k] for k in own.tolist()) for axis, own in used)
+        return Combinations, (axes, cells_of(self, axes))
+
+
+def cells_of(keys: Sequence[Any], axes: Sequence[Keys]) -> Int:
+    """The cell of each combination in the table of these values."""
+    if isinstance(keys, Combinations) and keys.axes == axes:
+        return keys.cells
+    places = [{value: k for k, value in enumerate(axis)} for axis in axes]
+    if isinstance(keys, Combinations):
+        numbers = np.unravel_index(keys.cells, [len(axis) for axis in keys.axes])
+        moved = (as_index([place.get(v, -1) for v in axis]) for place, axis in zip(places, keys.axes, strict=True))
+        columns = [new[old] for new, old in zip(moved, numbers, strict=True)]
+    else:
+        columns = [
+            as_index([*map(place.__getitem__, own)])
+            for place, own in zip(places, zip(*keys, strict=True), strict=False)
+        ]
+    index = np.zeros(len(keys), dtype=np.int64)
+    for axis, column in zip(axes, columns, strict=False):
+        index = index * len(axis) + column
+    return index
+
+
+def united(a: Sequence[Any], b: Sequence[Any]) -> Any:
+    """The keys of both, in order."""
+    if isinstance(a, Combinations) and isinstance(b, Combinations):
+        axes = tuple(x if x == y else in_order({*x, *y}) for x, y in zip(a.axes, b.axes, strict=True))
+        if all(len(set(map(type, axis))) < 2 for axis in axes) and prod(map(len, axes)) < 2**62:
+            return Combinations(axes, np.union1d(cells_of(a, axes), cells_of(b, axes)))
+    return in_order(set(a).union(b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +257,9 @@ class Counts:
             start = self.offsets[f]
             if old == new:
                 index[start : start + len(old)] = np.arange(offsets[f], offsets[f + 1])
+            elif isinstance(new, Combinations):
+                cells = cells_of(old, new.axes)
+                index[start : start + len(old)] = offsets[f] + np.searchsorted(new.cells, cells)
             else:
                 position = {key: k for k, key in enumerate(new, offsets[f])}
                 index[start : start + len(old)] = [position[key] for key in old]
@@ -194,16 +269,14 @@ class Counts:
         """Both with the keys of either."""
         if self.keys == other.keys:
             return self, other
-        keys = tuple(
-            a if a is b or a == b else in_order(set(a).union(b)) for a, b in zip(self.keys, other.keys, strict=True)
-        )
+        keys = tuple(a if a is b or a == b else united(a, b) for a, b in zip(self.keys, other.keys, strict=True))
         return self.with_keys(keys), other.with_keys(keys)
 
     def without_empty(self, declared: Sequence[frozenset[Key] | None]) -> Counts:
         """Without the keys that no row has, unless they are declared."""
         if not self.keys:
             return self
-        used: NDArray[np.bool_] = np.asarray(some(self.cells).any(axis=1))
+        used = lines_with_some(self.cells)
         for f, names in enumerate(declared):
             if names:
                 start = self.offsets[f]
@@ -215,8 +288,9 @@ class Counts:
         if used.all():
             return self
         parts = np.split(used, self.offsets[1:-1])
-        keys = tuple(
-            tuple(k for k, u in zip(ks, us, strict=True) if u) for ks, us in zip(self.keys, parts, strict=True)
+        keys: Any = tuple(
+            Combinations(ks.axes, ks.cells[us]) if isinstance(ks, Combinations) else tuple(compress(ks, us))
+            for ks, us in zip(self.keys, parts, strict=True)
         )
         return Counts(keys, self.cells.take(np.flatnonzero(used), 0))
 

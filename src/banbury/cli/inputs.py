@@ -20,8 +20,7 @@ from banbury import errors
 from banbury.cli.settings import reading
 from banbury.files import load
 from banbury.naive_bayes import Model
-from banbury.networks import BeliefNetwork
-from banbury.networks.classifier import NetworkClassifier
+from banbury.networks import BeliefNetwork, NetworkClassifier
 from banbury.readers import Source, read
 from banbury.readers.batches import Batch
 from banbury.readers.blocks import COMPRESSED

@@ -9,16 +9,22 @@ from typing import Any
 import numpy as np
 
 from banbury import errors
-from banbury.dependence.groups import compared_columns
 from banbury.dependence.information import check_n
-from banbury.dependence.pairs import LEVEL, LabelledRows, WordColumn, compared_words, count_pairs, word_columns
+from banbury.dependence.pairs import (
+    LEVEL,
+    LabelledRows,
+    WordColumn,
+    compared_columns,
+    compared_words,
+    count_pairs,
+    word_columns,
+)
 from banbury.dependence.results import Diagnosis, Telling, Uninformative
 from banbury.distributions.family import Feature
 from banbury.distributions.histogram import by_type
 from banbury.distributions.information import ColumnTest, entropy, shares
 from banbury.distributions.key_families import within_reach
 from banbury.readers import Batch
-from banbury.readers.batches import LazyColumns
 from banbury.readers.columns import Numbers
 from banbury.renamed import takes_old
 from banbury.schema import Features, Missing, Schema
@@ -96,7 +102,7 @@ def _diagnosed(table: Table, n: int) -> Diagnosis:
     blocks = {f.name: f.columns for f in schema.features if f.family.joins(f)}
     block_of = {column: name for name, block in blocks.items() for column in block}
     counted = count_pairs(table.source, table.labels, tally, assigned, compared, texts, words)
-    both = [counted.of_columns(compared, block_of, scale), counted.of_words(words, scale)]
+    both = [counted.of_columns(block_of, scale), counted.of_words(words, scale)]
     n_pairs = sum(len(each.bits) for each in both)
     pairs = sorted((p for each in both for p in each.listed(n_pairs, n)), key=lambda p: (-p.bits, p.p))
     idle = [
@@ -143,9 +149,7 @@ def _notes(
 # The first pass: values, bins and words
 
 
-def _counted(
-    table: Table,
-) -> tuple[Tally, list[LabelledRows], Schema]:
+def _counted(table: Table) -> tuple[Tally, list[LabelledRows], Schema]:
     """The tally, with numbers in fine bins; the rows' classes and weights; the schema that ``bb.count`` would have."""
     labels, begun = table.labels, list[tuple[Schema, Growing]]()
     labelled: list[list[tuple[Sequence[Label], LabelledRows]]] = []
@@ -191,11 +195,7 @@ def _parts(batch: Batch, schema: Schema, labels: Labels) -> list[Part]:
 
 def _nearer(batch: Batch, feature: Feature) -> Batch:
     """The batch, with one column's numbers within reach of its bins."""
-    near = Numbers(within_reach(batch.numbers([feature.name])[0].reshape(-1), feature))
-    columns = LazyColumns(lambda name: near if name == feature.name else batch.column(name))
-    result = Batch(batch.names, batch.n_rows, columns, batch.named, batch.source)
-    result.first_row, result.threads = batch.first_row, batch.threads
-    return result
+    return batch.with_columns({feature.name: Numbers(within_reach(feature.numbers(batch)[0].reshape(-1), feature))})
 
 
 def _compared(schema: Schema, batch: Batch) -> Schema:

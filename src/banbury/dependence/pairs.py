@@ -9,24 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.dependence.groups import ABSENT, MOST_CELLS, Grouped
 from banbury.dependence.results import Pair
-from banbury.distributions.family import Feature
+from banbury.distributions.family import ColumnReader, Feature
 from banbury.distributions.information import FEWEST_ROWS, entropy_terms, excess, expected, inverse_shares, p_values
+from banbury.distributions.key_families import MOST_VALUES
+from banbury.distributions.pairs import pairs_of, stacked
 from banbury.distributions.vocabulary import Vocabulary
 from banbury.distributions.word_families import most_telling
 from banbury.progress import watched
-from banbury.readers import Batch, Source
-from banbury.sums import in_parts
+from banbury.readers import Batch, Codes, Source
+from banbury.readers.columns import Coded
+from banbury.schema import Schema
+from banbury.sums import Counts, Keys, as_index, cells_of
 from banbury.table import Labels, aligned
-from banbury.tally import Tally
+from banbury.tally import Tally, count_rows
 
 LEVEL = 0.05  # the chance of taking noise for information that tests allow
+MOST_COLUMNS = 200  # whose pairs are counted: the most telling ones
+MOST_CELLS = 1 << 25  # of all tables of pairs: a quarter of a gigabyte
 MOST_WORDS = 200  # whose pairs are counted: the most telling ones
 CHUNK = 1 << 17  # rows that are looked at together
-TOGETHER = 16  # columns whose tables are filled together: so many stay in the processor's cache
 SAME = 1e-9  # entropies closer than this share are equal
 
 
@@ -80,6 +84,42 @@ def compared_words(texts: Sequence[WordColumn], n_classes: int) -> list[Word]:
     return [word for _, word in telling[:most]]
 
 
+@dataclass(frozen=True)
+class Grouped:
+    """A column whose values stand for groups: ``groups`` has that of each key in the rows of each class."""
+
+    name: str
+    groups: NDArray[np.uint8]  # (keys, classes)
+    size: int
+    places: Callable[[ColumnReader], Int]  # which key each row has; −1 for none
+
+    def coded(self, batch: Batch, classes: NDArray[np.int32]) -> Coded:
+        """The group of each row; none where it has no value or no class."""
+        place = self.places(batch) if len(self.groups) else np.full(len(classes), -1)
+        known = (place >= 0) & (classes >= 0)
+        codes = np.full(len(classes), -1, dtype=np.int32)
+        codes[known] = self.groups[place[known], classes[known]]
+        return Coded(Codes(codes, 0, tuple(range(self.size))))
+
+
+def compared_columns(tally: Tally, ranked: Sequence[str], scale: float, threads: int) -> list[Grouped]:
+    """The first of the ranked columns, in the table's order, with groups so few that the tables of all pairs fit."""
+    room = (2.0 * MOST_CELLS / len(tally.classes)) ** 0.5  # groups of all columns
+    chosen = set(ranked[: int(np.clip(room // 2, 2, MOST_COLUMNS))])
+    most = int(np.clip(room // max(len(chosen), 1), 2, MOST_VALUES))
+    columns = []
+    family: Any
+    sums: Any
+    for family, features, sums in tally.groups:
+        for f, feature in enumerate(features):
+            if feature.name in chosen:
+                keys, rows = sums.feature(f)
+                groups = family.groups_given_class(rows.value, scale, most)
+                places = family.key_finder(feature, keys, threads)
+                columns.append(Grouped(feature.name, groups.astype(np.uint8), int(groups.max(initial=0)) + 1, places))
+    return sorted(columns, key=lambda column: tally.schema.index[column.name])
+
+
 class MeasuredPairs(NamedTuple):
     """What each pair shares beyond chance, one entry per pair."""
 
@@ -131,61 +171,87 @@ class PairInformation(NamedTuple):
         return MeasuredPairs(names, bits, np.where(duplicated, 1.0, share), p, rows, duplicated)
 
 
-@dataclass
+@dataclass(frozen=True)
 class FeaturePairs:
-    """Sums over the rows: of each column with those before it, and of words that stand in one row."""
+    """Sums over the rows: of every two columns, and of words that stand in one row."""
 
     total: float  # the weight of all rows
-    tables: list[Real]  # of column b: (groups of the columns before it, one below the other; classes; groups of b)
+    columns: Sequence[Grouped]
+    counts: Counts | None  # as ``pairs_of`` the columns, by group; None where there are not two
     together: Real  # (classes, words and columns of text, the same)
 
-    def of_columns(self, columns: Sequence[Grouped], block: Mapping[str, str], scale: float) -> MeasuredPairs:
+    def of_columns(self, block: Mapping[str, str], scale: float) -> MeasuredPairs:
         """Of every two columns that are not of one block."""
-        starts = np.cumsum([0, *(column.size for column in columns)])
-        least = FEWEST_ROWS / (self.total * scale)
-        each = [measured(table / self.total, starts[:b], least) for b, table in enumerate(self.tables) if b]
-        measures = PairInformation(
-            *(np.concatenate([np.zeros(0), *arrays]) for arrays in zip(NOTHING, *each, strict=True))
-        )
-        second, first = np.tril_indices(len(columns), -1)  # as the tables are: of each column those before it
-
-        of = [block.get(column.name, column.name) for column in columns]
+        first, second, measures = np.arange(0), np.arange(0), PairInformation(*NOTHING)
+        if self.counts is not None:
+            values: Any = [tuple(range(column.size)) for column in self.columns]
+            least = FEWEST_ROWS / (self.total * scale)
+            first, second, measures = informed(self.counts, values, range(len(values)), self.total, least)
+        names = [column.name for column in self.columns]
+        of = [block.get(name, name) for name in names]
         apart = np.array([of[a] != of[b] for a, b in zip(first, second, strict=True)], dtype=np.bool_)
         first, second = first[apart], second[apart]
-
-        def names(k: int) -> tuple[str, str]:
-            return columns[first[k]].name, columns[second[k]].name
-
-        return PairInformation(*(each[apart] for each in measures)).beyond_chance(names, self.total, scale)
+        found = PairInformation(*(each[apart] for each in measures))
+        return found.beyond_chance(lambda k: (names[first[k]], names[second[k]]), self.total, scale)
 
     def of_words(self, words: Sequence[Word], scale: float) -> MeasuredPairs:
         first, second = np.triu_indices(len(words), 1)
         text = np.array([len(words) + word.column for word in words], dtype=np.int64)
-        sums = np.zeros((6, len(first)))
-        least = FEWEST_ROWS / (self.total * scale)
-        for counts in self.together / self.total:
-            both, whole = counts[first, second], counts[text[first], text[second]]
-            sums += _of_presence(both, counts[first, text[second]], counts[text[first], second], whole, least)
-        sums[:3] /= np.where(sums[5] > 0, sums[5], 1.0)
-
-        def names(k: int) -> tuple[str, str]:
-            return words[first[k]].name, words[second[k]].name
-
-        return PairInformation(*sums).beyond_chance(names, self.total, scale)
+        counts = self.together / self.total
+        both, whole = counts[:, first, second], counts[:, text[first], text[second]]
+        a, b = counts[:, first, text[second]], counts[:, text[first], second]
+        cells = np.stack([both, a - both, b - both, whole - a - b + both])  # with both words, with one, without
+        cells = np.where((whole > 0) & (cells > SAME * whole), cells, 0.0)  # the rest is rounding
+        table = (
+            cells.reshape(2, 2, len(counts), len(first)).transpose(3, 0, 2, 1).reshape(2 * len(first), len(counts), 2)
+        )
+        measures = _measured(table, np.arange(0, len(table), 2), FEWEST_ROWS / (self.total * scale))
+        return measures.beyond_chance(lambda k: (words[first[k]].name, words[second[k]].name), self.total, scale)
 
 
 NOTHING = (np.zeros(0),) * 6
 
 
-def measured(table: Real, starts: Int, least: float) -> PairInformation:
+def informed(
+    counts: Counts, values: Sequence[Keys], among: Sequence[int], whole: float, least: float
+) -> tuple[Int, Int, PairInformation]:
+    """Every two of the columns among these, and what they share: ``counts`` of ``pairs_of`` columns that have these values.
+
+    ``least`` is the share of the ``whole`` that a class must have to be looked at.
+    """
+    each, n_classes, offsets, rows = (
+        [PairInformation(*NOTHING)],
+        counts.cells.shape[1],
+        counts.offsets,
+        counts.cells.value,
+    )
+    above, sizes = stacked(values), np.array([len(own) for own in values], dtype=np.int64)
+    starts, begin = (np.cumsum([0, *own]).tolist() for own in (sizes, sizes[as_index(among)]))
+    lines = np.flatnonzero(np.repeat(np.isin(np.arange(len(values)), among), sizes))
+    for at, b in enumerate(among[1:], 1):
+        table = np.zeros((starts[b] * len(values[b]), n_classes))
+        table[cells_of(counts.keys[b - 1], (above[: starts[b]], values[b]))] = rows[offsets[b - 1] : offsets[b]]
+        table = table.reshape(starts[b], len(values[b]), n_classes)
+        table = table if at == b else table[lines[: begin[at]]]
+        shares = np.divide(table.transpose(0, 2, 1), whole, order="C")
+        each.append(_measured(shares, np.array(begin[:at]), least))
+    second, first = np.tril_indices(len(among), -1)
+    every = PairInformation(*(np.concatenate(arrays) for arrays in zip(*each, strict=True)))
+    return as_index(among)[first], as_index(among)[second], every
+
+
+def _measured(table: Real, starts: Int, least: float) -> PairInformation:
     """Of B with each A, whose groups begin at ``starts``, in the classes that have the least share of rows.
 
     ``table`` is (groups of all A, classes, groups of B).
     """
+    if not len(starts):
+        return PairInformation(*NOTHING)
     of_class = np.add.reduceat(table.sum(axis=2), starts, axis=0)  # (A, classes)
     enough = of_class >= least * (1.0 - SAME)
-    table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
-    of_class = np.where(enough, of_class, 0.0)
+    if not enough.all():
+        table = np.where(np.repeat(enough, np.diff(starts, append=len(table)), axis=0)[:, :, None], table, 0.0)
+        of_class = np.where(enough, of_class, 0.0)
     of_a = table.sum(axis=2)  # (groups of A, classes)
     of_b = np.add.reduceat(table, starts, axis=0)  # (A, classes, groups of B)
     rows = of_class.sum(axis=1)
@@ -209,29 +275,6 @@ def measured(table: Real, starts: Int, least: float) -> PairInformation:
     )
 
 
-def _of_presence(both: Real, a: Real, b: Real, whole: Real, least: float) -> Real:
-    """The same of words within one class, times its rows, from the shares of texts that have each word, both, or either text."""
-    whole = np.where(whole >= least * (1.0 - SAME), whole, 0.0)
-    cells = [both, a - both, b - both, whole - a - b + both]
-    cells = [np.where((whole > 0) & (each > SAME * whole), each, 0.0) for each in cells]  # the rest is rounding
-    with_a, without_a, with_b, without_b = (
-        cells[0] + cells[1],
-        cells[2] + cells[3],
-        cells[0] + cells[2],
-        cells[1] + cells[3],
-    )
-    e_cells, e_class = sum(map(entropy_terms, cells)), entropy_terms(whole)
-    e_a, e_b = entropy_terms(with_a) + entropy_terms(without_a), entropy_terms(with_b) + entropy_terms(without_b)
-    varied = (with_a > 0) & (without_a > 0) & (with_b > 0) & (without_b > 0)
-    rare_a, rare_b = (
-        inverse_shares(each, whole) + inverse_shares(rest, whole)
-        for each, rest in ((with_a, without_a), (with_b, without_b))
-    )
-    above = np.where(varied, excess(rare_a, rare_b, np.where(whole > 0, whole, 1.0)), 0.0)
-    joint = e_a + e_b - e_cells - e_class
-    return np.stack([joint, e_a - e_class, e_b - e_class, varied.astype(np.float64), above, whole])
-
-
 def count_pairs(
     source: Source,
     labels: Labels,
@@ -241,13 +284,12 @@ def count_pairs(
     texts: Sequence[WordColumn],
     words: Sequence[Word],
 ) -> FeaturePairs:
-    n_classes, n_marks = len(tally.classes), len(words) + len(texts)
-    starts = np.cumsum([0, *(column.size for column in columns)]).tolist()
-    tables = [np.zeros((starts[b], n_classes, column.size)) for b, column in enumerate(columns)]
-    pairs = FeaturePairs(float(tally.rows.value.sum()), tables, np.zeros((n_classes if words else 0, n_marks, n_marks)))
+    n_classes, n_marks, total = len(tally.classes), len(words) + len(texts), float(tally.rows.value.sum())
+    together = np.zeros((n_classes if words else 0, n_marks, n_marks))
     if len(columns) < 2 and len(words) < 2:
-        return pairs
-    seen = 0
+        return FeaturePairs(total, columns, None, together)
+    seen, schema, every_class = 0, Schema(tuple(pairs_of([column.name for column in columns]))), tuple(range(n_classes))
+    pairs = list[Tally]()
     for batch in watched(source, "comparing", source.name):
         batch.threads = labels.threads
         if batch.n_rows:
@@ -261,13 +303,16 @@ def count_pairs(
                 part = LabelledRows(every.classes[at], weights)
                 if len(part.classes) < rows.n_rows:
                     raise _changed(source)
-                _add_columns(pairs.tables, columns, rows, part, n_classes, labels.threads)
+                if len(columns) > 1:
+                    groups = rows.with_columns({each.name: each.coded(rows, part.classes) for each in columns})
+                    codes = Codes(part.classes, 0, every_class)
+                    pairs[:] = [sum(pairs, count_rows(groups, schema, codes, weights, labels.threads).tally)]
                 if words:
-                    _add_words(pairs.together, words, texts, rows, part, labels.threads)
+                    _add_words(together, words, texts, rows, part, labels.threads)
         seen += batch.n_rows
     if seen != len(assigned[0].classes):
         raise _changed(source)
-    return pairs
+    return FeaturePairs(total, columns, pairs[0].with_classes(every_class).sums[0] if pairs else None, together)
 
 
 def _changed(source: Source) -> errors.BanburyError:
@@ -277,32 +322,8 @@ def _changed(source: Source) -> errors.BanburyError:
     )
 
 
-def _add_columns(
-    tables: Sequence[Real], columns: Sequence[Grouped], batch: Batch, rows: LabelledRows, n_classes: int, threads: int
-) -> None:
-    """Counts each column's groups within the groups of every later column and the class."""
-    codes = [column.codes(batch, rows.classes) for column in columns]
-    parts = None if rows.weights is None else in_parts(rows.weights)
-    sizes = np.array([column.size for column in columns], dtype=np.int64)
-    starts = np.cumsum([0, *sizes])
-    for b, table in enumerate(tables):
-        cells = rows.classes * np.int32(sizes[b]) + codes[b]
-        cells = np.where((rows.classes >= 0) & (codes[b] != ABSENT), cells, np.int32(-1))
-        n_cells = n_classes * int(sizes[b])
-        for a in range(0, b, TOGETHER):
-            end = min(a + TOGETHER, b)
-            low = np.zeros(end - a, dtype=np.int64)
-            counted = _core.count_codes(codes[a:end], low, sizes[a:end], cells, n_cells, parts, threads)
-            table[starts[a] : starts[end]] += counted.value.reshape(-1, n_classes, sizes[b])
-
-
 def _add_words(
-    together: Real,
-    words: Sequence[Word],
-    texts: Sequence[WordColumn],
-    batch: Batch,
-    rows: LabelledRows,
-    threads: int,
+    together: Real, words: Sequence[Word], texts: Sequence[WordColumn], batch: Batch, rows: LabelledRows, threads: int
 ) -> None:
     """Counts the texts that have two words, or a word and another text beside it."""
     from scipy.sparse import csr_array  # few need it

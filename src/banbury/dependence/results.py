@@ -158,7 +158,8 @@ class Diagnosis:
         lines = [f"Diagnosis of {sizes}, {n_columns:,} column{'s' * (n_columns != 1)}"]
         if self.pairs:
             lines.append(f"Pairs that depend on each other given the class (of {self.n_pairs:,}), in bits:")
-            lines += table([_pair_row(pair) for pair in self.pairs], 1, 2)
+            shown = [(f"{p.first} / {p.second}", p.bits, p.share, "duplicated" * p.duplicated) for p in self.pairs]
+            lines += table([(names, f"{bits:.3f}", f"{share:.0%}", said) for names, bits, share, said in shown], 1, 2)
         told = [t for t in self.telling if not any(t.feature == column.feature for column in self.uninformative)]
         if told:
             lines.append(f"What columns tell about the class, in bits of the {self.entropy:.3f} there are:")
@@ -173,22 +174,14 @@ class Diagnosis:
     __repr__ = __str__
 
 
-def _pair_row(pair: Pair) -> tuple[str, ...]:
-    return f"{pair.first} / {pair.second}", f"{pair.bits:.3f}", f"{pair.share:.0%}", "duplicated" * pair.duplicated
-
-
 def table(rows: Sequence[tuple[str, ...]], *numbers: int) -> list[str]:
     """Columns side by side, those of ``numbers`` to the right."""
     if not rows:
         return []
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  " + "  ".join(_padded(cell, widths[i], i in numbers) for i, cell in enumerate(row)).rstrip() for row in rows
-    ]
-
-
-def _padded(cell: str, width: int, right: bool) -> str:
-    return cell.rjust(width) if right else cell.ljust(width)
+    signs = [">" if i in numbers else "<" for i in range(len(widths))]
+    each = (zip(row, signs, widths, strict=True) for row in rows)
+    return ["  " + "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in row).rstrip() for row in each]
 
 
 def more(n: int, what: str) -> list[str]:

@@ -22,15 +22,24 @@ from banbury.distributions.family import (
     Feature,
     HeldOutRows,
     KeyedParameters,
+    Kind,
     Reads,
     RowsToCount,
     check_finite,
     check_positive,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
-from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow, scalar_keys
+from banbury.distributions.keys import (
+    KeyCounter,
+    count_codes,
+    dense_numbers,
+    finite_numbers,
+    kind_of,
+    narrow,
+    scalar_keys,
+)
 from banbury.distributions.leave_one_out import Shares, by_cells
-from banbury.readers import Batch
+from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index
 
 KEYS: Keys = (False, True)
@@ -95,6 +104,16 @@ class Bernoulli(KeyedFamily):
             return self.m * np.array([1.0 - share, share])
         own = float(self.alpha if self.alpha is not None else alpha)
         return np.array([own if self.beta is None else self.beta, own])
+
+    def node_prior(self, keys: Keys, alpha: float) -> Real:
+        return self.pseudo_counts(alpha)
+
+    def node_codes(self, rows: ColumnReader, name: str, kind: Kind, threads: int) -> Codes:
+        if self.threshold is not None:
+            numbers = finite_numbers(rows, name)
+            return Codes(np.where(np.isnan(numbers), -1, numbers > self.threshold).astype(np.int32), 0, (False, True))
+        coded, names = dense_numbers(rows.codes(name), threads)
+        return Codes(np.array([*self.means_yes(names, name), -1], dtype=np.int32)[coded], 0, (False, True))
 
     def means_yes(self, values: Sequence[Any], name: str) -> list[bool]:
         """Which of a column's distinct values mean yes."""

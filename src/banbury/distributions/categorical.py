@@ -22,6 +22,7 @@ from banbury.distributions.family import (
     Feature,
     HeldOutRows,
     KeyedParameters,
+    Kind,
     Reads,
     RowsToCount,
     by_class,
@@ -29,10 +30,10 @@ from banbury.distributions.family import (
     side_by_side,
 )
 from banbury.distributions.key_families import KeyedFamily, looked_up
-from banbury.distributions.keys import KeyCounter, count_codes, kind_of, narrow
+from banbury.distributions.keys import KeyCounter, count_codes, dense_numbers, kind_of, narrow
 from banbury.distributions.leave_one_out import Shares, by_cells
 from banbury.distributions.trees import flat, prior_of
-from banbury.readers import Batch
+from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Key, Keys, Moments, as_index, in_order, total
 
 WIDEST_LOOKUP = 1 << 20  # integer categories from a narrower range are looked up as they are
@@ -88,6 +89,16 @@ class Categorical(KeyedFamily):
             check_covers("alpha", own, keys)
             return np.array([own[key] for key in keys], dtype=np.float64)
         return np.full(len(keys), float(own))
+
+    def node_prior(self, keys: Keys, alpha: float) -> Real:
+        return self.pseudo_counts(keys, alpha)
+
+    def node_codes(self, rows: ColumnReader, name: str, kind: Kind, threads: int) -> Codes:
+        numbers, names = dense_numbers(rows.codes(name, kind), threads)
+        if self.missing == "skip":
+            return Codes(numbers, 0, names)
+        with_none: Any = [*names, None]
+        return Codes(np.where(numbers < 0, np.int32(len(names)), numbers), 0, with_none)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator

@@ -634,6 +634,15 @@ class Family:
         """Whether a missing value is a value."""
         return False
 
+    def node_codes(self, rows: ColumnReader, name: str, kind: Kind, threads: int) -> Any:
+        """A column as int32 codes from 0 up of the keys it is counted by, −1 for none: a node of a network. Where values have a
+        density, it is cut instead."""
+        raise NotImplementedError
+
+    def node_prior(self, keys: Keys, alpha: float) -> Real:
+        """The prior's pseudo-count of each key of a node."""
+        return np.full(len(keys), float(alpha))
+
     def meanings(self, rows: ColumnReader, feature: Feature, column: str) -> list[Any]:
         """A column's values as they are counted, None where one is missing: 1 and "1" may be the same."""
         return list(rows.numbers([column])[0].reshape(-1))

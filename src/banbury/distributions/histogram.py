@@ -44,6 +44,7 @@ from banbury.sums import ROUNDING, Counts, Keys, Moments
 
 FINE = 2.0**-6  # of a column's spread: its fine bins
 FINEST = 2.0**-1020
+NODE_BINS = 10  # that a network cuts numbers into, where nothing else is said and no class says where
 
 
 def several(given: Any) -> tuple[Any, ...]:
@@ -220,6 +221,49 @@ class Histogram(BinnedFamily):
         each = zip(feature.columns, grid.starts(feature).tolist(), grid.widths(feature).tolist(), strict=True)
         return tuple(in_bins(*column) for column in each)
 
+    def node_cuts(self, values: Real, cells: Real, bins: int | Literal["mdl"], name: str) -> tuple[float, ...]:
+        """Where a network cuts a column's numbers, midway between two that occur: with "mdl" where the classes change.
+
+        Where they do not change, or where a number of bins is asked for: a bin for each where they are few; of many, a number
+        that alone is as frequent as a bin would be has its own, and the others are cut into about equal shares. ``cells`` are
+        the rows of each number and class. What the family says comes before ``bins``.
+        """
+        if self.width is not None:
+            return self._edges_between(values, name)
+        wanted = bins if self.bins == "auto" else self.bins
+        cuts = cuts_of(cells) if wanted == "mdl" else []
+        most = next((each for each in (wanted, bins) if isinstance(each, int)), NODE_BINS)
+        group = np.arange(len(values))
+        if cuts:
+            group = np.searchsorted(cuts, group, side="right")
+        elif len(values) > most:
+            n = cells.sum(axis=1)
+            large = n * most > n.sum()
+            rest = np.where(large, 0.0, n)
+            middle = (np.cumsum(rest) - rest / 2.0) / max(rest.sum(), np.finfo(float).tiny)
+            left = max(most - int(large.sum()), 1)
+            group = np.where(large, -1 - np.arange(len(n)), np.minimum((middle * left).astype(np.int64), left - 1))
+        last = np.flatnonzero(np.diff(group))
+        low, high = values[last], values[last + 1]
+        between = low / 2.0 + high / 2.0
+        return tuple(np.where(between > low, between, high).tolist())
+
+    def _edges_between(self, values: Real, name: str) -> tuple[float, ...]:
+        """The edges of bins of the given start and width, between the lowest number and the highest."""
+        start, width = self.start, self.width
+        if not isinstance(start, (int, float)) or not isinstance(width, (int, float)):
+            raise errors.bad_setting(f"start and width of {name!r}", (start, width), "one number each")
+        if not len(values):
+            return ()
+        first, last = (int(np.floor((x - start) / width)) for x in (values[0], values[-1]))
+        if last - first >= MOST_BINS:
+            wanted = f"one that makes {MOST_BINS:,} bins at most, not {last - first + 1:,}"
+            raise errors.bad_setting(f"width of {name!r}", width, wanted)
+        return tuple((start + width * np.arange(first + 1, last + 1)).tolist())
+
+    def node_prior(self, keys: Keys, alpha: float) -> Real:
+        return np.full(len(keys), float(alpha if self.alpha is None else self.alpha))
+
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         """A row may move every cut of "mdl"."""
         whole = self.bins == "mdl" or bool(features[0].columns)
@@ -243,6 +287,13 @@ class Histogram(BinnedFamily):
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the bins of histograms"]
+
+
+def cut_by(feature: Feature) -> Histogram | None:
+    """What says where a network cuts a column; None where another family was asked for, which has no cuts."""
+    if isinstance(feature.family, Histogram):
+        return feature.family
+    return None if feature.why == "declared" or feature.family.reads_text() else Histogram()
 
 
 def in_bins(name: str, start: float, width: float) -> Feature:

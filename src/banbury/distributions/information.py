@@ -15,6 +15,7 @@ BIT = float(np.log(2.0))
 NODES = 801  # of a density's grid, from −9 to 9 deviations
 MOST_NODES = 1 << 21  # of all densities, times the densities
 DRAWN = 1 << 12  # rows of each class
+LEAST_SHARE = 2.0**-1000  # whose terms of an entropy are told apart from 0
 FEWEST_ROWS = 10  # of a class, for it to be tested by itself
 FEW_CLASSES = 20  # up to so many, even small ones are tested one by one
 
@@ -46,8 +47,7 @@ def shares(cells: Real) -> Real:
 
 def entropy_terms(share: Real) -> Real:
     """−p log2 p, 0 for 0."""
-    some = share > 0
-    return np.where(some, -share * np.log2(np.where(some, share, 1.0)), 0.0)
+    return -share * np.log2(np.maximum(share, LEAST_SHARE))
 
 
 def entropy(share: Real) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury._core import Integers
 from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet
 from banbury.distributions.categorical import Categorical, known_values, values_of
@@ -29,12 +30,13 @@ from banbury.distributions.family import (
     check_positive,
 )
 from banbury.distributions.key_families import KeyedFamily
-from banbury.distributions.keys import KeyCounter, count_codes, kind_of
+from banbury.distributions.keys import KeyCounter, count_codes, dense_numbers, kind_of
 from banbury.readers import Batch, Codes
-from banbury.sums import Counts, Keys, in_order
+from banbury.sums import Combinations, Counts, Keys, in_order, lines_with_some
 
 MOST_COMBINATIONS = 2**62
 FEWEST_ALONE = 50  # rows of a joint table before it is doubted
+FEW_CELLS, CELLS_PER_ROW = 1 << 16, 4  # of tables that have a cell for every combination
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,7 +137,17 @@ class CombinationCounter(KeyCounter):
         return [f._replace(kinds=tuple(kind_of(batch, name) for name in f.inputs)) for f in features]
 
     def count(self, features: Sequence[Feature], rows: RowsToCount) -> tuple[Sequence[Feature], Counts]:
-        parts = [count_codes([feature], [_complete(feature, rows)], rows)[0] for feature in features]
+        most = max(FEW_CELLS, CELLS_PER_ROW * rows.batch.n_rows) / max(len(rows.labels), 1)
+        parts, once = [], dict[Any, OrderedColumn]()
+        for feature in features:
+            block = ordered_columns(feature, rows, once)
+            if prod(len(column.values) for column in block) > most:
+                parts += count_codes([feature], [_combined(feature, block, rows)], rows)
+            else:
+                (cells,) = filled(block[:1], block[1:], rows)
+                used = np.flatnonzero(lines_with_some(cells))
+                keys: Any = Combinations(tuple(column.values for column in block), used)
+                parts.append((keys, cells.take(used, 0)))
         return features, Counts.join(parts, len(rows.labels))
 
     def checked_keys(self, feature: Feature, keys: Any) -> Keys:
@@ -151,12 +163,63 @@ class CombinationCounter(KeyCounter):
         return tuple(combined)
 
 
-def _complete(feature: Feature, rows: RowsToCount) -> Codes:
-    numbers, values = combinations(rows.batch, feature, rows.threads, counting=True)
-    whole = np.array([None not in value for value in values], dtype=np.bool_)
+@dataclass(frozen=True, eq=False)
+class OrderedColumn:
+    """A column by the numbers of its values, which are in order; −1 where one is missing."""
+
+    numbers: NDArray[np.int32]
+    values: Keys
+
+    @classmethod
+    def of(cls, codes: Codes, threads: int) -> OrderedColumn:
+        numbers, names = dense_numbers(codes, threads)
+        values = in_order(names)
+        if values != tuple(names):
+            place = {name: k for k, name in enumerate(values)}
+            numbers = np.array([*(place[name] for name in names), -1], dtype=np.int32)[numbers]
+        return cls(numbers, values)
+
+
+def ordered_columns(feature: Feature, rows: RowsToCount, once: dict[Any, OrderedColumn]) -> list[OrderedColumn]:
+    """The columns of a block, each made ``once``."""
+    names = list(zip(feature.inputs, feature.kinds, strict=True))
+    for each in names:
+        if each not in once:
+            once[each] = OrderedColumn.of(rows.batch.codes(*each), rows.threads)
+    return [once[each] for each in names]
+
+
+def filled(
+    first: Sequence[OrderedColumn], others: Sequence[OrderedColumn], rows: RowsToCount, together: int = 1
+) -> Iterator[Integers]:
+    """Tables of first columns, so many one below the other: a line for every combination of its values and the others'."""
+    n_classes, size = len(rows.labels), prod(len(column.values) for column in others)
+    within = np.zeros(len(rows.classes), dtype=np.int32)
+    for column in others:
+        within = within * np.int32(len(column.values)) + column.numbers
+    within = within * np.int32(n_classes) + rows.classes
+    for numbers in (rows.classes, *(column.numbers for column in others)):
+        within[numbers < 0] = -1
+    for start in range(0, len(first), together):
+        some_of_them = first[start : start + together]
+        sizes = np.array([len(column.values) for column in some_of_them], dtype=np.int64)
+        codes, low = [column.numbers for column in some_of_them], np.zeros(len(sizes), dtype=np.int64)
+        cells = _core.count_codes(codes, low, sizes, within, size * n_classes, rows.weights, rows.threads)
+        yield cells.arranged([int(sizes.sum()) * size, n_classes])
+
+
+def _combined(feature: Feature, block: Sequence[OrderedColumn], rows: RowsToCount) -> Codes:
+    """The combinations that rows have, numbered as they occur: there may be many more that none has."""
+    if prod(len(column.values) for column in block) > MOST_COMBINATIONS:
+        raise errors.too_many_combinations(feature.name, len(feature.inputs))
+    cells = np.zeros(len(rows.classes), dtype=np.int64)
+    for column in block:
+        cells = np.where((cells < 0) | (column.numbers < 0), -1, cells * len(column.values) + column.numbers)
+    numbers, first, _ = _core.encode_records(cells.view(np.uint8).reshape(-1, 8), rows.threads)
+    whole = cells[first] >= 0
     place = np.where(whole, np.cumsum(whole) - 1, -1).astype(np.int32)
-    kept: Any = [value for value, there in zip(values, whole.tolist(), strict=True) if there]
-    return Codes(place[numbers] if len(values) else numbers, 0, kept)
+    keys: Any = [tuple(c.values[c.numbers[row]] for c in block) for row in first[whole].tolist()]
+    return Codes(place[numbers], 0, keys)
 
 
 COMBINATIONS = CombinationCounter()

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury._core import Integers
 from banbury.arrays import Real
-from banbury.distributions.family import Counter, Family, Feature, Kind, Reads, RowsToCount, Stored, side_by_side
+from banbury.distributions.family import (
+    ColumnReader,
+    Counter,
+    Family,
+    Feature,
+    Kind,
+    Reads,
+    RowsToCount,
+    Stored,
+    side_by_side,
+)
 from banbury.readers import Batch, Codes
 from banbury.sums import Counts, Keys, as_index, in_order, rows_of, some
 
@@ -43,8 +53,9 @@ class KeyCounter(Counter):
     def check(self, features: Sequence[Feature], sums: Counts, rows: Integers, classes: Sequence[Any]) -> None:
         for row, label in np.argwhere(sums.cells.is_negative()):
             f = int(np.searchsorted(sums.offsets, row, side="right")) - 1
-            shown = self.key(features[f], sums.keys[f][row - sums.offsets[f]])
-            raise errors.negative_count(rows_of(sums.cells)[row, label], classes[label], features[f].name, shown)
+            key, name = sums.keys[f][row - sums.offsets[f]], features[f].name
+            shown = self.key(features[f], key)
+            raise errors.negative_count(rows_of(sums.cells)[row, label], classes[label], name, shown, key=key)
         super().check(features, sums, rows, classes)
 
     def clamped(self, features: Sequence[Feature], sums: Counts, least: Real, classes: Sequence[Any]) -> Counts:
@@ -166,3 +177,11 @@ def code_numbers(codes: Codes) -> NDArray[np.int32]:
     shifted = codes.codes.astype(np.int64) - codes.low
     outside = (shifted < 0) | (shifted >= len(codes.values))
     return np.where(outside, -1, shifted).astype(np.int32)
+
+
+def finite_numbers(rows: ColumnReader, name: str) -> Real:
+    """A column of numbers, NaN where one is missing; raises where one is infinite."""
+    numbers = rows.numbers([name])[0].reshape(-1).astype(np.float64)
+    for row in np.flatnonzero(np.isinf(numbers)).tolist():
+        raise errors.bad_value("infinite", float(numbers[row]), name, rows.first_row + row, rows.source)
+    return numbers

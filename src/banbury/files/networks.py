@@ -17,8 +17,8 @@ from banbury.distributions.keys import names_of, scalars
 from banbury.files.checking import Arrays, integers_of, real, texts
 from banbury.networks import BeliefNetwork, checked_choice
 from banbury.networks.counting import NetworkCounts
-from banbury.networks.given import CLOSE, check_shares
 from banbury.networks.structure import checked_parents, in_topological_order
+from banbury.networks.tables import CLOSE, check_shares
 from banbury.networks.variables import Variable, intervals
 from banbury.schema import family_from_dict, family_to_dict
 from banbury.sums import MOST_ROWS, in_order
@@ -45,7 +45,7 @@ def about(network: BeliefNetwork) -> dict[str, Any]:
         },
         "model": None if network.sums is None else {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed},
         "digits": {name: numbers.digits for name, numbers in sums_of(network).items()},
-        "rounded": network.sums is not None and network.sums.rounded,
+        "rounded": network.sums is not None and network.sums.tally.rounded,
     }
 
 
@@ -92,11 +92,8 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> BeliefNetwork:
         return BeliefNetwork(variables, parents, Choice("mle"), None, tables, target, columns, named, left_out)
     if settings.keys() != SETTINGS:
         raise ValueError("the network has other settings")
-    choice, sums = (
-        checked_choice(**settings),
-        _sums(variables, parents, shapes, arrays, about["digits"], about["rounded"]),
-    )
-    return BeliefNetwork(variables, parents, choice, sums, (), target, columns, named, left_out)
+    sums = _sums(variables, parents, shapes, arrays, about["digits"], about["rounded"])
+    return BeliefNetwork(variables, parents, checked_choice(**settings), sums, (), target, columns, named, left_out)
 
 
 def _variable(node: Mapping[str, Any], counted: bool) -> Variable:
@@ -156,27 +153,32 @@ def _sums(
     )
     try:
         found = NetworkCounts.of_tables(variables, parents, rows, seen, cells, rounded)
-        return found if rounded else found.checked()
+        if not rounded:
+            found.checked().tally.checked()
+        return found
     except errors.NegativeCount:
         raise ValueError("a value has fewer rows than none, or more than there are") from None
 
 
 def _parts(name: str, shapes: Sequence[tuple[int, ...]], arrays: Arrays, digits: Any) -> list[Integers]:
     """The tables of all nodes, each in its shape."""
-    starts = [0, *accumulate(map(prod, shapes))]
-    every = integers_of(name, arrays, digits, (starts[-1],))
-    flat = (every.take(np.arange(a, b), 0) for a, b in pairwise(starts))
-    return [table.arranged(list(shape)) for table, shape in zip(flat, shapes, strict=True)]
+    every = integers_of(name, arrays, digits, (sum(map(prod, shapes)),))
+    places = _places(shapes)
+    return [every.take(at, 0).arranged(list(shape)) for at, shape in zip(places, shapes, strict=True)]
+
+
+def _places(shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Where each table's numbers stand, one table after the other."""
+    return [np.arange(a, b) for a, b in pairwise([0, *accumulate(map(prod, shapes))])]
 
 
 def _tables(variables: Sequence[Variable], shapes: Sequence[tuple[int, ...]], arrays: Arrays) -> tuple[Any, ...]:
-    starts = [0, *accumulate(map(prod, shapes))]
     if arrays.keys() != {GIVEN}:
         raise ValueError("there are other arrays than tables")
-    every = real(GIVEN, arrays, (starts[-1],))
+    every = real(GIVEN, arrays, (sum(map(prod, shapes)),))
     if (every < 0).any() or (every > 1.0 + CLOSE).any():
         raise ValueError("a share is not from 0 to 1")
-    tables = tuple(every[a:b].reshape(shape) for (a, b), shape in zip(pairwise(starts), shapes, strict=True))
+    tables = tuple(every[at].reshape(shape) for at, shape in zip(_places(shapes), shapes, strict=True))
     for variable, table in zip(variables, tables, strict=True):
         check_shares(variable.name, table)
     return tables

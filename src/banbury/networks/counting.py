@@ -1,4 +1,4 @@
-"""NetworkCounts: rows of each value of a node, and of it with each of its parents'. They add and subtract as tallies do."""
+"""NetworkCounts: a tally of a table of each node's values, and of a table of those together with its parents'."""
 
 from __future__ import annotations
 
@@ -6,237 +6,167 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banbury import _core, errors
+from banbury import errors
 from banbury._core import Integers
-from banbury.arrays import Real
+from banbury.distributions.pairs import table_of
 from banbury.errors import many
 from banbury.networks.elimination import MOST_CELLS
-from banbury.networks.variables import MISSING, Places, Variable, check_length
-from banbury.readers import Batch, Source
-from banbury.sums import Counts, as_index, in_parts, is_decimal, some, total, weighing
+from banbury.networks.variables import Variable, coded
+from banbury.readers import Batch, Codes, Source
+from banbury.schema import Schema
+from banbury.sums import Counts, as_index, cells_of, in_order
 from banbury.table import Labels, Table
-from banbury.tally import ROUNDED
+from banbury.tally import Tally, count_rows
+
+EVERY = ("rows",)  # the one class, of all rows
+Parents = tuple[tuple[int, ...], ...]
 
 
-class Weighed(NamedTuple):
-    """Weights of rows, as the kernels take them."""
-
-    weights: NDArray[Any] | None
-
-    @classmethod
-    def of(cls, weights: Real | None) -> Weighed:
-        return cls(None if weights is None else in_parts(weights))
-
-    def without_idle(self, places: Places) -> Places:
-        """The numbers, but of a row that weighs nothing none."""
-        return places if self.weights is None else np.where(weighing(self.weights), places, np.int32(MISSING))
+def tables_of(variables: Sequence[Variable], parents: Parents) -> Schema:
+    """What a network counts."""
+    names = [variable.name for variable in variables]
+    return Schema(tuple(table_of([names[v] for v in scope]) for scope in scopes_of(parents)))
 
 
-def tallied(
-    columns: Sequence[Places], sizes: Sequence[int], within: Places, n: int, rows: Weighed, threads: int
-) -> Integers:
-    """Rows of each value of each column, one column below the other, within each of ``n`` groups."""
-    low, size = np.zeros(len(columns), dtype=np.int64), np.array(sizes, dtype=np.int64)
-    return _core.count_codes(list(columns), low, size, within, n, rows.weights, threads)
-
-
-def joint_places(places: Sequence[Places], sizes: Sequence[int], n_rows: int) -> Places:
-    """The number of each row's cell in a table of these variables; MISSING where one of them is."""
-    cells = np.zeros(n_rows, dtype=np.int32)
-    known = np.ones(n_rows, dtype=np.bool_)
-    for each, size in zip(places, sizes, strict=True):
-        cells = cells * np.int32(size) + np.maximum(each, 0)
-        known &= each >= 0
-    return np.where(known, cells, np.int32(MISSING))
-
-
-def turned(cells: Integers, axes: tuple[int, ...]) -> Integers:
-    """The same cells with their axes in another order."""
-    index = np.arange(prod(cells.shape)).reshape(cells.shape).transpose(axes)
-    return cells.arranged(list(index.shape), as_index(index.reshape(-1)))
-
-
-def summed(cells: Integers, axis: int) -> Integers:
-    every = total(cells, axis)
-    return every.arranged([*every.shape[:axis], *every.shape[axis + 1 :]])
+def scopes_of(parents: Parents) -> list[tuple[int, ...]]:
+    """The variables of each table of a network: each node alone, then each with its parents."""
+    return [*((v,) for v in range(len(parents))), *((v, *above) for v, above in enumerate(parents))]
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkCounts:
-    """Counts of a network: of each node's values, then of each node's values together with those of its parents.
+    """The tally of a network, which has one class. A row counts for a table where it has a value of each of its nodes.
 
-    A row counts for a node and its parents where it has a value of each of them. Keys are values, or tuples of them, the node's
-    first; of numbers that are cut they are the numbers of the bins.
+    Keys are tuples of values, the node's first; of numbers that are cut the numbers of the bins stand for them.
     """
 
     variables: tuple[Variable, ...]
-    parents: tuple[tuple[int, ...], ...]
-    rows: Integers  # (1,)
-    counts: Counts  # of one class
-    rounded: bool = False  # they were scaled by a fraction, or kept as doubles once
+    parents: Parents
+    tally: Tally
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable], parents: Parents, tally: Tally) -> NetworkCounts:
+        """The variables get the values that rows have, or that are declared."""
+        counts, n = tally.sums[0], len(variables)
+        known = tuple(v.of_keys(key for (key,) in keys) for v, keys in zip(variables, counts.keys, strict=False))
+        if tally.rounded:  # there may be rows of a value with its parents' that have none of the value
+            used = [True] * int(counts.offsets[n])
+            for scope, keys in zip(scopes_of(parents)[n:], counts.keys[n:], strict=True):
+                used += [all(part in known[v].number for v, part in zip(scope, key, strict=True)) for key in keys]
+            tally = tally.with_sums({0: counts.only(np.array(used, dtype=np.bool_))})
+        for v, above in enumerate(parents):
+            check_size(known, v, above)
+        return cls(known, parents, tally.with_classes(EVERY))
 
     @classmethod
     def count(
-        cls,
-        batch: Batch,
-        variables: Sequence[Variable],
-        parents: tuple[tuple[int, ...], ...],
-        labels: Labels,
-        target: int | None = None,
+        cls, batch: Batch, variables: Sequence[Variable], parents: Parents, labels: Labels, target: int | None = None
     ) -> NetworkCounts:
         """Of these rows; of those alone that have a value of the target, where there is one."""
-        rows, threads, n_rows = Weighed.of(labels.weights_of(batch)), labels.threads, batch.n_rows
-        check_length(rows.weights, n_rows)
-        met = [variable.met(batch, threads) for variable in variables]
-        known, places = tuple(variable for variable, _ in met), [each for _, each in met]
-        all_of_them = rows.without_idle(np.zeros(n_rows, dtype=np.int32))
+        columns = coded(batch, variables, labels.threads)
+        every = np.zeros(batch.n_rows, dtype=np.int32)
         if target is not None:
-            all_of_them = np.where(places[target] < 0, np.int32(MISSING), all_of_them)
-        seen, cells = [], []
-        for v, above in enumerate(parents):
-            sizes = [known[p].size for p in above]
-            check_size(known, v, above)
-            seen.append(tallied([places[v]], [known[v].size], all_of_them, 1, rows, threads))
-            within = joint_places([*(places[p] for p in above), all_of_them], [*sizes, 1], n_rows)
-            cells.append(tallied([places[v]], [known[v].size], within, prod(sizes), rows, threads))
-        n = _core.count_classes(all_of_them, 1, rows.weights, threads)
-        return cls.of_tables(known, parents, n, seen, cells)
+            every[columns.codes(variables[target].name).codes < 0] = -1
+        schema, weights = tables_of(variables, parents), labels.weights_of(batch)
+        part = count_rows(columns, schema, Codes(every, 0, EVERY), weights, labels.threads)
+        return cls.of(variables, parents, replace(part.tally, skipped=0))
 
     @classmethod
     def of_tables(
         cls,
         variables: tuple[Variable, ...],
-        parents: tuple[tuple[int, ...], ...],
+        parents: Parents,
         rows: Integers,
         seen: Sequence[Integers],
         cells: Sequence[Integers],
         rounded: bool = False,
     ) -> NetworkCounts:
         """From tables that have a cell for every combination: of each node's values, and of those with its parents'."""
-        keys = [variable.keys for variable in variables]
-        parts = [(own, rows.arranged([len(own), 1])) for own, rows in zip(keys, seen, strict=True)]
-        for v, above in enumerate(parents):
-            flat = cells[v].arranged([prod(cells[v].shape), 1])
-            used = np.flatnonzero(some(flat))
-            axes = np.unravel_index(used, [len(keys[each]) for each in (v, *above)])
-            names = ([keys[each][k] for k in axis.tolist()] for each, axis in zip((v, *above), axes, strict=True))
+        parts, scopes = [], scopes_of(parents)
+        for scope, table in zip(scopes, (*seen, *cells), strict=True):
+            axes = np.unravel_index(np.arange(prod(table.shape)), [variables[v].size for v in scope])
+            names = ([variables[v].keys[k] for k in axis.tolist()] for v, axis in zip(scope, axes, strict=True))
             combined: Any = tuple(zip(*names, strict=True))
-            parts.append((combined, flat.take(as_index(used), 0)))
-        return cls(variables, parents, rows, Counts.join(parts, 1), rounded).trimmed()
+            parts.append((combined, table.arranged([prod(table.shape), 1])))
+        counts = Counts.join(parts, 1).without_empty([])
+        return cls.of(variables, parents, Tally(tables_of(variables, parents), EVERY, rows, (counts,), 0, rounded))
+
+    @property
+    def rows(self) -> Integers:
+        return self.tally.rows
 
     @cached_property
     def seen(self) -> tuple[Integers, ...]:
         """Rows of each value of each node."""
-        return tuple(self.counts.feature(v)[1].arranged([each.size]) for v, each in enumerate(self.variables))
+        return tuple(self._table(v, (v,)) for v in range(len(self.variables)))
 
     @cached_property
     def cells(self) -> tuple[Integers, ...]:
         """Of each node a table with a cell for every combination, (values, values of each parent)."""
-        return tuple(self._table(v) for v in range(len(self.variables)))
+        n = len(self.variables)
+        return tuple(self._table(n + v, (v, *above)) for v, above in enumerate(self.parents))
 
-    def _table(self, v: int) -> Integers:
-        scope = (v, *self.parents[v])
-        check_size(self.variables, v, self.parents[v])
-        shape = [self.variables[each].size for each in scope]
-        keys, cells = self.counts.feature(len(self.variables) + v)
-        index = np.zeros(len(keys), dtype=np.int64)
-        for each, size, column in zip(scope, shape, zip(*keys, strict=True), strict=False):
-            place = self.counts.index[each]
-            index = index * size + np.array([place[key] for key in column], dtype=np.int64)
-        return cells.merge(index, prod(shape), 0).arranged(shape)
+    def _table(self, f: int, scope: Sequence[int]) -> Integers:
+        variables = [self.variables[v] for v in scope]
+        shape = [variable.size for variable in variables]
+        counts: Counts = self.tally.sums[0]
+        keys, cells = counts.feature(f)
+        return cells.merge(cells_of(keys, tuple(v.keys for v in variables)), prod(shape), 0).arranged(shape)
 
-    def trimmed(self) -> NetworkCounts:
-        """Without the values that no row has, unless they are declared."""
-        n, declared = len(self.variables), [variable.declared() for variable in self.variables]
-        counts = self.counts.without_empty([*declared, *(None for _ in declared)])
-        gone = [set(old).difference(new) for old, new in zip(self.counts.keys[:n], counts.keys[:n], strict=True)]
-        if any(gone):  # sums that were rounded may have rows of a value with its parents' that have none of the value
-            scopes = [(v, *above) for v, above in enumerate(self.parents)]
-            kept = [*(True for keys in counts.keys[:n] for _ in keys)]
-            for scope, keys in zip(scopes, counts.keys[n:], strict=True):
-                kept += [not any(k in gone[v] for v, k in zip(scope, key, strict=True)) for key in keys]  # type: ignore[arg-type]
-            counts = counts.only(np.array(kept, dtype=np.bool_))
-        return replace(self, counts=counts)._with_values()
+    # The algebra
 
-    def _with_values(self) -> NetworkCounts:
-        """The same, its variables with the values that are counted."""
-        variables = (v.of_keys(keys) for v, keys in zip(self.variables, self.counts.keys, strict=False))
-        return replace(self, variables=tuple(variables))
-
-    def _check_alike(self, other: NetworkCounts) -> None:
-        """Raises where they do not count the same things."""
-        if why := _other_structure(self._above(), other._above()):
+    def _with(self, other: NetworkCounts, combine: Callable[[Tally, Tally], Any]) -> Any:
+        """What is made of both tallies; raises where they do not count the same things."""
+        here, there = (
+            {each.variables[v].name: [each.variables[p].name for p in above] for v, above in enumerate(each.parents)}
+            for each in (self, other)
+        )
+        why = _other_structure(here, there)
+        for mine, theirs in zip(self.variables, other.variables, strict=False):
+            why = why or mine.differs(theirs)
+        if why:
             raise errors.unlike_networks(why)
-        for mine, theirs in zip(self.variables, other.variables, strict=True):
-            if why := mine.differs(theirs):
-                raise errors.unlike_networks(why)
-
-    def _above(self) -> dict[str, list[str]]:
-        """The parents of each variable, by name."""
-        names = [variable.name for variable in self.variables]
-        return {name: [names[p] for p in above] for name, above in zip(names, self.parents, strict=True)}
+        return combine(self.tally, other.tally)
 
     def __add__(self, other: NetworkCounts) -> NetworkCounts:
-        self._check_alike(other)
-        rounded = self.rounded or other.rounded
-        both = replace(self, rows=self.rows + other.rows, counts=self.counts + other.counts, rounded=rounded).trimmed()
-        for v, above in enumerate(both.parents):
-            check_size(both.variables, v, above)
-        return both
+        return NetworkCounts.of(self.variables, self.parents, self._with(other, Tally.__add__))
 
     def __sub__(self, other: NetworkCounts) -> NetworkCounts:
-        self._check_alike(other)
-        rounded = self.rounded or other.rounded
-        left = replace(self, rows=self.rows - other.rows, counts=self.counts - other.counts, rounded=rounded)
-        if not rounded:
-            return left._with_values().checked().trimmed()
-        short = min(float(rows.value.min(initial=0.0)) for rows in (left.rows, left.counts.cells))
-        if short < -ROUNDED * float(self.rows.value[0]):
-            raise errors.negative_rows(short, None, None)
-        counts = Counts(left.counts.keys, left.counts.cells.at_least_zero())
-        return replace(left, rows=left.rows.at_least_zero(), counts=counts).trimmed()
-
-    def _check_cells(self) -> NetworkCounts:
-        """These counts; raises where one is below zero."""
-        if self.rows.is_negative().any():
-            raise errors.negative_rows(self.rows.value[0], None, None)
-        for row, _ in np.argwhere(self.counts.cells.is_negative()):
-            f = int(np.searchsorted(self.counts.offsets, row, side="right")) - 1
-            variable = self.variables[f % len(self.variables)]
-            key: Any = self.counts.keys[f][row - self.counts.offsets[f]]
-            own = key if f < len(self.variables) else key[0]
-            value = own if variable.cuts is None else variable.values[own]
-            raise errors.negative_rows(self.counts.cells.value[row, 0], variable.name, value)
-        return self
+        try:
+            left = NetworkCounts.of(self.variables, self.parents, self._with(other, Tally.__sub__))
+        except errors.NegativeCount as short:
+            key: Any = getattr(short, "key", None)
+            fewer = getattr(short, "left", None)
+            if fewer is None:  # more rows have a value than there are
+                fewer = (self.rows - other.rows).value - (self.tally.sums[0] - other.tally.sums[0]).present.value
+            for node in self.variables if key is not None else ():
+                if node.name == short.feature:  # type: ignore[attr-defined]
+                    raise errors.negative_rows(fewer, node.name, node.called(key[0])) from None
+            raise errors.negative_rows(np.min(fewer), None, None) from None
+        return left if left.tally.rounded else left.checked()
 
     def checked(self) -> NetworkCounts:
-        """These counts; raises where no rows can have them: less than none, or more with their parents' values than in all."""
-        self._check_cells()
+        """These counts; raises where no rows can have them: more of a value with its parents' values than in all."""
+        counts, n = self.tally.sums[0], len(self.variables)
         for v, variable in enumerate(self.variables):
-            keys, cells = self.counts.feature(len(self.variables) + v)
-            own = as_index([self.counts.index[v][key[0]] for key in keys])  # type: ignore[index]
-            left = self.seen[v].arranged([variable.size, 1]) - cells.merge(own, variable.size, 0)
+            (alone, seen), (keys, cells) = counts.feature(v), counts.feature(n + v)
+            own, every = [key[0] for key in keys], in_order({key[0] for key in (*alone, *keys)})
+            place = {key: k for k, key in enumerate(every)}
+            seen = seen.merge(as_index([place[key] for (key,) in alone]), len(every), 0)
+            left = seen - cells.merge(as_index([place[key] for key in own]), len(every), 0)
             for k, _ in np.argwhere(left.is_negative()):
-                raise errors.negative_rows(left.value[k, 0], variable.name, variable.values[k])
-            lacking = self.rows - total(self.seen[v], 0)
-            if lacking.is_negative().any():
-                raise errors.negative_rows(lacking.value[0], None, None)
+                raise errors.negative_rows(left.value[k, 0], variable.name, variable.called(every[k]))
         return self
 
     def __mul__(self, factor: float) -> NetworkCounts:
-        rows, exact = self.rows.times(factor)
-        counts, also = self.counts.times(factor)
-        rounded = self.rounded or not (exact and also and is_decimal(factor))
-        return replace(self, rows=rows, counts=counts, rounded=rounded).trimmed()
+        return NetworkCounts.of(self.variables, self.parents, self.tally * factor)
 
     def same(self, other: NetworkCounts) -> bool:
-        self._check_alike(other)
-        return self.rows.same(other.rows) and self.counts.same(other.counts)
+        return bool(self._with(other, Tally.__eq__))
 
 
 def _other_structure(here: Mapping[str, Sequence[str]], there: Mapping[str, Sequence[str]]) -> str | None:
@@ -269,16 +199,9 @@ def check_size(variables: Sequence[Variable], v: int, parents: Sequence[int]) ->
 
 def counted(source: Source, labels: Labels, begin: Callable[[Batch], Callable[[Batch], Any]]) -> Any:
     """The sum of what is made of each batch, by what the first one settles; where a column widens, all is read again."""
-    sums: list[Any] = []
-    counts: list[Callable[[Batch], Any]] = []
-
-    def anew() -> None:
-        sums.clear()
-        counts.clear()
-
-    for batch in Table(source, labels).batches("counting", anew, quietly=True):
-        if not counts:
-            counts.append(begin(batch))
-        part = counts[0](batch)
-        sums[:] = [sums[0] + part if sums else part]
-    return sums[0]
+    so_far: list[Any] = []  # what counts a batch, and what it counted
+    for batch in Table(source, labels).batches("counting", so_far.clear, quietly=True):
+        count = so_far[0] if so_far else begin(batch)
+        part = count(batch)
+        so_far[:] = [count, so_far[1] + part if so_far else part]
+    return so_far[1]

@@ -61,7 +61,7 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
 
     It is the derivative of the sum of products, found by going back along the path that leads to it.
     """
-    tape = [_brought_back(factor) for factor in factors]
+    tape = [_scaled(factor)[0] for factor in factors]
     alive, steps = list(range(len(tape))), []
     for step in _path(*_shapes(tape, sizes), ()):
         taken = [alive[at] for at in step]
@@ -69,14 +69,14 @@ def products_of_others(factors: Sequence[Factor], sizes: Mapping[int, int]) -> l
         needed = {name for each in alive for name in tape[each].scope}
         steps.append((len(tape), taken))
         alive.append(len(tape))
-        tape.append(_brought_back(_product([tape[each] for each in taken], needed)))
+        tape.append(_scaled(_product([tape[each] for each in taken], needed))[0])
     rest = {each: Factor(tape[each].scope, np.ones_like(tape[each].table)) for each in alive}
     for made, taken in reversed(steps):
         above = rest.pop(made)
         for one in taken:
             others = [above, *(tape[each] for each in taken if each != one)]
             scope = tape[one].scope
-            rest[one] = _brought_back(_product(others, set(scope), scope, sizes))
+            rest[one] = _scaled(_product(others, set(scope), scope, sizes))[0]
     return [rest[each].table for each in range(len(factors))]
 
 
@@ -134,12 +134,6 @@ def _product(
         return Factor(keep, np.asarray(table))
     wide = np.broadcast_to(np.expand_dims(table, absent), tuple(sizes[name] for name in keep))
     return Factor(keep, wide)
-
-
-def _brought_back(factor: Factor) -> Factor:
-    """The table, of no rows, with a largest entry of 1."""
-    largest = factor.table.max(initial=0.0)
-    return Factor(factor.scope, factor.table / largest) if largest > 0 else factor
 
 
 def _scaled(factor: Factor) -> tuple[Factor, Real]:

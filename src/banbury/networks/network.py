@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from banbury import errors, renamed
 from banbury.arrays import Real
 from banbury.distributions.family import HOWS, Choice, How, Kind, check_positive
+from banbury.distributions.histogram import NODE_BINS
 from banbury.distributions.information import entropy, shares
 from banbury.errors import many
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
 from banbury.networks.counting import NetworkCounts, counted
-from banbury.networks.given import given_table, given_values
 from banbury.networks.pairs import Pairs
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
-from banbury.networks.tables import conditional
-from banbury.networks.variables import BINS, MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
+from banbury.networks.tables import conditional, given_table, given_values
+from banbury.networks.variables import MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
 from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
@@ -90,7 +90,7 @@ class BeliefNetwork:
         alpha: float = 1.0,
         seed: int = 0,
         features: Features = "auto",
-        bins: int = BINS,
+        bins: int = NODE_BINS,
         weights: Any = None,
         missing: Missing = "skip",
         threads: int | None = None,
@@ -127,7 +127,7 @@ class BeliefNetwork:
                     name="parents",
                     value=name,
                 )
-            rows = First.of(batch, labels.weights_of(batch))
+            rows = First(batch, labels.weights_of(batch))
             found = {f.name: settled(rows, f, bins) for f in schema.features}
             variables = [found[name] for name in order]
             return lambda batch: NetworkCounts.count(batch, variables, indexed, labels)
@@ -183,13 +183,10 @@ class BeliefNetwork:
         cls, pairs: Pairs, choice: Choice, level: float | None, root: str | None = None, threads: int | None = None
     ) -> BeliefNetwork:
         """The network of the best tree of pairs that were counted."""
-        left_out = dict(pairs.left_out)
-        for variable in pairs.features:
-            if variable.size == 0:
-                left_out[variable.name] = "no value"
+        left_out = {**pairs.left_out, **{v.name: "no value" for v in pairs.features if v.size == 0}}
         sums = pairs.sums(pairs.tree(level, root))
-        name = pairs.target.name
-        return cls(sums.variables, sums.parents, choice, sums, (), name, pairs.columns, pairs.named, left_out, threads)
+        rest = pairs.name, pairs.columns, pairs.named, left_out, threads
+        return cls(sums.variables, sums.parents, choice, sums, (), *rest)
 
     @classmethod
     def from_tables(
@@ -388,21 +385,17 @@ class BeliefNetwork:
         rng = np.random.default_rng(self.choice.seed) if self.choice.how == "gibbs" else UNUSED
         tables, unseen = [], list[Real | None]()
         for variable, rows in zip(self.variables, self.sums.cells, strict=True):
-            table, new = self._estimated(variable, rows.value, rng)
+            if variable.size == 0:
+                raise errors.EmptyData(
+                    f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
+                    "leave it out."
+                )
+            of_target = variable.name == self.target  # which has the frequencies, as in naive Bayes
+            alpha = variable.family.node_prior(variable.values, self.choice.alpha)
+            table, new = conditional(rows.value, alpha * (not of_target), "mle" if of_target else self.choice.how, rng)
             tables.append(table)
-            unseen.append(new)
+            unseen.append(None if of_target else new)
         return Scorer(sizes, self._parents, tuple(tables), tuple(unseen))
-
-    def _estimated(self, variable: Variable, cells: Real, rng: np.random.Generator) -> tuple[Real, Real | None]:
-        """A node's table, and the log-probability of a value that was never counted."""
-        if variable.size == 0:
-            raise errors.EmptyData(
-                f"no row that was counted has a value of {variable.name!r}, so it has no table. Count rows that have, or "
-                "leave it out."
-            )
-        if variable.name == self.target:  # the frequencies, as in naive Bayes
-            return conditional(cells, np.zeros(variable.size), "mle", rng)[0], None
-        return conditional(cells, variable.pseudo_counts(self.choice.alpha), self.choice.how, rng)
 
     # Asking
 
@@ -491,9 +484,16 @@ class BeliefNetwork:
         return {v: self.variables[v].likelihood(known) for v, known in numbered}
 
     def _known(self, given: Any) -> dict[str, Any]:
-        """What is given of nodes, without those of which nothing is; of a pandas Series those that are nodes."""
+        """What is given of nodes, without those of which nothing is; of a pandas Series those that are nodes.
+
+        What else a Series has was left out, or is named in a warning as ``explain`` does.
+        """
         if hasattr(given, "to_dict") and hasattr(given, "index"):
-            given = self._of_row(given.to_dict())
+            row: dict[Any, Any] = given.to_dict()
+            given = {name: known for name, known in row.items() if name in self.nodes}
+            if row and not given:
+                raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
+            tell_other_columns([], [name for name in row if name not in {*self.columns, *given}], set())
         if given is not None and not isinstance(given, Mapping):
             raise errors.bad_setting("given", given, "a mapping from nodes to what is known of them, or a row")
         plain = {name: None if missing(known) else known for name, known in (given or {}).items()}
@@ -502,14 +502,6 @@ class BeliefNetwork:
             for name, known in plain.items()
             if known is not None or None in self.variables[self._node(name)].index
         }
-
-    def _of_row(self, row: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The row's nodes; what else it has was left out, or is named in a warning as ``explain`` does."""
-        found = {name: known for name, known in row.items() if name in self.nodes}
-        if row and not found:
-            raise errors.unknown_column(next((n for n in self.nodes if n != self.target), self.nodes[0]), list(row))
-        tell_other_columns([], [name for name in row if name not in {*self.columns, *found}], set())
-        return found
 
     def _told(self, given: Mapping[str, Any] | None) -> list[str]:
         return [f"{name} = {known!r}" for name, known in self._known(given).items()]
@@ -558,9 +550,9 @@ class BeliefNetwork:
         >>> [(batch.n_rows, posterior.shape) for batch, posterior in network.stream(days)]
         [(14, (14, 2))]
         """
-        node, told = self._asked(of), set[str]()
-        for batch in self._batches(rows, reading):
-            yield batch, np.exp(self._normalised(self._scored_batch(batch, (node,), told), node))
+        node = self._asked(of)
+        for batch, joint in self._each(rows, (node,), reading):
+            yield batch, np.exp(self._normalised(joint, node))
 
     def posterior(self, rows: Any, of: str | None = None, **reading: Any) -> Real:
         """P(value | what the row shows), rows × values of ``of``, the target unless another node is named.
@@ -591,20 +583,14 @@ class BeliefNetwork:
         return self._node(self.target if of is None else of)
 
     def _scored(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Real:
-        scorer, told = self._scorer, set[str]()
-        found = [np.empty((0, *(scorer.sizes[k] for k in keep)))]
-        for batch in self._batches(rows, reading):
-            found.append(self._scored_batch(batch, keep, told))
-        return np.concatenate(found)
+        nothing = np.empty((0, *(self._scorer.sizes[k] for k in keep)))
+        return np.concatenate([nothing, *(joint for _, joint in self._each(rows, keep, reading))])
 
-    def _batches(self, rows: Any, reading: Mapping[str, Any]) -> Iterator[Batch]:
-        """The rows, each once; where a column widens that is none of the nodes, they are read again."""
-        source = rows if isinstance(rows, Source) else self._read(rows, reading)
-        return batches(source, "scoring")
-
-    def _scored_batch(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> Real:
-        """log P(keep, what these rows show); ``told`` keeps what was said of their columns."""
-        return self._scorer.log_joint(self._placed(self._aligned(batch), keep, told), keep)
+    def _each(self, rows: Any, keep: tuple[int, ...], reading: Mapping[str, Any]) -> Iterator[tuple[Batch, Real]]:
+        """Batches of rows, and log P(keep, what these rows show); where a column widens that is no node, they are read again."""
+        told = set[str]()  # what was said of their columns
+        for batch in batches(rows if isinstance(rows, Source) else self._read(rows, reading), "scoring"):
+            yield batch, self._scorer.log_joint(self._placed(self._aligned(batch), keep, told), keep)
 
     def _placed(self, batch: Batch, keep: tuple[int, ...], told: set[str]) -> list[Places]:
         """The number of each row's value of each node; of those in ``keep`` none."""
@@ -646,7 +632,14 @@ class BeliefNetwork:
         batch = self._aligned(self._one_row(row))
         (places,) = np.array(self._placed(batch, (node,), set()), dtype=np.int32).T
         order = [v for v in map(self.nodes.index, in_topological_order(self.parents)) if places[v] != MISSING]
-        joint = self._scorer.log_joint(_one_by_one(places, order), (node,))
+        shown = np.full(
+            (len(places), len(order) + 1), MISSING, dtype=np.int32
+        )  # nothing, then one more node in each row
+        for at, v in enumerate(order, 1):
+            shown[v, at:] = places[v]
+        joint = self._scorer.log_joint(list(shown), (node,))
+        ruled_out = np.isneginf(joint[:-1])  # already, so that nothing is added
+        steps = np.where(ruled_out, 0.0, joint[1:] - np.where(ruled_out, 0.0, joint[:-1]))
         posterior = self._normalised(joint[-1:].copy(), node)[0]
         ranked = np.argsort(-posterior, kind="stable").tolist()
         other = ranked[1] if against is None else class_number(against, classes)
@@ -654,7 +647,7 @@ class BeliefNetwork:
             raise errors.bad_setting("against", against, "another class than the most probable one")
         terms = [
             Term(self.nodes[v], next(iter(batch.head(self.nodes[v], 1)), None), says, bool(places[v] != UNSEEN))
-            for v, says in zip(order, _steps(joint), strict=True)
+            for v, says in zip(order, steps, strict=True)
             if np.isfinite(joint[-1]).any()  # a row of probability zero is answered by the prior alone
         ]
         return explained(classes, joint[0], terms, np.exp(posterior), ranked[0], other)
@@ -670,10 +663,10 @@ class BeliefNetwork:
             if len(row) != len(self.columns):
                 raise errors.wrong_width(len(row), len(self.columns), "BeliefNetwork", self.columns)
             return read_row(row, self.columns, self.named)
-        batches = list(self._batches(row, {}))
-        if sum(batch.n_rows for batch in batches) != 1:
-            raise errors.not_one_row(sum(batch.n_rows for batch in batches))
-        return next(batch for batch in batches if batch.n_rows)
+        found = list(batches(row if isinstance(row, Source) else self._read(row, {}), "scoring"))
+        if sum(batch.n_rows for batch in found) != 1:
+            raise errors.not_one_row(sum(batch.n_rows for batch in found))
+        return next(batch for batch in found if batch.n_rows)
 
     def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
         return read(rows, kinds=self._kinds(), **reading)
@@ -736,20 +729,6 @@ class BeliefNetwork:
         return "\n".join(lines)
 
 
-def _one_by_one(places: Places, order: Sequence[int]) -> list[Places]:
-    """A row that shows nothing, then one more of the nodes in each row."""
-    found = [np.full(len(order) + 1, MISSING, dtype=np.int32) for _ in places]
-    for at, v in enumerate(order, 1):
-        found[v][at:] = places[v]
-    return found
-
-
-def _steps(joint: Real) -> Real:
-    """What each row adds to the logarithms of the one before it: nothing to what is impossible already."""
-    before, after = joint[:-1], joint[1:]
-    return np.where(np.isneginf(before), 0.0, after - np.where(np.isneginf(before), 0.0, before))
-
-
 def checked_choice(how: Any, alpha: Any, seed: Any) -> Choice:
     if not isinstance(how, str) or how not in HOWS:
         raise errors.unknown_choice("how", how, HOWS)
@@ -781,3 +760,44 @@ def _only(features: Features, names: Sequence[str]) -> Features:
         if isinstance(block, tuple):
             raise errors.no_block_in_a_network(" + ".join(map(str, block)))
     return {name: family for name, family in features.items() if name in names}
+
+
+@dataclass(frozen=True)
+class NetworkClassifier:
+    """A network that is asked for one of its nodes, be it the target or another, and answers as a model does.
+
+    >>> import banbury as bb
+    >>> network = bb.BeliefNetwork.count(bb.datasets.play_tennis(), parents={"play": ["wind"]})
+    >>> asked = NetworkClassifier(network, "wind")
+    >>> asked.classes, asked.explain({"play": "yes"}).winner
+    (('strong', 'weak'), 'weak')
+    """
+
+    network: BeliefNetwork
+    target: str
+
+    @property
+    def _variable(self) -> Variable:
+        return self.network.variables[self.network._asked(self.target)]
+
+    @property
+    def classes(self) -> Keys:
+        return self._variable.values
+
+    @property
+    def target_kind(self) -> Kind:
+        return self._variable.kind
+
+    def label(self, value: Any) -> Any:
+        """What a value of the node's column is called: a number's bin, and others as they are."""
+        variable = self._variable
+        return value if variable.cuts is None or value is None else variable.values[variable.place(value)]
+
+    def stream(self, rows: Any, **reading: Any) -> Iterator[tuple[Batch, Real]]:
+        return self.network.stream(rows, self.target, **reading)
+
+    def explain(self, row: Any, against: Any = None) -> Explanation:
+        return self.network.explain(row, against, self.target)
+
+    def _read(self, rows: Any, reading: Mapping[str, Any]) -> Source:
+        return self.network._read(rows, reading)

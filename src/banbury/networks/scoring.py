@@ -46,7 +46,8 @@ class Scorer:
                 answer[part] = self._in_forest(forest, [each[part] for each in places], keep)
             return answer
         for rows, hidden in self._groups(places, keep, n_rows):
-            at_once = max(int(MOST_AT_ONCE // max(self._width(hidden), 1)), 1)
+            open_ = ([self.sizes[u] for u in (v, *above) if u in hidden] for v, above in enumerate(self.parents))
+            at_once = max(int(MOST_AT_ONCE // max(float(sum(map(prod, open_))), 1)), 1)  # by the numbers a row needs
             for start in range(0, len(rows), at_once):
                 some = rows[start : start + at_once]
                 answer[some] = self._of_group([each[some] for each in places], keep, hidden)
@@ -58,20 +59,16 @@ class Scorer:
         return {}
 
     def _forest(self, keep: tuple[int, ...]) -> Forest | None:
-        """The forest that is left beside what is asked for; where nothing is, beside a variable that others depend on."""
-        tried: list[int | None] = [*keep] if keep else [None, *self._widest]
-        for asked in tried if len(keep) < 2 else ():
+        """The forest that is left beside what is asked for; where nothing is, beside the variable that most others depend on."""
+        if len(keep) > 1:
+            return None
+        tops = [p for above in self.parents for p in above if not self.parents[p]]  # such as the class of a tree
+        for asked in keep or [None, *([max(set(tops), key=tops.count)] if tops else [])]:
             if asked not in self._forests:
                 self._forests[asked] = Forest.of(self.tables, self.unseen, self.parents, asked)
             if (found := self._forests[asked]) is not None:
                 return found
         return None
-
-    @cached_property
-    def _widest(self) -> list[int]:
-        """The variable without parents that most others depend on, such as the class of a tree."""
-        children = [p for above in self.parents for p in above if not self.parents[p]]
-        return [max(set(children), key=children.count)] if children else []
 
     def _in_forest(self, forest: Forest, places: Sequence[Places], keep: tuple[int, ...]) -> Real:
         """log P(keep, what the rows show), without the axis of what the forest is beside where that is not kept."""
@@ -89,11 +86,6 @@ class Scorer:
                 new = float(unseen) if unseen is not None and k == UNSEEN else 0.0
                 answer[rows] = np.logaddexp.reduce(forest.log_joint(own), axis=1) + new
         return answer
-
-    def _width(self, hidden: set[int]) -> float:
-        """About how many numbers a row needs."""
-        open_ = ([self.sizes[each] for each in (v, *above) if each in hidden] for v, above in enumerate(self.parents))
-        return float(sum(prod(sizes) for sizes in open_))
 
     def _groups(self, places: Sequence[Places], keep: tuple[int, ...], n_rows: int) -> Iterator[tuple[Int, set[int]]]:
         """Rows that lack the same values, with what they lack and what is asked for."""
@@ -135,16 +127,17 @@ class Scorer:
                 elif len(scope) == 1:
                     single[scope[0]] = single.get(scope[0], 0.0) + table.reshape(-1, self.sizes[scope[0]])
                 else:
-                    factors.append(_exponential(scope, table))
+                    factors.append(Factor((ROW, *scope) if table.ndim > len(scope) else scope, np.exp(table)))
         for v in hidden.difference(keep).intersection(shown):
             single[v] = single.get(v, 0.0) + self._evidence(places[v], v)
         if not factors and set(single) == set(keep) and len(keep) == 1:
             return np.asarray(known[:, None] + single[keep[0]])
-        scaled = [_lifted(v, logs, n_rows) for v, logs in single.items()]
-        for logs in (lift for _, lift in scaled):
-            known = known + logs
-        sizes = {ROW: n_rows, **dict(enumerate(self.sizes))}
-        found = eliminated([*factors, *(factor for factor, _ in scaled)], (ROW, *keep), sizes)
+        for v, logs in single.items():  # with a largest entry of 1 in each row
+            highest = np.broadcast_to(logs, (n_rows, logs.shape[1])).max(axis=1)
+            highest = np.where(np.isfinite(highest), highest, 0.0)
+            factors.append(Factor((ROW, v), np.exp(logs - highest[:, None])))
+            known = known + highest
+        found = eliminated(factors, (ROW, *keep), {ROW: n_rows, **dict(enumerate(self.sizes))})
         return np.asarray(known.reshape(-1, *(1,) * len(keep)) + found)
 
     def _terms(
@@ -181,18 +174,6 @@ class Scorer:
         logs = np.where(places[:, None] == np.arange(self.sizes[v]), 0.0, -np.inf)
         logs[places < 0] = 0.0
         return logs
-
-
-def _exponential(scope: tuple[int, ...], logs: Real) -> Factor:
-    return Factor((ROW, *scope) if logs.ndim > len(scope) else scope, np.exp(logs))
-
-
-def _lifted(v: int, logs: Real, n_rows: int) -> tuple[Factor, Real]:
-    """The potential of one variable with a largest entry of 1 in each row, and the logarithm that it lacks."""
-    logs = np.broadcast_to(logs, (n_rows, logs.shape[1]))
-    highest = logs.max(axis=1)
-    highest = np.where(np.isfinite(highest), highest, 0.0)
-    return Factor((ROW, v), np.exp(logs - highest[:, None])), highest
 
 
 def queried(scorer: Scorer, keep: tuple[int, ...], evidence: Mapping[int, Real]) -> Real:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from banbury import errors
@@ -31,34 +32,19 @@ def checked_parents(parents: Any) -> dict[str, tuple[str, ...]]:
 
 def in_topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The nodes, parents before their children and otherwise as they were given; raises where there is a cycle."""
-    place = {name: at for at, name in enumerate(parents)}
-    lacking = {name: len(above) for name, above in parents.items()}
-    children: dict[str, list[str]] = {name: [] for name in parents}
-    for name, above in parents.items():
-        for each in above:
-            children[each].append(name)
-    order, ready = list[str](), [name for name, n in lacking.items() if not n]
-    while ready:
-        order += ready
-        for child in (child for name in ready for child in children[name]):
-            lacking[child] -= 1
-        freed = {child for name in ready for child in children[name] if not lacking[child]}
-        ready = sorted(freed, key=place.__getitem__)
-    if len(order) < len(parents):
-        cycle = _cycle({name: above for name, above in parents.items() if lacking[name]})
+    place, order, sorter = {name: at for at, name in enumerate(parents)}, list[str](), TopologicalSorter(parents)
+    try:
+        sorter.prepare()
+    except CycleError as problem:
+        cycle = problem.args[1]
         shown = " → ".join(cycle if len(cycle) <= LONG_CYCLE else [*cycle[: LONG_CYCLE - 1], "…", cycle[-1]])
         why = f"the parents make a cycle: {shown}. A belief network has none; take one of these edges out."
-        raise errors.CyclicStructure(why, cycle=cycle)
+        raise errors.CyclicStructure(why, cycle=cycle) from None
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready(), key=place.__getitem__)
+        order += ready
+        sorter.done(*ready)
     return tuple(order)
-
-
-def _cycle(parents: Mapping[str, Sequence[str]]) -> list[str]:
-    """A cycle among nodes each of which waits for another, from parent to child, ending where it begins."""
-    name, met = next(iter(parents)), dict[str, int]()
-    while name not in met:
-        met[name] = len(met)
-        name = next(each for each in parents[name] if each in parents)
-    return [*list(met)[met[name] :], name][::-1]
 
 
 def ancestors(of: Iterable[int], parents: Sequence[Sequence[int]]) -> set[int]:

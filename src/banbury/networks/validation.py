@@ -28,7 +28,7 @@ def cross_validated(
     for k, split in enumerate(each.splits):
         tree = _tree(rows, np.flatnonzero((each.groups >= 0) & (each.groups != k)), choice, bins, level)
         known = np.array([rows.classes.index(name) for name in tree.classes])
-        answers = np.concatenate([tree.posterior(part) for part in _parts(rows, split.test)])
+        answers = np.concatenate([tree.posterior(part) for part in rows.take(split.test)])
         posteriors[split.test[:, None], known] = answers
     tested = np.flatnonzero(each.groups >= 0)
     weights = None if rows.weights is None else rows.weights[tested]
@@ -39,22 +39,15 @@ def cross_validated(
 
 
 def _tree(rows: Dataset, chosen: Int, choice: Choice, bins: Bins, level: float | None) -> BeliefNetwork:
-    """The tree of some rows; the first batch of them settles where numbers are cut."""
+    """The tree of some rows, whose numbers ascend; what the first batch has of them settles where numbers are cut."""
     codes = Codes(rows.labels[chosen], 0, list(rows.classes))
     weights = None if rows.weights is None else rows.weights[chosen]
-    labels = Labels(None, None, codes, None, weights, None, rows.threads)
-    batches = _parts(rows, chosen)
+    labels, batches = Labels(None, None, codes, None, weights, None, rows.threads), list[Batch]()
+    ends = np.searchsorted(chosen, rows.starts)
+    for batch, start, a, b in zip(rows.batches, rows.starts, ends, ends[1:], strict=False):
+        if b > a:
+            part = batch.take(chosen[a:b] - start)
+            part.first_row, part.threads = int(a), rows.threads  # labels and weights are found by it
+            batches.append(part)
     count = Pairs.beginning(batches[0], rows.schema, labels, bins)
     return BeliefNetwork.from_pairs(reduce(add, map(count, batches)).checked(), choice, level, None, rows.threads)
-
-
-def _parts(rows: Dataset, chosen: Int) -> list[Batch]:
-    """Rows by their numbers, which ascend: what each batch has of them, whole, and numbered anew."""
-    found, first = [], 0
-    for batch, start, end in zip(rows.batches, rows.starts, rows.starts[1:], strict=False):
-        own = chosen[(chosen >= start) & (chosen < end)] - start
-        if len(own):
-            part = batch.take(own)
-            part.first_row, part.threads, first = first, rows.threads, first + len(own)
-            found.append(part)
-    return found
