@@ -24,7 +24,6 @@ from banbury.readers.columns import (
     Objects,
     Scalar,
     Texts,
-    Unfit,
     Wanted,
     converted,
     decoded,
@@ -107,19 +106,15 @@ def _lists(array: Any) -> Column | None:
         return None
     if (lengths[there] != common).any():
         return LooseLists(array.to_pylist(), common)
-    held = lengths == common  # where a list is null there may be numbers, or none
-    inner = _numbers(array.values.slice(first, int(lengths.sum())))
+    inside = array.values.slice(first, int(lengths.sum()))
+    inner = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
     if there.all():
         return Lists(inner.reshape(len(array), common))
     matrix = np.full((len(array), common), np.nan, dtype=inner.dtype if inner.dtype.kind == "f" else np.float64)
+    held = lengths == common  # where a list is null there may be numbers, or none
     matrix[held] = inner[np.repeat(held, lengths)].reshape(-1, common)
     matrix[~there] = np.nan
     return Lists(matrix)
-
-
-def _numbers(array: Any) -> NDArray[Any]:
-    """The numbers of an Arrow array, as they are where none is missing."""
-    return plain(array) if kind_of_type(array.type) == "integer" and not array.null_count else floats(array)
 
 
 def floats(array: Any) -> NDArray[Any]:
@@ -172,11 +167,10 @@ def _indices(array: Any) -> NDArray[Any]:
 def texts(array: Any) -> list[Any]:
     """The values of an Arrow array; a text that is not UTF-8 is taken for Latin-1."""
     try:
-        values: list[Any] = array.to_pylist()
+        return list(array.to_pylist())
     except UnicodeDecodeError:
         raw = array.cast(arrow().large_binary() if arrow("types").is_large_string(array.type) else arrow().binary())
-        values = [None if value is None else decoded(value) for value in raw.to_pylist()]
-    return values
+        return [None if value is None else decoded(value) for value in raw.to_pylist()]
 
 
 class ArrowColumn(Column):
@@ -193,8 +187,7 @@ class ArrowColumn(Column):
         return self._kind
 
     def cells(self) -> Iterable[Any]:
-        values: list[Any] = self.array.to_pylist()
-        return values
+        return (value.as_py() for value in self.array)
 
     def cut(self, start: int, stop: int) -> Column:
         return self._with(self.array.slice(start, stop - start))
@@ -240,7 +233,10 @@ class Strings(ArrowColumn):
         """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
         self.array = array = _narrow(self.array)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
-            array = _stripped(array, self.missing_values)
+            pa, compute = arrow(), arrow("compute")
+            array = compute.ascii_trim(array, BLANKS)
+            gone = compute.is_in(array, pa.array(sorted(self.missing_values), array.type))
+            array = compute.if_else(gone, pa.scalar(None, array.type), array)
         try:
             array.validate(full=True)
         except arrow().ArrowInvalid:
@@ -283,13 +279,6 @@ def _any_blanks(offsets: NDArray[Any], data: NDArray[np.uint8]) -> bool:
     return bool(np.isin(ends, np.frombuffer(BLANKS.encode(), np.uint8)).any())
 
 
-def _stripped(array: Any, missing_values: frozenset[str]) -> Any:
-    pa, compute = arrow(), arrow("compute")
-    array = compute.ascii_trim(array, BLANKS)
-    gone = compute.is_in(array, pa.array(sorted(missing_values), array.type))
-    return compute.if_else(gone, pa.scalar(None, array.type), array)
-
-
 def _integers(array: NDArray[np.int64]) -> Any:
     """The array as an Arrow array. ``pyarrow.array`` would import pandas."""
     pa = arrow()
@@ -317,13 +306,9 @@ class Gapped(ArrowColumn):
 class Rarities(ArrowColumn):
     """Dates, whose values are ISO texts, and what cannot be counted at all: nested, binary."""
 
-    def numbers(self) -> NDArray[Any]:
-        self._refuse("a number")
-        return np.full(len(self), np.nan)
-
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         if self._kind != "date":
-            self._refuse("a text, a number or a yes or no")
+            self.refuse("a text, a number or a yes or no")
         plain = self.array if hasattr(self.array, "dictionary") else self.array.dictionary_encode()
         texts = plain.dictionary.cast(arrow().string()).to_pylist()
         return converted(regrouped(Codes(_indices(plain), 0, []), texts), "string", wanted)
@@ -331,16 +316,11 @@ class Rarities(ArrowColumn):
     def texts(self) -> Texts:
         types = arrow("types")
         if types.is_binary(self.array.type) or types.is_large_binary(self.array.type):
-            return [None if value is None else decoded(value) for value in self.array.to_pylist()]
+            return [None if value is None else decoded(value) for value in self.cells()]
         return Coded(self.codes(None, 1)).texts()
 
     def lists(self, width: int) -> NDArray[Any]:
         return Objects(self.array.to_pylist()).lists(width)
-
-    def _refuse(self, needed: str) -> None:
-        for row, value in enumerate(self.array):
-            if value.is_valid:
-                raise Unfit(value.as_py(), row, needed)
 
     def present(self) -> list[Scalar]:
         return [str(value) for value in self.array.drop_null().to_pylist()]

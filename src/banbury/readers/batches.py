@@ -204,20 +204,21 @@ class Batch:
         try:
             return ask(column)
         except Unfit as unfit:
-            row = self.first_row + unfit.row
-            raise errors.wrong_type(unfit.value, name, unfit.needed, row, self.source) from None
+            value, row, needed = unfit.args
+            raise errors.wrong_type(value, name, needed, self.first_row + row, self.source) from None
         except Uneven as uneven:
-            row = self.first_row + uneven.row
+            row, length, width = uneven.args
+            row += self.first_row
             raise errors.BadValue(
-                f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {uneven.length:,} numbers, and lists of "
-                f"this column have {uneven.width:,}. Give each row as many numbers, or None where there are none, or leave the "
+                f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, and lists of "
+                f"this column have {width:,}. Give each row as many numbers, or None where there are none, or leave the "
                 f"column out with features={{{name!r}: None}}.",
                 column=name,
                 row=row,
             ) from None
+        except errors.BanburyError:
+            raise
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
-            if isinstance(problem, errors.BanburyError):
-                raise
             raise errors.BadValue(
                 f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}: "
                 f"{problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}.",
@@ -243,14 +244,14 @@ class Remembering(Batch):
     def kind(self, name: str) -> Kind:
         return self._batch.kind(name)
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        return self._once(("numbers", *names), lambda: self._batch.numbers(names))
+    def numbers(self, names: Sequence[str]) -> Any:
+        return self._once(self._batch.numbers, tuple(names))
 
-    def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
-        return self._once(("codes", name, wanted), lambda: self._batch.codes(name, wanted))
+    def codes(self, name: str, wanted: Wanted | None = None) -> Any:
+        return self._once(self._batch.codes, name, wanted)
 
-    def lists(self, name: str, width: int) -> NDArray[Any]:
-        return self._once(("lists", name, width), lambda: self._batch.lists(name, width))
+    def lists(self, name: str, width: int) -> Any:
+        return self._once(self._batch.lists, name, width)
 
     def integers(self, name: str) -> NDArray[Any] | None:
         return self._batch.integers(name)
@@ -259,13 +260,12 @@ class Remembering(Batch):
         return self._batch.whole(names)
 
     def occurrences(self, names: Sequence[str]) -> Any:
-        return self._once(("occurrences", *names), lambda: self._batch.occurrences(names))
+        return self._once(self._batch.occurrences, tuple(names))
 
-    def _once(self, asked: Any, make: Callable[[], T]) -> T:
-        if asked not in self._kept:
-            self._kept[asked] = make()
-        kept: T = self._kept[asked]
-        return kept
+    def _once(self, ask: Callable[..., Any], *asked: Any) -> Any:
+        if (ask.__name__, asked) not in self._kept:
+            self._kept[ask.__name__, asked] = ask(*asked)
+        return self._kept[ask.__name__, asked]
 
 
 class NumberBatch(Batch):
@@ -280,7 +280,7 @@ class NumberBatch(Batch):
         made = self._held, self._own_names, self.named, self.source
         return _unpickled, (type(self), made, self.names, self.first_row, None)
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Any:
         raise NotImplementedError
 
     @cached_property
@@ -325,17 +325,15 @@ class Matrix(NumberBatch):
         super().__init__(array, names, named, source)
         self._array = ready(array)
 
-    def _column(self, name: str) -> NDArray[Any]:
-        column: NDArray[Any] = self._held[:, self._place[name]]
-        return column
+    def _column(self, name: str) -> Any:
+        return self._held[:, self._place[name]]
 
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
         return self._array if fits_int64(self._array.dtype) and tuple(names) == self._own_names else None
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self._held.dtype
-        return dtype
+    def dtype(self) -> Any:
+        return self._held.dtype
 
     def kind(self, name: str) -> Kind:
         kind = self._kinds[self._place[name]]
@@ -343,7 +341,7 @@ class Matrix(NumberBatch):
 
     @cached_property
     def _kinds(self) -> list[Kind]:
-        kind = KINDS_OF_DTYPES[self.dtype.kind]
+        kind = KINDS_OF_DTYPES[self._held.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self.names)
         return ["empty" if missing else kind for missing in np.isnan(self._held[0]).tolist()]
@@ -376,15 +374,15 @@ class Sparse(NumberBatch):
     def matrix(self) -> Any:
         return self._held
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Any:
         return self._dense([name])[:, 0]
+
+    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
+        return ready(np.asarray(self._chosen(names).toarray()))
 
     def _chosen(self, names: Sequence[str]) -> Any:
         places = self._places(names)
         return self._held if places is None else self._held[:, places]
-
-    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
-        return ready(np.asarray(self._chosen(names).toarray()))
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         return [self._dense(names)] if names else []
@@ -396,20 +394,17 @@ class Sparse(NumberBatch):
 
 def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
     """Those of these columns whose numbers are all whole; as floats, so small that each of them is one."""
-    whole = [_is_whole(block[:, None] if block.ndim == 1 else block) for block in batch.numbers(names)] if names else []
-    return {name for name, each in zip(names, (each for block in whole for each in block), strict=True) if each}
-
-
-def _is_whole(columns: NDArray[Any]) -> list[bool]:
-    """Of each column of a matrix, stretch by stretch, so that it takes little memory."""
-    n_rows, n_columns = columns.shape
-    whole, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
-    for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):
-        x = columns[start : start + step]
-        odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
-        whole &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
-    each: list[bool] = whole.tolist()
-    return each
+    whole: list[bool] = []
+    for block in batch.numbers(names) if names else []:
+        columns = block[:, None] if block.ndim == 1 else block
+        n_rows, n_columns = columns.shape
+        each, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
+        for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):  # so that it takes little memory
+            x = columns[start : start + step]
+            odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
+            each &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
+        whole += each.tolist()
+    return {name for name, is_whole in zip(names, whole, strict=True) if is_whole}
 
 
 def fits_int64(dtype: np.dtype[Any]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -48,29 +48,20 @@ class Codes:
 
 
 class Unfit(Exception):
-    """A value, at a row of the column, that is not what was asked for."""
-
-    def __init__(self, value: Any, row: int, needed: str) -> None:
-        super().__init__(value, row, needed)
-        self.value, self.row, self.needed = value, row, needed
+    """A value, at a row of the column, that is not what was asked for: value, row, what is needed."""
 
 
 class Uneven(Exception):
-    """A list, at a row of the column, that has not as many numbers as lists of the column have."""
-
-    def __init__(self, row: int, length: int, width: int) -> None:
-        super().__init__(row, length, width)
-        self.row, self.length, self.width = row, length, width
+    """A list that has not as many numbers as lists of the column have: its row, its length, theirs."""
 
 
 class NumberList(list[float]):
     """A cell that is a list of numbers; a long one is shown short."""
 
     def __str__(self) -> str:
-        if len(self) <= SHOWN + 2:
-            return f"[{', '.join(f'{number:.4g}' for number in self)}]"
-        first = ", ".join(f"{number:.4g}" for number in self[:SHOWN])
-        return f"[{first}, … {len(self):,} numbers]"
+        few = len(self) <= SHOWN + 2
+        first = ", ".join(f"{number:.4g}" for number in (self if few else self[:SHOWN]))
+        return f"[{first}]" if few else f"[{first}, … {len(self):,} numbers]"
 
     __repr__ = __str__
 
@@ -95,18 +86,20 @@ class Column(Protocol):
         """The values one by one, None or NaN where one is missing."""
         return Coded(self.codes(None, 1)).cells()
 
+    def refuse(self, needed: str, kinds: Collection[str] = ()) -> None:
+        """Raises for the first value that is not missing, nor of one of these kinds."""
+        for row, value in enumerate(self.cells()):
+            if not missing(value) and kind_of([value]) not in kinds:
+                raise Unfit(value, row, needed)
+
     def numbers(self) -> NDArray[Any]:
         """The numbers, missing ones NaN. Here there are none: the first value that is no number is refused."""
-        for row, value in enumerate(self.cells()):
-            if not missing(value) and kind_of([value]) not in NUMERIC:
-                raise Unfit(value, row, "a number")
+        self.refuse("a number", NUMERIC)
         return np.full(len(self), np.nan)
 
     def lists(self, width: int) -> NDArray[Any]:
         """The lists of so many numbers, (rows, numbers); a row whose list is missing is NaN. Here there are none."""
-        for row, value in enumerate(self.cells()):
-            if not missing(value):
-                raise Unfit(value, row, f"a list of {width:,} numbers")
+        self.refuse(f"a list of {width:,} numbers")
         return np.full((len(self), width), np.nan)
 
     def texts(self) -> Texts:
@@ -142,8 +135,7 @@ class ArrayColumn(Column):
         return len(self.array)
 
     def cells(self) -> Iterable[Any]:
-        values: list[Any] = self.array.tolist()
-        return values
+        return list(self.array.tolist())
 
     def cut(self, start: int, stop: int) -> Column:
         return type(self)(self.array[start:stop], self.text)
@@ -156,11 +148,8 @@ class Numbers(ArrayColumn):
     """Booleans, integers or floats, kept as they are."""
 
     def kind(self) -> Kind:
-        kind = KINDS_OF_DTYPES[self.array.dtype.kind]
-        all_missing = (
-            kind == "float" and len(self) > 0 and self.array[0] != self.array[0] and np.isnan(self.array).all()
-        )
-        return "empty" if all_missing else kind
+        kind, array = KINDS_OF_DTYPES[self.array.dtype.kind], self.array
+        return "empty" if kind == "float" and len(array) and array[0] != array[0] and np.isnan(array).all() else kind
 
     def numbers(self) -> NDArray[Any]:
         return ready(self.array)
@@ -175,8 +164,8 @@ class Numbers(ArrayColumn):
             return converted(Codes(self.array.view(np.uint8), 0, [False, True]), "boolean", wanted)
         if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.array)) is not None:
             return codes
-        if kind == "f":
-            return converted(_float_codes(self.array, threads), "float", wanted)
+        if kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
+            return converted(_numbered(ready(self.array) + self.array.dtype.type(0), threads), "float", wanted)
         return converted(integer_codes(ready(self.array), threads, wanted), "integer", wanted)
 
 
@@ -238,18 +227,28 @@ class Objects(Column):
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         encoded = _core.encode_objects(self.values)
-        if encoded is None:
-            codes, values = _numbered(self.values)
-            return converted(Codes(codes, 0, values), None, wanted)
-        codes, first, _ = encoded
-        return converted(Codes(codes, 0, [str(self.values[row]) for row in first.tolist()]), "string", wanted)
+        if encoded is not None:
+            codes, first, _ = encoded
+            return converted(Codes(codes, 0, [str(self.values[row]) for row in first.tolist()]), "string", wanted)
+        numbering: dict[Scalar, int] = {}  # as a Python dict does: 1, 1.0 and True are one value
+        places = (
+            -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
+            for row, value in enumerate(self.values)
+        )
+        codes = np.fromiter(places, np.int32, len(self.values))
+        return converted(Codes(codes, 0, list(numbering)), None, wanted)
 
     def texts(self) -> Texts:
         """The list itself where it holds texts, None and NaN only."""
         types = set(map(type, self.values))
-        if types <= {str, float, type(None)} and (float not in types or all(map(_is_text_or_gap, self.values))):
+        if types <= {str, float, type(None)} and (
+            float not in types or all(type(value) is not float or value != value for value in self.values)
+        ):
             return self.values
-        return [_text(value, row) for row, value in enumerate(self.values)]
+        return [
+            value if type(value) is str else None if missing(value) else to_string(natural(value, row))
+            for row, value in enumerate(self.values)
+        ]
 
     def head(self, n: int) -> list[Scalar]:
         cells = ((row, value) for row, value in enumerate(self.values) if not missing(value))
@@ -259,20 +258,13 @@ class Objects(Column):
         return [to_string(value) for value in values] if self._kind == "string" else values
 
     def cut(self, start: int, stop: int) -> Column:
-        return Objects(self.values[start:stop], self.text)
+        return self._with(self.values[start:stop])
 
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return Objects([self.values[row] for row in rows.tolist()], self.text)
+        return self._with([self.values[row] for row in rows.tolist()])
 
-
-def _is_text_or_gap(value: Any) -> bool:
-    return type(value) is not float or value != value
-
-
-def _text(value: Any, row: int) -> str | None:
-    if value is None or type(value) is str:
-        return value
-    return None if missing(value) else to_string(natural(value, row))
+    def _with(self, values: list[Any]) -> Column:
+        return Objects(values, self.text)
 
 
 class Coded(Column):
@@ -360,9 +352,7 @@ class Lists(ArrayColumn):
         return (None if any(x != x for x in row) else NumberList(row) for row in self.array.tolist())
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        for row, value in enumerate(self.cells()):
-            if value is not None:
-                raise Unfit(value, row, "a text, a number or a yes or no")
+        self.refuse("a text, a number or a yes or no")
         return Empty(len(self)).coded
 
     def texts(self) -> Texts:
@@ -388,11 +378,8 @@ class LooseLists(Objects):
     def head(self, n: int) -> list[Scalar]:
         return list(islice((value for value in self.cells() if value is not None), n))
 
-    def cut(self, start: int, stop: int) -> Column:
-        return LooseLists(self.values[start:stop], self.width)
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return LooseLists([self.values[row] for row in rows.tolist()], self.width)
+    def _with(self, values: list[Any]) -> Column:
+        return LooseLists(values, self.width)
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
@@ -499,8 +486,7 @@ def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = Non
         low, high = int(lows[0]), int(highs[0])
         if high - low < small_span(len(array)):
             return Codes(array, low, range(low, high + 1))
-    codes, first = encode_bytes(array, threads)
-    return _without(Codes(codes, 0, array[first].tolist()), array[first] == LOWEST)
+    return _numbered(array, threads)
 
 
 def _whole_codes(array: NDArray[Any]) -> Codes | None:
@@ -521,18 +507,16 @@ def _whole_codes(array: NDArray[Any]) -> Codes | None:
     return Codes(codes, int(low), values) if (same | gaps).all() else None
 
 
-def _float_codes(array: NDArray[Any], threads: int) -> Codes:
-    # Adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes.
-    array = ready(array) + array.dtype.type(0)
+def _numbered(array: NDArray[Any], threads: int) -> Codes:
+    """Any numbers, numbered as they occur; NaN and the lowest integer are missing."""
     codes, first = encode_bytes(array, threads)
-    return _without(Codes(codes, 0, array[first].tolist()), np.isnan(array[first]))
-
-
-def _without(codes: Codes, gaps: NDArray[np.bool_]) -> Codes:
-    """The codes with some of their values taken for missing."""
+    numbers = array[first]
+    gaps = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == LOWEST
     if not gaps.any():
-        return codes
-    return regrouped(codes, [None if gap else value for value, gap in zip(codes.values, gaps, strict=True)])
+        return Codes(codes, 0, numbers.tolist())
+    values = numbers.astype(object)
+    values[gaps] = None
+    return regrouped(Codes(codes, 0, []), values.tolist())
 
 
 def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -545,38 +529,24 @@ def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], 
     return codes, first
 
 
-def _numbered(values: list[Any]) -> tuple[NDArray[np.int32], list[Scalar]]:
-    """Numbers any hashable scalars as a Python dict does: 1, 1.0 and True are one value."""
-    numbering: dict[Scalar, int] = {}
-    codes = np.empty(len(values), dtype=np.int32)
-    for row, value in enumerate(values):
-        codes[row] = -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
-    return codes, list(numbering)
-
-
 def converted(codes: Codes, kind: Wanted | None, wanted: Wanted | None) -> Codes:
     """The same rows with values of the wanted kind. Costs the number of distinct values, not of rows."""
     if wanted is None or wanted == kind:
         return codes
-    return regrouped(codes, [_converted_value(codes, k, wanted) for k in range(len(codes.values))])
-
-
-def _converted_value(codes: Codes, k: int, wanted: Wanted) -> Scalar | None:
-    value = codes.values[k]
-    try:
-        return CONVERSIONS[wanted](value)
-    except (ValueError, KeyError, OverflowError):
-        rows = np.flatnonzero(codes.codes == codes.low + k)
-        if len(rows) == 0:
-            return None
-        raise Unfit(value, int(rows[0]), NEEDED[wanted]) from None
+    convert, needed = CONVERSIONS[wanted]
+    values: list[Scalar | None] = []
+    for k, value in enumerate(codes.values):
+        try:
+            values.append(convert(value))
+        except (ValueError, KeyError, OverflowError):
+            rows = np.flatnonzero(codes.codes == codes.low + k)
+            if len(rows):
+                raise Unfit(value, int(rows[0]), needed) from None
+            values.append(None)
+    return regrouped(codes, values)
 
 
 BOOLEANS: dict[Scalar, bool] = {"true": True, "false": False, 0: False, 1: True}
-
-
-def to_boolean(value: Scalar) -> bool:
-    return BOOLEANS[value.lower() if isinstance(value, str) else value]
 
 
 def to_integer(value: Scalar) -> int:
@@ -597,17 +567,14 @@ def to_string(value: Scalar) -> str:
     return str(value)
 
 
-CONVERSIONS: dict[Wanted, Callable[[Scalar], Scalar]] = {
-    "boolean": to_boolean,
-    "integer": to_integer,
-    "float": float,
-    "string": to_string,
-}
-NEEDED: dict[Wanted, str] = {
-    "boolean": "a yes or no (True, False, 0 or 1)",
-    "integer": "a whole number",
-    "float": "a number",
-    "string": "a text",
+CONVERSIONS: dict[Wanted, tuple[Callable[[Any], Scalar], str]] = {
+    "boolean": (
+        lambda value: BOOLEANS[value.lower() if isinstance(value, str) else value],
+        "a yes or no (True, False, 0 or 1)",
+    ),
+    "integer": (to_integer, "a whole number"),
+    "float": (float, "a number"),
+    "string": (to_string, "a text"),
 }
 
 
@@ -650,10 +617,6 @@ def natural(value: Any, row: int) -> Scalar:
         return decoded(value)
     if isinstance(value, (bool, int, float)):
         return value
-    return _natural_rarity(value, row)
-
-
-def _natural_rarity(value: Any, row: int) -> Scalar:
     kind = _kind_of_type(type(value))
     if kind == "float":
         return float(value)
@@ -679,10 +642,7 @@ KINDS: tuple[tuple[tuple[type, ...], Kind], ...] = (
 
 
 def _kind_of_type(kind: type) -> Kind:
-    for types, name in KINDS:
-        if issubclass(kind, types):
-            return name
-    return "other"
+    return next((name for types, name in KINDS if issubclass(kind, types)), "other")
 
 
 def kind_of(values: Sequence[Any]) -> Kind:
