@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.family import check_whole
+from banbury.errors import check_whole
 from banbury.selection.results import by_confidence
+from banbury.table import bad_weight
 
 Method = Literal["temperature", "platt", "isotonic"]
 
@@ -528,13 +529,13 @@ def _weights(weights: ArrayLike | None, n_rows: int) -> Real:
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", weights, "numbers, one per row") from None
     if numbers.ndim != 1:
-        raise errors.not_one_column(numbers.shape)
+        raise errors.no_column(numbers)
     if len(numbers) != n_rows:
         raise errors.length_mismatch("weights", len(numbers), n_rows)
     bad = ~((numbers >= 0) & (numbers < HEAVIEST))
     if bad.any():
         row = int(bad.argmax())
-        raise errors.bad_weight(row, float(numbers[row]))
+        raise bad_weight(row, float(numbers[row]))
     if not numbers.any():
         raise errors.bad_setting("weights", "nothing but zeros", "above 0 for one row at least")
     return numbers

@@ -486,7 +486,7 @@ def counted(
         every = float(weights) if weights.ndim == 0 else None
     shape: tuple[int, ...] = getattr(data, "shape", ())
     if len(shape) == 2 and shape[0] and not shape[1]:
-        raise errors.empty_table(shape[0], 0)
+        raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
     own = None if every is not None else weights
     tally = count(table, classes=[ALL], features=features, weights=own, missing=missing, threads=threads)  # type: ignore[arg-type]

@@ -246,7 +246,7 @@ def combinations(
         for name, kind in zip(feature.inputs, feature.kinds, strict=True)
     ]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
-        raise errors.too_many_combinations(feature.name, len(feature.inputs))
+        raise too_many_combinations(feature.name, len(feature.inputs))
     parts, stride, total = [], 1, np.zeros(rows.n_rows, dtype=np.int64)
     for column in columns:
         codes = np.asarray(column.codes).astype(np.int64) - column.low
@@ -332,3 +332,8 @@ class JointParameters(KeyedParameters):
             value = tuple(values[int(rng.integers(len(values)))] for values in options)
             if value not in table.cells:
                 return value
+
+
+def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
+    what = f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62)"
+    return errors.BanburyError(f"{what}. Take fewer columns.")

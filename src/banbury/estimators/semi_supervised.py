@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity, n_parameters
-from banbury.distributions.family import check_positive, check_whole
+from banbury.distributions.family import check_positive
 from banbury.distributions.keys import dense_numbers
-from banbury.errors import many
+from banbury.errors import check_whole, many
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum

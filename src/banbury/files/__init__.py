@@ -51,7 +51,7 @@ def _taken_apart(thing: Model | Tally | BeliefNetwork, target: Path) -> tuple[di
     try:
         return networks.about(thing), networks.arrays(thing)
     except (TypeError, ValueError) as problem:
-        raise errors.cannot_be_saved(target, str(problem)) from None
+        raise arrays.cannot_be_saved(target, problem) from None
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork:

@@ -93,7 +93,7 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     try:
         metadata = {"banbury": json.dumps({**about, "checksums": sums}), "checksum": NOTHING.decode()}
     except (TypeError, ValueError) as problem:
-        raise errors.cannot_be_saved(target, str(problem)) from None
+        raise cannot_be_saved(target, problem) from None
     table: dict[str, Any] = {"__metadata__": metadata}
     start = 0
     for name, array in arrays.items():
@@ -103,9 +103,21 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     text = json.dumps(table, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
-        raise errors.header_too_long(target, len(text), LONGEST_HEADER)
+        raise errors.BadFile(
+            f"cannot write {target}: its names, classes and categories take {len(text):,} bytes, and {LONGEST_HEADER:,} are the "
+            "most. Count columns of so many different values as text, or leave them out with features={...: None}.",
+            path=str(target),
+        )
     text = text.replace(MARK + NOTHING, MARK + checksum(text).encode())
     return len(text).to_bytes(8, "little") + text
+
+
+def cannot_be_saved(path: Path, why: Exception) -> errors.BadFile:
+    return errors.BadFile(
+        f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why}). "
+        "Make it a text, a number or a boolean.",
+        path=str(path),
+    )
 
 
 def _umask() -> int:
@@ -142,7 +154,12 @@ def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise errors.bad_file(path, NO_FILE_OF_OURS) from None
     if type(found) is not int or not 1 <= found <= format:
-        raise errors.unknown_format(path, found, format)
+        raise errors.UnknownFormat(
+            f"cannot read {path}: it has format {found!r}, and this version of Banbury reads formats up to {format}. "
+            "Install the version that wrote it, or a newer one.",
+            path=str(path),
+            format=found,
+        )
     if not _is_sound(head, metadata.get("checksum")):
         raise errors.damaged_file(path, "its header is not what was written")
     try:

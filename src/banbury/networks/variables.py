@@ -21,7 +21,7 @@ from banbury.distributions.family import MOST_BINS, Family, Feature, Kind, check
 from banbury.distributions.keys import dense_numbers
 from banbury.readers import Batch, read
 from banbury.readers.columns import kind_of
-from banbury.schema import Schema
+from banbury.schema import Schema, warn_of_nothing
 from banbury.sums import Key, Keys, in_order
 
 Places = NDArray[np.int32]
@@ -260,7 +260,7 @@ def settled(first: First, feature: Feature, bins: Bins) -> Variable:
     if isinstance(family, Categorical):
         return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
     if feature.columns:
-        raise errors.no_block_in_a_network(feature.name)
+        raise no_block(feature.name)
     text = family.reads_text()
     if text or (feature.why == "declared" and not isinstance(family, Histogram)):
         raise errors.BadSetting(
@@ -341,5 +341,14 @@ def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ..
         else:
             found.append(settled(first, feature, bins))
     if schema.features and not found:
-        errors.warn(errors.nothing_chosen(left_out))
+        warn_of_nothing(left_out)
     return tuple(found), left_out
+
+
+def no_block(block: str) -> errors.BadSetting:
+    return errors.BadSetting(
+        f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
+        "Name the columns one by one in features=, or leave the block out of it.",
+        name="features",
+        value=block,
+    )

@@ -486,5 +486,8 @@ def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]
     """The names as texts; an error if two are the same."""
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
-        raise errors.duplicate_column(next(name for name in texts if texts.count(name) > 1), source)
+        twice = next(name for name in texts if texts.count(name) > 1)
+        raise errors.DuplicateColumn(
+            f"two columns are named {twice!r}{errors.where(source)}. Rename one of them.", column=twice
+        )
     return texts

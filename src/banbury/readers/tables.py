@@ -325,13 +325,13 @@ def column(values: Any) -> Column:
     if hasattr(values, "__array__"):
         return _from_numpy(np.asarray(values))
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise errors.not_a_column(values)
+        raise errors.no_column(values)
     return column(list(values))
 
 
 def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
     if values.ndim != 1:
-        raise errors.not_one_column(values.shape)
+        raise errors.no_column(values)
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         return Objects(values.tolist())
     return from_array(np.asarray(values))
@@ -340,7 +340,7 @@ def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
 def from_pandas(values: Any) -> Column:
     """The column of a pandas Series, Index or array. Plain NumPy types are not copied."""
     if hasattr(values, "columns"):
-        raise errors.not_one_column(values.shape)
+        raise errors.no_column(values)
     array = getattr(values, "array", values)
     if hasattr(array, "to_timestamp"):
         array = values = array.to_timestamp()

@@ -343,8 +343,10 @@ class LearningCurve(CurveScores):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                raise errors.missing_library(
-                    "matplotlib", "a learning curve is drawn", "to_dict() has its numbers"
+                raise errors.MissingLibrary(
+                    "a learning curve is drawn with matplotlib, which is not installed. Install it with: pip install "
+                    "'banbury[plots]'. Without it, to_dict() has its numbers.",
+                    library="matplotlib",
                 ) from None
             ax = pyplot.subplots()[1]
         for each in self._learners:
