@@ -21,17 +21,8 @@ from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
 from banbury.schema import infer
-from banbury.semi_supervised import (
-    HOWS,
-    TRIAL,
-    Climb,
-    Observed,
-    Task,
-    labelled_starts,
-    narrowed,
-    seeded_start,
-    with_starts,
-)
+from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, labelled_starts, narrowed, seeded_start, with_starts
+from banbury.semi_supervised.observed import Observed
 from banbury.sums import in_order
 from banbury.table import Labels, aligned, refuse_continuous
 from banbury.tally import Label, Tally
@@ -43,29 +34,20 @@ NO_ROW = 0.5  # rows: a component that has less has none
 class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
     """What both have in common: settings of counting, estimating and climbing, and what the model says of rows."""
 
+    how: Any
+    alpha: Any
+    tol: Any
+    seed: Any
+    threads: Any
+    features: Any
+    missing: Any
+    class_prior: Any
     model_: Model
     n_features_in_: int
     log_likelihoods_: NDArray[np.float64]
     objectives_: NDArray[np.float64]
     n_iter_: int
     converged_: bool
-
-    def __init__(
-        self,
-        features: Any,
-        how: Any,
-        alpha: Any,
-        class_prior: Any,
-        starts: Any,
-        max_iter: Any,
-        tol: Any,
-        missing: Any,
-        threads: Any,
-        seed: Any,
-    ) -> None:
-        self.features, self.missing, self.threads = features, missing, threads
-        self.how, self.alpha, self.class_prior = how, alpha, class_prior
-        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
 
     @property
     def tally_(self) -> Tally:
@@ -164,15 +146,17 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(features, how, alpha, class_prior, starts, max_iter, tol, missing, threads, seed)
+        self.features, self.missing, self.threads = features, missing, threads
+        self.how, self.alpha, self.class_prior = how, alpha, class_prior
+        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
         self.unlabelled, self.unlabelled_weight = unlabelled, unlabelled_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedClassifier:
         """Learns from all rows, whether they have a label or not."""
         self._check()
         share = self.unlabelled_weight
-        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
-            raise errors.bad_setting("unlabelled_weight", share, "a number from 0 to 1")
+        number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+        errors.require(number and 0 <= share <= 1, "unlabelled_weight", share, "a number from 0 to 1")
         batch, target = self._checked(X, y)
         own = _weights(sample_weight, batch)
         classes, labels = _numbered(target, self.unlabelled, n_threads(self.threads))
@@ -252,7 +236,9 @@ class Mixture(AsDensity, _Learner):
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(features, how, alpha, class_prior, starts, max_iter, tol, missing, threads, seed)
+        self.features, self.missing, self.threads = features, missing, threads
+        self.how, self.alpha, self.class_prior = how, alpha, class_prior
+        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
         self.n_components, self.choose_by = n_components, choose_by
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Mixture:
@@ -266,13 +252,10 @@ class Mixture(AsDensity, _Learner):
         observed = self._observed(batch, weights)
         by_bic = self.choose_by == "bic"
         climbs = {n: self._climbed(observed, weights, n) for n in sizes if len(sizes) == 1 or by_bic}
-        self.scores_ = {
-            n: _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights)
-            if by_bic
-            else self._held_out(batch, weights, n)
-            for n in sizes
-            if len(sizes) > 1
-        }
+        self.scores_ = {}
+        for n in sizes if len(sizes) > 1 else ():
+            own = _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights) if by_bic else None
+            self.scores_[n] = self._held_out(batch, weights, n) if own is None else own
         best = min(sizes, key=lambda n: self.scores_.get(n, 0.0) * (1.0 if by_bic else -1.0))
         self.n_components_ = best
         self._keep(climbs.get(best) or self._climbed(observed, weights, best), batch)
@@ -284,21 +267,16 @@ class Mixture(AsDensity, _Learner):
         n, rows = self.n_components_, self.model_.tally.rows.value
         if single := narrowed(self.model_):
             each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
-            errors.warn(
-                errors.BanburyWarning(
-                    "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
-                    f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
-                    "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
-                )
+            text = (
+                "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
+                f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
+                "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
+            errors.warn(errors.BanburyWarning(text))
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
-            what, fewer = "component" if len(empty) == 1 else "components", max(n - len(empty), 1)
-            errors.warn(
-                errors.BanburyWarning(
-                    f"{what} {errors.listed(empty)} of {n:,} ended without rows: less than half of one is left. "
-                    f"Take fewer (n_components={fewer}), or try more starts= or another seed=."
-                )
-            )
+            what, fewer = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}", max(n - len(empty), 1)
+            text = f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
+            errors.warn(errors.BanburyWarning(f"{text}starts= or another seed=."))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Finds the components, and says which of them is each row's most probable. ``y`` is not used.
@@ -332,12 +310,10 @@ class Mixture(AsDensity, _Learner):
 
     def _sizes(self, n_rows: int) -> list[int]:
         sizes = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
-        if not sizes:
-            raise errors.bad_setting("n_components", self.n_components, "a number, or one at least to choose from")
+        errors.require(sizes, "n_components", self.n_components, "a number, or one at least to choose from")
         for n in sizes:
             check_whole("n_components", n, 1)
-            if n > n_rows:
-                raise errors.bad_setting("n_components", n, f"{n_rows:,} at most, the number of rows to start from")
+            errors.require(n <= n_rows, "n_components", n, f"{n_rows:,} at most, the number of rows to start from")
         return sorted({int(n) for n in sizes})
 
     def _climbed(self, observed: Observed, weights: Real, n: int) -> Climb:
@@ -355,8 +331,8 @@ class Mixture(AsDensity, _Learner):
         for fold in range(int(folds.max()) + 1):
             rest, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             observed = Observed.of(aligned(batch.take(rest), schema), schema, weights[rest], threads)
-            if np.count_nonzero(weights[rest] > 0) < n:
-                raise errors.bad_setting("n_components", n, "fewer than the rows that are left when some are held out")
+            enough = np.count_nonzero(weights[rest] > 0) >= n
+            errors.require(enough, "n_components", n, "fewer than the rows that are left when some are held out")
             model = self._climbed(observed, weights[rest], n).model
             total += float(weights[held] @ log_sum(model.log_joint(batch.take(held))))
         return total / float(weights.sum())
