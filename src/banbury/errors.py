@@ -234,10 +234,8 @@ def empty_data(source: str | None = None, why: str = "it has no rows") -> EmptyD
 
 def no_target(n_rows: int, target: Any) -> EmptyData:
     name = f" {target!r}" if isinstance(target, str) else ""
-    return EmptyData(
-        f"every one of the {n_rows:,} rows has a missing target{name}. Rows without a target teach nothing; "
-        "check the column's name and the spelling of missing values."
-    )
+    text = f"every one of the {n_rows:,} rows has a missing target{name}. Rows without a target teach nothing; "
+    return EmptyData(f"{text}check the column's name and the spelling of missing values.")
 
 
 def bad_value(what: str, value: Any, column: str, row: int, source: str | None = None) -> BadValue:
@@ -272,17 +270,13 @@ def wrong_type(value: Any, column: str, wanted: str, row: int | None = None, sou
 
 
 def length_mismatch(what: str, length: int, n_rows: int) -> LengthMismatch:
-    return LengthMismatch(
-        f"Found input variables with inconsistent numbers of samples: {n_rows:,} rows but {length:,} {what}. "
-        f"Give one of the {what} per row."
-    )
+    text = f"Found input variables with inconsistent numbers of samples: {n_rows:,} rows but {length:,} {what}. "
+    return LengthMismatch(f"{text}Give one of the {what} per row.")
 
 
 def not_a_tally(other: Any, sign: str) -> NotATally:
-    return NotATally(
-        f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
-        "or tally - tally.count(rows) to forget them."
-    )
+    text = f"cannot {sign} a tally and a {type(other).__name__}. Count the rows first: tally + tally.count(rows), "
+    return NotATally(f"{text}or tally - tally.count(rows) to forget them.")
 
 
 def tested_nothing() -> EmptyData:
@@ -328,10 +322,9 @@ def unknown_choice(name: str, value: Any, known: Iterable[Any]) -> BadSetting:
 
 
 def schema_mismatch(why: str) -> SchemaMismatch:
-    return SchemaMismatch(
-        f"cannot combine tallies that counted different things: {why}.\n"
-        "  Count both with the same schema (bb.count(..., schema=tally.schema)), or bring one over with tally.to(schema)."
-    )
+    text = f"cannot combine tallies that counted different things: {why}.\n"
+    text += "  Count both with the same schema (bb.count(..., schema=tally.schema)), or bring one over with tally.to(schema)."
+    return SchemaMismatch(text)
 
 
 NOT_PART = "The tally subtracted was not part of this one; nothing was changed. Subtract only what was added."
@@ -365,10 +358,9 @@ def wrong_width(found: int, expected: int, who: str = "Model", names: Sequence[s
 
 
 def cannot_convert(thing: Any, why: str) -> TypeError:
-    return TypeError(
-        f"cannot make a model of this {type(thing).__name__}. {why} Give a fitted naive Bayes of scikit-learn, or a pipeline of "
-        "CountVectorizer and one; or learn anew with bb.NaiveBayesClassifier().fit(rows, labels)."
-    )
+    text = f"cannot make a model of this {type(thing).__name__}. {why} Give a fitted naive Bayes of scikit-learn, or a "
+    text += "pipeline of CountVectorizer and one; or learn anew with bb.NaiveBayesClassifier().fit(rows, labels)."
+    return TypeError(text)
 
 
 def no_column(values: Any) -> BanburyError:
@@ -395,10 +387,8 @@ def not_one_row(n_rows: int) -> BanburyError:
 
 
 def all_impossible(n_rows: int, setting: str, advice: str = "how='mean'") -> BanburyWarning:
-    return BanburyWarning(
-        f"every class is impossible for {n_rows:,} rows under {setting}; they are answered by the class prior. "
-        f"Smooth with {advice} to have the evidence weighed."
-    )
+    text = f"every class is impossible for {n_rows:,} rows under {setting}; they are answered by the class prior. "
+    return BanburyWarning(f"{text}Smooth with {advice} to have the evidence weighed.")
 
 
 def not_calibrated(what: str) -> BanburyWarning:
@@ -425,10 +415,8 @@ def negative_rows(left: Any, node: str | None, value: Any) -> NegativeCount:
 
 
 def unlike_networks(why: str) -> SchemaMismatch:
-    return SchemaMismatch(
-        f"networks that counted different things cannot be added, subtracted or compared: {why}. Count the other rows with "
-        "network.count_more(rows), which keeps this network's structure and bins."
-    )
+    text = f"networks that counted different things cannot be added, subtracted or compared: {why}. Count the other rows with "
+    return SchemaMismatch(f"{text}network.count_more(rows), which keeps this network's structure and bins.")
 
 
 def bad_table(node: str, why: str) -> BadSetting:

@@ -169,7 +169,12 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         task = self._task(self._observed(batch, weights), classes, labels, weights)
         climb = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
         self._keep(climb, batch)
-        self.classes_ = as_array(tuple(classes), _dtype(target, classes))
+        dtype = (
+            target.dtype if target.dtype.kind != "O" else None
+        )  # the type of the labels, where it holds labels alone
+        if dtype is None and len({*map(type, classes)}) == 1:
+            dtype = np.array(classes).dtype
+        self.classes_ = as_array(tuple(classes), dtype)
         self.transduction_ = self.classes_[climb.posteriors.argmax(axis=1)]
         return self
 
@@ -185,10 +190,9 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
         weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
-            raise errors.EmptyData(
-                f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
-                "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
-            )
+            text = f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
+            text += "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
+            raise errors.EmptyData(text)
         right = self.predict(batch)[labelled].astype(object) == target[labelled].astype(object)
         return float(np.average(right, weights=weights[labelled]))
 
@@ -357,10 +361,8 @@ def _numbered(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tupl
     refuse_continuous(names, len(codes))
     used = {names[c] for c in np.unique(codes[codes >= 0]).tolist()}
     if not used:
-        raise errors.EmptyData(
-            f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
-            "bb.Mixture."
-        )
+        text = f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
+        raise errors.EmptyData(f"{text}bb.Mixture.")
     classes = in_order(used)
     number = {name: c for c, name in enumerate(classes)}
     return classes, np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
@@ -375,13 +377,6 @@ def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray
         none = [c for c, name in enumerate(names) if name == unlabelled]
         codes = np.where(np.isin(codes, none), np.int32(-1), codes)
     return codes, names
-
-
-def _dtype(target: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
-    """The type of the labels, where it holds labels alone."""
-    if target.dtype.kind != "O":
-        return target.dtype
-    return np.array(classes).dtype if len({*map(type, classes)}) == 1 else None
 
 
 def _bic(model: Model, log_likelihood: float, weights: Real) -> float:

@@ -33,7 +33,10 @@ def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, 
     ['good', 'lunch']
     """
     check_positive("min_count", min_count, zero=True)
-    target = _path(path)
+    try:
+        target = Path(path)
+    except TypeError:
+        raise errors.bad_setting("path", path, "the name of a file") from None
     if min_count and isinstance(thing, (Model, Tally)):
         thing = contents.without_rare(thing, float(min_count))
     if not isinstance(thing, (Model, Tally, BeliefNetwork)):
@@ -78,10 +81,3 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
         return thing
     except Exception as problem:  # whatever it is, the file is the cause
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None
-
-
-def _path(path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise errors.bad_setting("path", path, "the name of a file") from None

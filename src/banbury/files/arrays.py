@@ -10,7 +10,7 @@ import mmap
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
@@ -22,6 +22,7 @@ from banbury import _core, errors
 from banbury.files.checking import Arrays, check
 from banbury.readers import n_threads
 from banbury.readers.files import near
+from banbury.readers.lines import each_once
 
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
 MOST_DIMENSIONS = 4
@@ -142,12 +143,11 @@ def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise errors.bad_file(path, NO_FILE_OF_OURS) from None
     if type(found) is not int or not 1 <= found <= format:
-        raise errors.UnknownFormat(
+        text = (
             f"cannot read {path}: it has format {found!r}, and this version of Banbury reads formats up to {format}. "
-            "Install the version that wrote it, or a newer one.",
-            path=str(path),
-            format=found,
         )
+        text += "Install the version that wrote it, or a newer one."
+        raise errors.UnknownFormat(text, path=str(path), format=found)
     if not _is_sound(head, metadata.get("checksum")):
         raise errors.damaged_file(path, "its header is not what was written")
     try:
@@ -187,25 +187,15 @@ def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
 
 def _parsed(text: Any) -> Any:
     """JSON in which no object has a name twice."""
-
-    def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a name stands twice")
-        return found
-
-    return json.loads(text, object_pairs_hook=once)
+    return json.loads(text, object_pairs_hook=each_once)
 
 
 def _is_sound(head: bytes, stated: Any) -> bool:
     """Whether the header has the checksum it states; the place of that is summed as zeros."""
     before, mark, rest = head.partition(MARK)
-    digits = rest[: len(NOTHING)]
-    return (
-        isinstance(stated, str)
-        and digits == stated.encode()
-        and checksum(before + mark + NOTHING + rest[len(NOTHING) :]) == stated
-    )
+    digits, rest = rest[: len(NOTHING)], rest[len(NOTHING) :]
+    own = checksum(before + mark + NOTHING + rest)
+    return isinstance(stated, str) and digits == stated.encode() and own == stated
 
 
 def _place(entry: Any) -> Place:

@@ -38,8 +38,14 @@ def about(thing: Model | Tally) -> dict[str, Any]:
         "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
         "rounded": tally.rounded,
     }
-    model = _settings(thing) if isinstance(thing, Model) else None
-    calibration = _calibration_of(thing)
+    model, calibration = None, _calibration_of(thing)
+    if isinstance(thing, Model):
+        prior, choice = thing.class_prior, thing.choice
+        if isinstance(prior, Mapping):
+            prior = [prior[name] for name in thing.classes]
+        elif prior is not None and not isinstance(prior, (str, int, float)):
+            prior = np.asarray(prior, dtype=np.float64).tolist()
+        model = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed, "class_prior": prior}
     return {"tally": sums, "model": model, "calibration": calibration and calibration.method}
 
 
@@ -57,15 +63,6 @@ def arrays(thing: Model | Tally) -> Arrays:
     if calibration is not None:
         found |= {f"{CALIBRATION}{name}": array for name, array in calibration.state().items()}
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
-
-
-def _settings(model: Model) -> dict[str, Any]:
-    prior = model.class_prior
-    if isinstance(prior, Mapping):
-        prior = [prior[name] for name in model.classes]
-    elif prior is not None and not isinstance(prior, (str, int, float)):
-        prior = np.asarray(prior, dtype=np.float64).tolist()
-    return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed, "class_prior": prior}
 
 
 def _calibration_of(thing: Model | Tally) -> Calibration | None:
@@ -171,7 +168,10 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     check(listed, "a vocabulary is no list of words")  # a name would be read as that of another file
     schema = Schema.from_dict(about)
     for feature in schema.features:
-        check(_is_scale(feature), f"feature {feature.name!r} has no origin or unit")
+        places = ((feature.origin, feature.unit), *feature.scales)  # as its counter settles them
+        finite = all(type(part) is float and math.isfinite(part) for place in places for part in place)
+        settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.is_settled(feature)
+        check(settled, f"feature {feature.name!r} has no origin or unit")
         known = {feature.kind, *feature.kinds} <= set(get_args(Kind))
         check(known, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
         check(isinstance(feature.holds_lists, bool), "whether a feature holds lists is neither true nor false")
@@ -184,11 +184,3 @@ def _schema(about: Mapping[str, Any]) -> Schema:
     inputs = {name for feature in schema.features for name in feature.inputs}
     check(inputs <= set(schema.columns), "a feature is none of the columns")
     return schema
-
-
-def _is_scale(feature: Feature) -> bool:
-    """Whether a feature has an origin and a unit, as its counter settles them."""
-    places = ((feature.origin, feature.unit), *feature.scales)
-    if not all(type(part) is float and math.isfinite(part) for place in places for part in place):
-        return False
-    return all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.is_settled(feature)

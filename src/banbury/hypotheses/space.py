@@ -442,10 +442,8 @@ class Hypotheses:
             array = self._matrix(predictions, "predictions")
             return Predictions(len(array), lambda part, chosen: array[part] if chosen is None else array[part, chosen])
         if self._asked is None:
-            raise errors.BadSetting(
-                "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
-                "hypotheses), or make the space from functions of a row."
-            )
+            text = "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
+            raise errors.BadSetting(f"{text}hypotheses), or make the space from functions of a row.")
         return self._asked.on(rows if isinstance(rows, Examples) else Examples(rows))
 
     def _matrix(self, values: Any, what: str) -> Array:

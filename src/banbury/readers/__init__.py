@@ -21,27 +21,8 @@ from banbury.readers.tables import column, encode, from_texts, library
 from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
-__all__ = [
-    "MISSING_VALUES",
-    "SUBJECT",
-    "Batch",
-    "Codes",
-    "Format",
-    "Headers",
-    "Kind",
-    "Remembering",
-    "Scalar",
-    "Source",
-    "Sparse",
-    "Texts",
-    "Widened",
-    "encode",
-    "from_texts",
-    "is_texts",
-    "n_threads",
-    "read",
-    "read_row",
-]
+__all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "Remembering", "Scalar"]
+__all__ += ["Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "is_texts", "n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
@@ -49,21 +30,11 @@ READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "he
 STREAMED = 4096  # texts of a stream that are looked at together
 
 # What other libraries call our keywords.
-SAID_ELSEWHERE = {
-    "alphas": "alpha",
-    "cv": "folds",
-    "k": "folds",
-    "n_folds": "folds",
-    "n_splits": "folds",
-    "n_jobs": "threads",
-    "n_repeats": "repeats",
-    "random_state": "seed",
-    "sample_weight": "weights",
-    "sep": "delimiter",
-    "train_sizes": "sizes",
-    "top": "n",
-    "y": "target",
-}
+SAID_ELSEWHERE = dict(
+    pair.split("=")
+    for pair in """alphas=alpha cv=folds k=folds n_folds=folds n_splits=folds n_jobs=threads n_repeats=repeats random_state=seed
+    sample_weight=weights sep=delimiter train_sizes=sizes top=n y=target""".split()
+)
 
 
 @takes_old(names="columns")
@@ -283,10 +254,10 @@ def _read_stream(data: Any, options: Options) -> Source:
             data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
-    raise TypeError(
+    text = (
         f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
-        "a 2-D array, a list of rows, records or texts, or batches of any of these."
     )
+    raise TypeError(f"{text}a 2-D array, a list of rows, records or texts, or batches of any of these.")
 
 
 class _Kept:
@@ -325,12 +296,11 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
             extra = [name for name in batch.names if name not in names]
             parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
             parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
-            raise errors.SchemaMismatch(
+            text = (
                 f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} {' and '.join(parts)}. "
-                "Give every batch the columns of the first.",
-                lacking=lacking,
-                extra=extra,
             )
+            text += "Give every batch the columns of the first."
+            raise errors.SchemaMismatch(text, lacking=lacking, extra=extra)
         batch.names, batch.share = names, None
         yield batch
     if names is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.readers.columns import (
     KINDS_OF_DTYPES,
+    NUMERIC,
     Coded,
     Codes,
     Column,
@@ -68,24 +70,15 @@ class Batch:
     """
 
     def __init__(
-        self,
-        names: tuple[str, ...],
-        n_rows: int,
-        columns: Mapping[str, Column],
-        named: bool = True,
-        source: str | None = None,
+        self, names: tuple[str, ...], n_rows: int, columns: Mapping[str, Column], named: bool = True, source: Any = None
     ) -> None:
-        self.names = names
-        self.named = named
-        self.n_rows = n_rows
-        self.first_row = 0
-        self.source = source
+        self.names, self.named, self.n_rows, self.first_row, self._columns = names, named, n_rows, 0, columns
+        self.source: str | None = source
         self.row_names: list[str] | None = None
         self.share: float | None = None
         self.known_fractional: frozenset[str] = frozenset()
         self.taken_for_whole: set[str] = set()
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
-        self._columns = columns
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -209,21 +202,17 @@ class Batch:
         except Uneven as uneven:
             row, length, width = uneven.args
             row += self.first_row
-            raise errors.BadValue(
-                f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, and lists of "
-                f"this column have {width:,}. Give each row as many numbers, or None where there are none, or leave the "
-                f"column out with features={{{name!r}: None}}.",
-                column=name,
-                row=row,
-            ) from None
+            text = f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, and lists of "
+            text += f"this column have {width:,}. Give each row as many numbers, or None where there are none, or leave the "
+            raise errors.BadValue(f"{text}column out with features={{{name!r}: None}}.", column=name, row=row) from None
         except errors.BanburyError:
             raise
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
-            raise errors.BadValue(
+            text = (
                 f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}: "
-                f"{problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}.",
-                column=name,
-            ) from None
+            )
+            text += f"{problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}."
+            raise errors.BadValue(text, column=name) from None
 
 
 def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
@@ -428,44 +417,32 @@ class Row(Batch):
         values = [self._cells.get(name) for name in names]
         if {float, int}.issuperset(map(type, values)):
             return [np.array([values], dtype=np.float64)]
-        try:
-            return [np.array([[self._number(name) for name in names]], dtype=np.float64)]
-        except KeyError as error:
-            raise errors.unknown_column(error.args[0], self.names) from None
+        for name, value in zip(names, values, strict=True):
+            if name not in self._cells and name not in self.names:
+                raise errors.unknown_column(name, self.names)
+            if Objects([value]).kind() not in NUMERIC:
+                raise errors.wrong_type(value, name, "a number", 0)
+        return [np.array([[None if missing(value) else value for value in values]], dtype=np.float64)]
 
     def texts(self, name: str) -> Texts:
         value = self._cells.get(name)
         return [value] if type(value) is str else super().texts(name)
 
-    def _number(self, name: str) -> Any:
-        value = self._cell(name)
-        if missing(value):
-            return None
-        if Objects([value]).kind() not in ("boolean", "integer", "float"):
-            raise errors.wrong_type(value, name, "a number", 0)
-        return value
 
-
+@dataclass(frozen=True, eq=False)
 class Source:
     """The batches of one table, in order. Where ``again`` holds, iterating again starts anew.
 
     ``target`` is the column of the classes, where the source itself says so: a folder does.
     """
 
-    def __init__(
-        self,
-        start: Callable[[], Iterator[Batch]],
-        name: str | None = None,
-        again: bool = True,
-        target: str | None = None,
-    ) -> None:
-        self._start = start
-        self.name = name
-        self.again = again
-        self.target = target
+    start: Callable[[], Iterator[Batch]]
+    name: str | None = None
+    again: bool = True
+    target: str | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        return self._start()
+        return self.start()
 
 
 def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -487,7 +464,6 @@ def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
         twice = next(name for name in texts if texts.count(name) > 1)
-        raise errors.DuplicateColumn(
-            f"two columns are named {twice!r}{errors.where(source)}. Rename one of them.", column=twice
-        )
+        text = f"two columns are named {twice!r}{errors.where(source)}. Rename one of them."
+        raise errors.DuplicateColumn(text, column=twice)
     return texts

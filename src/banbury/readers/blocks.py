@@ -146,14 +146,10 @@ class BlockFile(Protocol):
 
     def wrong_type(self, value: Any, column: str, line: int | None) -> errors.BadValue:
         """The error of a value in a column that must hold numbers."""
-        return errors.BadValue(
-            f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} holds {value!r}, and a number is needed "
-            "there. Mend the value, name it in missing_values=, or choose another family for the column in features=.",
-            value=value,
-            column=column,
-            line=line,
-            path=self.path,
-        )
+        text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} holds {value!r}, and a number is "
+        text += "needed there. Mend the value, name it in missing_values=, or choose another family for the column in "
+        text += "features=."
+        return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 
     def read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
         return numbered(self._read(first, blocks))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,8 +76,10 @@ class _LinesFile(BlockFile):
             if both != known:
                 self.types[name] = both
                 raise Widened(name, kind_of_type(both), line)
-        names = names_for(list(self.types), self.names)
-        columns = [self._column(table, name) for name in self.types]
+        names, columns = names_for(list(self.types), self.names), []
+        for name, known in self.types.items():
+            column = table[name] if name in table.column_names else pa.nulls(len(table))
+            columns.append(column.cast(pa.float64()) if known == pa.float64() else column)
         return arrow_batch(names, pa.table(columns, names=list(names)), self.path, ())
 
     def _bad_line(self, line: int, why: str) -> errors.BadFile:
@@ -98,11 +100,6 @@ class _LinesFile(BlockFile):
         pa = arrow()
         return [(name, each) for name, each in self.types.items() if each in (pa.float64(), pa.string())]
 
-    def _column(self, table: Any, name: str) -> Any:
-        pa = arrow()
-        column = table[name] if name in table.column_names else pa.nulls(len(table))
-        return column.cast(pa.float64()) if self.types[name] == pa.float64() else column
-
     def _fixed(self, name: str, data_type: Any, table: Any, block: Block) -> Any:
         """The type a column is read as: floats where numbers are demanded, and no dates where texts are."""
         if name in self.texts and kind_of_type(data_type) == "date":
@@ -118,7 +115,7 @@ class _LinesFile(BlockFile):
         known = {name: "a number" if each == arrow().float64() else "a text" for name, each in self._explicit()}
         for line, row in self.records(block):
             try:
-                cells = json.loads(row, object_pairs_hook=_each_once, parse_constant=_refused)
+                cells = json.loads(row, object_pairs_hook=each_once, parse_constant=_refused)
             except ValueError:
                 cells = None
             if not isinstance(cells, dict):
@@ -140,10 +137,11 @@ class _LinesFile(BlockFile):
         return ((number, line) for number, line in lines if line.strip())
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of JSON that has these pairs; an error if it has a name twice."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name stands twice")
     return cells
 
 

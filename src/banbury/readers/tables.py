@@ -83,11 +83,9 @@ def _not_a_table(array: Any) -> errors.BanburyError:
         )
     what = "1D array" if array.ndim == 1 else "scalar array"
     shown = repr(array if array.size <= 20 else array[:20])
-    return errors.BanburyError(
-        f"Expected 2D array, got {what} instead:\narray={shown}.\n"
-        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
-        "or array.reshape(1, -1) if it contains a single sample."
-    )
+    text = f"Expected 2D array, got {what} instead:\narray={shown}.\n"
+    text += "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+    return errors.BanburyError(f"{text}or array.reshape(1, -1) if it contains a single sample.")
 
 
 def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
@@ -145,19 +143,15 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
     columns: dict[str, Column] = {}
     for name, values in zip(labels, table.values(), strict=True):
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-            raise errors.BanburyError(
-                f"column {name!r} is {values!r}, and a column is a list or an array with one value per row. "
-                "For a single row give a list with one mapping in it.",
-                column=name,
-            )
+            text = f"column {name!r} is {values!r}, and a column is a list or an array with one value per row. "
+            raise errors.BanburyError(f"{text}For a single row give a list with one mapping in it.", column=name)
         columns[name] = from_list(values) if type(values) is list else _matrix(values) or column(values)
     n_rows = len(columns[labels[0]]) if labels else 0
     for name, values in columns.items():
         if len(values) != n_rows:
-            raise errors.LengthMismatch(
-                f"column {labels[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. Give columns of one length.",
-                column=name,
-            )
+            text = f"column {labels[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. Give columns of one "
+            text += "length."
+            raise errors.LengthMismatch(text, column=name)
     return single(Batch(labels, n_rows, columns), batch_rows)
 
 
