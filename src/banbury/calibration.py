@@ -204,10 +204,7 @@ def _blocks(scores: Real) -> Iterator[slice]:
 
 
 def _inverse_temperature(scores: Real, own: Real, weights: Real, inverse: float) -> float:
-    """Where the log loss, which is convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds.
-
-    Without a slope there is nothing to gain, and it stays where it started.
-    """
+    """Where the log loss, convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds."""
     low, high = 1.0 / HOTTEST, 1.0 / COLDEST
     shares = weights / weights.sum()
     for _ in range(100):
@@ -278,10 +275,7 @@ class Platt(Calibration):
 
 
 def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[float, float]:
-    """Slope and intercept of the least log loss against Platt's targets, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2): Newton's method.
-
-    Those targets are never 0 or 1, so that separated scores have a finite slope. Without finite log-odds: the identity.
-    """
+    """Slope and intercept of the least log loss against Platt's targets, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2), by Newton."""
     from scipy.special import expit
 
     finite = np.isfinite(odds)
@@ -289,7 +283,9 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
         return 1.0, 0.0
     odds, positive, weights = np.clip(odds[finite], -FARTHEST, FARTHEST), positive[finite], weights[finite]
     yes, no = float(weights[positive].sum()), float(weights[~positive].sum())
-    targets = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    targets = np.where(
+        positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0)
+    )  # so that separated scores have a finite slope
     centre, shares = float(np.median(odds)), weights / weights.sum()
     odds = odds - centre
     scale = float(np.abs(odds).max())
@@ -403,16 +399,13 @@ def _fitted(n_classes: int) -> range:
 
 
 def _log_odds(scores: Real) -> Real:
-    """log P(class) − log P(any other), (classes, rows); of two classes that of the second, (1, rows). ±inf where it is certain.
-
-    The rest of the best class is summed by itself: 1 − P would be 0 long before it is.
-    """
+    """log P(class) − log P(any other), (classes, rows); of two classes that of the second, (1, rows). ±inf if certain."""
     if len(scores) == 2:
         odds: Real = scores[1:] - scores[:1]
         return odds
     best, row = scores.argmax(axis=0), np.arange(scores.shape[1])
     others = scores.copy()
-    others[best, row] = -np.inf
+    others[best, row] = -np.inf  # the rest of the best is summed by itself: 1 − P would be 0 long before it is
     second = others.max(axis=0)
     with np.errstate(divide="ignore"):
         rest_of_best = second + np.log(np.exp(others - np.where(second > -np.inf, second, 0.0)).sum(axis=0))

@@ -181,10 +181,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         return _log_joint(self._model(), *self._asked(columns))
 
     def _asked(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
-        """Rows that have these columns only, the others being anything, and the parameters of their features.
-
-        A feature none of whose columns is given is left out; the other columns of a block are missing, and so summed out.
-        """
+        """Rows of these columns only, the others being anything; and the parameters of the features that have them."""
         model = self._model()
         known = [name for feature in model.schema.features for name in feature.inputs]
         for name in columns:
@@ -620,10 +617,7 @@ def independence(
 
 
 def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
-    """The batch with numbers of many distinct values cut into bins of about equal shares; and how many bins each has.
-
-    A value as frequent as a bin is one by itself; the bin of a missing one is NaN.
-    """
+    """The batch with numbers of many values cut into bins of about equal shares, NaN if missing; how many bins each has."""
     many_valued, cells = dict[str, Real](), 1
     for name in columns:
         numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)

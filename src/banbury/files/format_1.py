@@ -126,10 +126,7 @@ def _network(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], 
 
 
 def _apart(nodes: Any, found: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """The sums of all nodes in parts: of rows with a value and all parents', with a value and not all of these, and without one.
-
-    Each is brought over by itself, and upwards, so that rows that were counted can be forgotten.
-    """
+    """The sums of all nodes in parts, each brought over by itself, and upwards, so that rows can be forgotten."""
     sizes = {node["name"]: len(node["cuts"]) + 1 if "cuts" in node else len(node["values"]) for node in nodes}
     shapes = [(sizes[node["name"]], prod(sizes[name] for name in node["parents"])) for node in nodes]
     (n, n_weight), (seen, seen_weight), (cells, weight) = (found[name] for name in NETWORK)

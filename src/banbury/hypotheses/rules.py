@@ -133,10 +133,7 @@ def thresholds(
 
 
 class _Rules(Sequence[str]):
-    """Hypotheses that say yes where all of their conditions hold, and are written as these.
-
-    ``members`` has the numbers of each hypothesis's conditions, (conditions, hypotheses), filled up with ANYTHING.
-    """
+    """Hypotheses that say yes where all their conditions hold: ``members``, (conditions, hypotheses), filled up with ANYTHING."""
 
     def __init__(self, tests: Sequence[_Equal | _Above], members: NDArray[np.intp]) -> None:
         self.tests, self.members = tests, members

@@ -112,10 +112,7 @@ class Hypotheses:
 
     @cached_property
     def _scale(self) -> tuple[float, float]:
-        """The highest log joint, and the logarithm of the sum of all joints in parts of it; together they are log P(rows).
-
-        Apart they lose nothing: beside −1e20 the second would not be seen.
-        """
+        """The highest log joint, and the log of the sum of all in parts of it: beside −1e20 the second would not be seen."""
         joint = self.log_joint
         top = float(joint.max())
         return top, float(np.log(np.exp(joint - top).sum()))

@@ -120,7 +120,7 @@ def _read_frame(data: Any, options: Options) -> Source | None:
         data = data.collect()
     names, batch_rows, is_frame = options.columns, options.batch_rows, hasattr(data, "columns")
     if library(data) == "pandas" and is_frame:
-        return tables.from_frame(data, names, batch_rows)
+        return tables.single(tables.Frame(data, names), batch_rows)
     if library(data) == "pyarrow":
         pa = arrow()
         if isinstance(data, pa.RecordBatch):
@@ -188,7 +188,9 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
         or any(map(_is_cell, first.values()))  # no column of a table, so it is a row
         or not any(map(_is_column, first.values()))
     ):
-        return tables.from_records(data, options.columns, options.batch_rows)
+        keys = dict.fromkeys(key for record in data for key in record)  # what a row does not have is missing there
+        columns = {key: [record.get(key) for record in data] for key in keys}
+        return tables.from_mapping(columns, options.columns, options.batch_rows)
     is_batch = isinstance(first, (str, os.PathLike)) or _is_table(first) or hasattr(first, "__arrow_c_stream__")
     if first.ndim == 2 if hasattr(first, "ndim") else is_batch:
         return _chained(data, options)

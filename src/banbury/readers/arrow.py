@@ -17,6 +17,7 @@ from banbury.readers.columns import (
     Codes,
     Column,
     Empty,
+    Held,
     Kind,
     Lists,
     LooseLists,
@@ -43,10 +44,7 @@ def arrow(module: str = "") -> Any:
 def from_arrow(
     array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
 ) -> Column:
-    """The column of an Arrow array. ``strip`` and ``missing_values`` are for texts that came from a text file.
-
-    A dictionary array is taken for a declared choice among values unless ``categorical`` is false.
-    """
+    """The column of an Arrow array. ``strip``, ``missing_values``: of a text file; ``categorical``: a dictionary is declared."""
     if hasattr(array, "combine_chunks"):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if hasattr(array, "storage"):
@@ -126,10 +124,7 @@ def floats(array: Any) -> NDArray[Any]:
 
 
 def plain(array: Any) -> NDArray[Any]:
-    """What lies in the buffer of a numeric or boolean array; where the array is null, that is anything.
-
-    ``to_numpy`` would import pandas, which takes longer than many a file.
-    """
+    """What lies in the buffer of a numeric or boolean array, anything where it is null; ``to_numpy`` would import pandas."""
     buffer = array.buffers()[1]
     if buffer is None:
         return np.zeros(len(array), dtype=array.type.to_pandas_dtype())
@@ -173,30 +168,24 @@ def texts(array: Any) -> list[Any]:
         return [None if value is None else decoded(value) for value in raw.to_pylist()]
 
 
-class ArrowColumn(Column):
+class ArrowColumn(Held):
     """A column in an Arrow array."""
 
     def __init__(self, array: Any, kind: Kind) -> None:
-        self.array = array
+        super().__init__(array)
         self._kind = kind
-
-    def __len__(self) -> int:
-        return len(self.array)
 
     def kind(self) -> Kind:
         return self._kind
 
     def cells(self) -> Iterable[Any]:
-        return (value.as_py() for value in self.array)
-
-    def cut(self, start: int, stop: int) -> Column:
-        return self._with(self.array.slice(start, stop - start))
+        return (value.as_py() for value in self.held)
 
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return self._with(self.array.take(_integers(rows)))
+        return self._with(self.held.take(_integers(rows)))
 
-    def _with(self, array: Any) -> Column:
-        return type(self)(array, self._kind)
+    def _with(self, held: Any) -> Column:
+        return type(self)(held, self._kind)
 
 
 class Strings(ArrowColumn):
@@ -210,20 +199,20 @@ class Strings(ArrowColumn):
 
     def encode(self) -> None:
         """Numbers the texts now, in the thread that has just parsed them; long ones are hardly categories, and wait."""
-        if len(self.array) and self.array.nbytes < LONG_TEXT * len(self.array):
+        if len(self.held) and self.held.nbytes < LONG_TEXT * len(self.held):
             self._encoded = self._codes(1)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         return converted(self._encoded or self._codes(threads), "string", wanted)
 
     def _codes(self, threads: int) -> Codes:
-        self.array = _narrow(self.array)
-        codes, first, _ = _core.encode_strings(*_buffers(self.array), self.strip, threads)
-        values = list(self._with(self.array.take(_integers(first))).cells())
+        self.held = _narrow(self.held)
+        codes, first, _ = _core.encode_strings(*_buffers(self.held), self.strip, threads)
+        values = list(self._with(self.held.take(_integers(first))).cells())
         return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
-        values = texts(self.array)
+        values = texts(self.held)
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)
@@ -231,7 +220,7 @@ class Strings(ArrowColumn):
 
     def texts(self) -> Texts:
         """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
-        self.array = array = _narrow(self.array)
+        self.held = array = _narrow(self.held)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
             pa, compute = arrow(), arrow("compute")
             array = compute.ascii_trim(array, BLANKS)
@@ -245,7 +234,7 @@ class Strings(ArrowColumn):
 
     def take(self, rows: NDArray[np.int64]) -> Column:
         """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
-        wide = self.array.cast(arrow().large_string()) if self.array.type == arrow().string() else self.array
+        wide = self.held.cast(arrow().large_string()) if self.held.type == arrow().string() else self.held
         return self._with(wide.take(_integers(rows)))
 
     def _with(self, array: Any) -> Column:
@@ -290,14 +279,14 @@ class Gapped(ArrowColumn):
     """Booleans or integers with nulls. Their codes stay whole; as numbers they are floats with NaN."""
 
     def numbers(self) -> NDArray[Any]:
-        return filled(self.array, np.nan, np.float64)
+        return filled(self.held, np.nan, np.float64)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         if self._kind == "boolean":
-            return converted(Codes(filled(self.array, 2, np.uint8), 0, [False, True]), "boolean", wanted)
-        if arrow("types").is_uint64(self.array.type):
-            return _from_dictionary(self.array.dictionary_encode(), False).codes(wanted, threads)
-        return Numbers(filled(self.array, LOWEST, np.int64)).codes(wanted, threads)
+            return converted(Codes(filled(self.held, 2, np.uint8), 0, [False, True]), "boolean", wanted)
+        if arrow("types").is_uint64(self.held.type):
+            return _from_dictionary(self.held.dictionary_encode(), False).codes(wanted, threads)
+        return Numbers(filled(self.held, LOWEST, np.int64)).codes(wanted, threads)
 
     def _with(self, array: Any) -> Column:
         return from_arrow(array)
@@ -309,18 +298,18 @@ class Rarities(ArrowColumn):
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         if self._kind != "date":
             self.refuse("a text, a number or a yes or no")
-        plain = self.array if hasattr(self.array, "dictionary") else self.array.dictionary_encode()
+        plain = self.held if hasattr(self.held, "dictionary") else self.held.dictionary_encode()
         texts = plain.dictionary.cast(arrow().string()).to_pylist()
         return converted(regrouped(Codes(_indices(plain), 0, []), texts), "string", wanted)
 
     def texts(self) -> Texts:
         types = arrow("types")
-        if types.is_binary(self.array.type) or types.is_large_binary(self.array.type):
+        if types.is_binary(self.held.type) or types.is_large_binary(self.held.type):
             return [None if value is None else decoded(value) for value in self.cells()]
         return Coded(self.codes(None, 1)).texts()
 
     def lists(self, width: int) -> NDArray[Any]:
-        return Objects(self.array.to_pylist()).lists(width)
+        return Objects(self.held.to_pylist()).lists(width)
 
     def present(self) -> list[Scalar]:
-        return [str(value) for value in self.array.drop_null().to_pylist()]
+        return [str(value) for value in self.held.drop_null().to_pylist()]

@@ -38,10 +38,7 @@ STRETCH = 1 << 20  # numbers that are looked at in one go
 
 
 class Widened(Exception):
-    """A later block of a file does not fit the type that the first block showed.
-
-    The source has noted the wider type: iterating it again from the start succeeds, or widens once more.
-    """
+    """A later block of a file does not fit the type that the first showed: iterated again, the source reads the wider type."""
 
     def __init__(self, column: str, kind: Kind, line: int | None = None) -> None:
         super().__init__(f"column {column!r} is read as {kind} from line {line} on")
@@ -129,7 +126,7 @@ class Batch:
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
         column = self.column(name)
-        return column.numbers() if isinstance(column, Numbers) and fits_int64(column.array.dtype) else None
+        return column.numbers() if isinstance(column, Numbers) and fits_int64(column.held.dtype) else None
 
     def occurrences(self, names: Sequence[str]) -> Any:
         """These columns side by side, as the kernels take them: a matrix, or offsets, columns and values of a sparse one."""

@@ -124,64 +124,65 @@ def threads_for(n_rows: int, threads: int | None) -> int:
     return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
 
 
-class ArrayColumn(Column):
-    """A column in a NumPy array."""
+class Held(Column):
+    """A column in a list, an array or an Arrow array."""
 
-    def __init__(self, array: NDArray[Any], text: bool = False) -> None:
-        self.array = array
-        self.text = text
+    def __init__(self, held: Any, text: bool = False) -> None:
+        self.held, self.text = held, text
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.held)
 
     def cells(self) -> Iterable[Any]:
-        return list(self.array.tolist())
+        return list(self.held.tolist())
 
     def cut(self, start: int, stop: int) -> Column:
-        return type(self)(self.array[start:stop], self.text)
+        return self._with(self.held[start:stop])
 
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return type(self)(self.array.take(rows), self.text)
+        return self._with(self.held.take(rows))
+
+    def _with(self, held: Any) -> Column:
+        return type(self)(held, self.text)
 
 
-class Numbers(ArrayColumn):
+class Numbers(Held):
     """Booleans, integers or floats, kept as they are."""
 
     def kind(self) -> Kind:
-        kind, array = KINDS_OF_DTYPES[self.array.dtype.kind], self.array
+        kind, array = KINDS_OF_DTYPES[self.held.dtype.kind], self.held
         return "empty" if kind == "float" and len(array) and array[0] != array[0] and np.isnan(array).all() else kind
 
     def numbers(self) -> NDArray[Any]:
-        return ready(self.array)
+        return ready(self.held)
 
     def present(self) -> list[Scalar]:
-        values: list[Scalar] = self.array[self.array == self.array].tolist()
-        return values
+        return list(self.held[self.held == self.held].tolist())
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        kind = self.array.dtype.kind
+        kind = self.held.dtype.kind
         if kind == "b":
-            return converted(Codes(self.array.view(np.uint8), 0, [False, True]), "boolean", wanted)
-        if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.array)) is not None:
+            return converted(Codes(self.held.view(np.uint8), 0, [False, True]), "boolean", wanted)
+        if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.held)) is not None:
             return codes
         if kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
-            return converted(_numbered(ready(self.array) + self.array.dtype.type(0), threads), "float", wanted)
-        return converted(integer_codes(ready(self.array), threads, wanted), "integer", wanted)
+            return converted(_numbered(ready(self.held) + self.held.dtype.type(0), threads), "float", wanted)
+        return converted(integer_codes(ready(self.held), threads, wanted), "integer", wanted)
 
 
-class FixedWidth(ArrayColumn):
+class FixedWidth(Held):
     """Strings or bytes of a fixed width."""
 
     def kind(self) -> Kind:
         return "string"
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        codes, first = encode_bytes(self.array, threads)
+        codes, first = encode_bytes(self.held, threads)
         return converted(regrouped(Codes(codes, 0, []), list(self.take(first).cells())), "string", wanted)
 
     def cells(self) -> Iterable[Any]:
-        texts = self.array.tolist()
-        return texts if self.array.dtype.kind == "U" else map(decoded, texts)
+        texts = self.held.tolist()
+        return texts if self.held.dtype.kind == "U" else map(decoded, texts)
 
     def texts(self) -> Texts:
         return list(self.cells())
@@ -191,80 +192,69 @@ class Dates(FixedWidth):
     """Instants or durations. Their values, where they are wanted, are ISO texts."""
 
     def kind(self) -> Kind:
-        return "empty" if len(self) and bool(np.isnat(self.array).all()) else "date"
+        return "empty" if len(self) and bool(np.isnat(self.held).all()) else "date"
 
     def cells(self) -> Iterable[Any]:
-        return (None if np.isnat(value) else str(value) for value in self.array)
+        return (None if np.isnat(value) else str(value) for value in self.held)
 
 
-class Objects(Column):
+class Objects(Held):
     """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
 
-    def __init__(self, values: list[Any], text: bool = False) -> None:
-        self.values = values
-        self.text = text
-
-    def __len__(self) -> int:
-        return len(self.values)
+    held: list[Any]
 
     @cached_property
     def _kind(self) -> Kind:
-        return kind_of(self.values)
+        return kind_of(self.held)
 
     def kind(self) -> Kind:
         return self._kind
 
     def cells(self) -> Iterable[Any]:
-        return self.values
+        return self.held
 
     def numbers(self) -> NDArray[Any]:
         if self._kind not in NUMERIC:
             return super().numbers()
-        return np.array([None if missing(value) else value for value in self.values], dtype=np.float64)
+        return np.array([None if missing(value) else value for value in self.held], dtype=np.float64)
 
     def lists(self, width: int) -> NDArray[Any]:
-        return Lists(stacked(self.values, width)).lists(width)
+        return Lists(stacked(self.held, width)).lists(width)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        encoded = _core.encode_objects(self.values)
+        encoded = _core.encode_objects(self.held)
         if encoded is not None:
             codes, first, _ = encoded
-            return converted(Codes(codes, 0, [str(self.values[row]) for row in first.tolist()]), "string", wanted)
+            return converted(Codes(codes, 0, [str(self.held[row]) for row in first.tolist()]), "string", wanted)
         numbering: dict[Scalar, int] = {}  # as a Python dict does: 1, 1.0 and True are one value
         places = (
             -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
-            for row, value in enumerate(self.values)
+            for row, value in enumerate(self.held)
         )
-        codes = np.fromiter(places, np.int32, len(self.values))
+        codes = np.fromiter(places, np.int32, len(self.held))
         return converted(Codes(codes, 0, list(numbering)), None, wanted)
 
     def texts(self) -> Texts:
         """The list itself where it holds texts, None and NaN only."""
-        types = set(map(type, self.values))
+        types = set(map(type, self.held))
         if types <= {str, float, type(None)} and (
-            float not in types or all(type(value) is not float or value != value for value in self.values)
+            float not in types or all(type(value) is not float or value != value for value in self.held)
         ):
-            return self.values
+            return self.held
         return [
             value if type(value) is str else None if missing(value) else to_string(natural(value, row))
-            for row, value in enumerate(self.values)
+            for row, value in enumerate(self.held)
         ]
 
     def head(self, n: int) -> list[Scalar]:
-        cells = ((row, value) for row, value in enumerate(self.values) if not missing(value))
+        cells = ((row, value) for row, value in enumerate(self.held) if not missing(value))
         if self._kind == "other":
             return [str(value) for _, value in islice(cells, n)]
         values = [natural(value, row) for row, value in islice(cells, n)]
         return [to_string(value) for value in values] if self._kind == "string" else values
 
-    def cut(self, start: int, stop: int) -> Column:
-        return self._with(self.values[start:stop])
-
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return self._with([self.values[row] for row in rows.tolist()])
-
-    def _with(self, values: list[Any]) -> Column:
-        return Objects(values, self.text)
+        return self._with([self.held[row] for row in rows.tolist()])
 
 
 class Coded(Column):
@@ -318,7 +308,7 @@ class Empty(Coded):
         super().__init__(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
 
 
-class Lists(ArrayColumn):
+class Lists(Held):
     """Lists of numbers, all of one length, as rows of a matrix. A list that lacks a number is missing."""
 
     def __init__(self, array: NDArray[Any], text: bool = False) -> None:
@@ -328,7 +318,7 @@ class Lists(ArrayColumn):
     @cached_property
     def _whole(self) -> NDArray[Any]:
         """The matrix itself, unless a list lacks some of its numbers: then it has none of them."""
-        numbers = ready(self.array)
+        numbers = ready(self.held)
         if numbers.dtype.kind != "f" or not (gaps := np.isnan(numbers).any(axis=1)).any():
             return numbers
         numbers = numbers.copy()
@@ -336,7 +326,7 @@ class Lists(ArrayColumn):
         return numbers
 
     def kind(self) -> Kind:
-        if len(self) == 0 or self.array.dtype.kind != "f" or not np.isnan(self.array[0]).any():
+        if len(self) == 0 or self.held.dtype.kind != "f" or not np.isnan(self.held[0]).any():
             return "list"
         return "empty" if np.isnan(self._whole[:, 0]).all() else "list"
 
@@ -349,7 +339,7 @@ class Lists(ArrayColumn):
         return np.full((len(self), width), np.nan)
 
     def cells(self) -> Iterable[Any]:
-        return (None if any(x != x for x in row) else NumberList(row) for row in self.array.tolist())
+        return (None if any(x != x for x in row) else NumberList(row) for row in self.held.tolist())
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         self.refuse("a text, a number or a yes or no")
@@ -359,7 +349,7 @@ class Lists(ArrayColumn):
         return Coded(self.codes(None, 1)).texts()
 
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return Lists(self.array.take(rows, axis=0))
+        return Lists(self.held.take(rows, axis=0))
 
 
 class LooseLists(Objects):
@@ -373,7 +363,7 @@ class LooseLists(Objects):
         return "list"
 
     def cells(self) -> Iterable[Any]:
-        return (None if missing(value) else NumberList(value) for value in self.values)
+        return (None if missing(value) else NumberList(value) for value in self.held)
 
     def head(self, n: int) -> list[Scalar]:
         return list(islice((value for value in self.cells() if value is not None), n))
@@ -475,10 +465,7 @@ def small_span(n_rows: int) -> int:
 
 
 def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = None) -> Codes:
-    """Integers of a small range are their own codes, without a copy; others are numbered as they occur.
-
-    A conversion of the values would have to visit the whole range, so it is given the values that occur.
-    """
+    """Integers of a small range are their own codes, without a copy; others, or to be converted, are numbered as met."""
     if len(array) == 0:
         return Codes(array, 0, [])
     if wanted in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):

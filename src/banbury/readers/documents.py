@@ -286,10 +286,7 @@ def _stream(path: str) -> io.BufferedReader:
 
 
 def from_folder(path: str, options: Options) -> Source | list[str]:
-    """The documents in a folder, each of the class that its sub-folder is named for, or of none without sub-folders.
-
-    Of a folder with nothing but tables in it, a table in parts, the paths are given back.
-    """
+    """The documents in a folder, of the class that their sub-folder is named for; of a folder of tables alone their paths."""
     unreadable: list[tuple[str, str]] = []
     try:
         entries = _visible(path)

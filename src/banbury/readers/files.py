@@ -95,10 +95,7 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
 
 
 def _are_documents(path: str, options: Options) -> bool:
-    """Whether a file holds documents: said so, or mail or HTML, or one text.
-
-    One text is a file whose name says nothing, to a model of a column of text alone, which no header names.
-    """
+    """Whether a file holds documents: said so, or mail or HTML, or, to a model of a column of text alone, one text."""
     if options.format != "auto" or is_document(path):
         return True
     kinds = options.kinds or {}

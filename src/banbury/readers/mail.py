@@ -51,11 +51,7 @@ def begins_as_mbox(data: bytes) -> bool:
 
 
 def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """The messages of an mbox, one at a time, and whether each was cut off.
-
-    A message begins at a postmark that follows a blank line and is followed by a header. A line of a message that looked
-    like a postmark was quoted with ``>``, which is taken away again.
-    """
+    """The messages of an mbox, whether each was cut off; each begins at a postmark between a blank line and a header."""
     message: list[bytes] = []
     size, after_blank, postmark = 0, True, b""
     for line in lines:

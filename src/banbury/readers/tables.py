@@ -113,21 +113,17 @@ def has_twins(rows: Any) -> bool:
     return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
 
 
-def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
-    """A pandas DataFrame, whose columns are looked at only when they are asked for."""
-    own = frame.columns.tolist()
-    labels = names_for(own, names)
-    place = dict(zip(labels, own, strict=True))
-    return single(Frame(frame, labels, LazyColumns(lambda name: from_pandas(frame[place[name]]))), batch_rows)
-
-
 class Frame(Batch):
-    """A pandas DataFrame. A small one of numbers gives them all at once, which pandas does faster than one column."""
+    """A pandas DataFrame, whose columns are looked at only when they are asked for.
 
-    def __init__(self, frame: Any, names: tuple[str, ...], columns: LazyColumns) -> None:
-        super().__init__(names, len(frame), columns)
-        self._frame = frame
-        self._own_names = names
+    A small one of numbers gives them all at once, which pandas does faster than one column.
+    """
+
+    def __init__(self, frame: Any, names: Names) -> None:
+        own = frame.columns.tolist()
+        self._frame, self._own_names = frame, names_for(own, names)
+        place = dict(zip(self._own_names, own, strict=True))
+        super().__init__(self._own_names, len(frame), LazyColumns(lambda name: from_pandas(frame[place[name]])))
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         if self._frame.size <= SMALL_FRAME and tuple(names) == self._own_names:
@@ -164,12 +160,6 @@ def _matrix(values: Any) -> Column | None:
         return None
     masked = isinstance(values, np.ma.MaskedArray)
     return Lists(np.ma.filled(values.astype(np.float64), np.nan) if masked else array)
-
-
-def from_records(records: Sequence[Mapping[Any, Any]], names: Names, batch_rows: int | None) -> Source:
-    """A list of mappings, one per row; a key that a row does not have is missing there."""
-    keys = dict.fromkeys(key for record in records for key in record)
-    return from_mapping({key: [record.get(key) for record in records] for key in keys}, names, batch_rows)
 
 
 def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Source:
@@ -231,11 +221,7 @@ def from_arrow_batches(
     declared: Collection[int] | None = None,
     n_rows: int | None = None,
 ) -> Source:
-    """Arrow record batches, as ``start`` gives them; without any, one batch of no rows.
-
-    ``declared`` are the positions of the dictionary columns that were declared categorical; None means all. ``n_rows`` are
-    the rows of all batches together, where that is known.
-    """
+    """Arrow record batches, ``n_rows`` in all; without any, one of no rows. ``declared``: places of categoricals, None: all."""
     labels = names_for(distinct(schema.names, source), names)
 
     def batches() -> Iterator[Batch]:

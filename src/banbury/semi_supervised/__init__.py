@@ -104,10 +104,7 @@ def onward(task: Task, last: Climb, max_iter: int, tol: float) -> Climb:
 
 
 def _climbed(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
-    """Iterations from these posteriors on, which ``last`` came to; the one that loses is not kept.
-
-    Families that maximise nothing may lose. That counts as converged only where it is little.
-    """
+    """Iterations from these posteriors on, which ``last`` came to; one that loses is not kept, and ends it."""
     while last is None or not (last.converged or last.fell or len(last.objectives) >= max_iter):
         soft = posteriors * task.weights[:, None]
         model = task.model(soft)
@@ -138,11 +135,7 @@ def log_prior(model: Model) -> float:
 def with_starts(
     task: Task, starts: Iterable[Callable[[], Real]], max_iter: int, tol: float, trial: int | None = None
 ) -> Climb:
-    """The best of several climbs, by the objective; of equals the first. Its model has words by name.
-
-    ``trial``: every start goes so far, and only the best three of them go on. What estimating would warn of is kept of this
-    model alone, for the caller to say.
-    """
+    """The best of several climbs, by the objective; after ``trial`` iterations only the best three go on. Words go by name."""
     climbs = list[Climb]()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.BanburyWarning)
@@ -192,10 +185,7 @@ def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Callable[[],
 
 
 def seeded_start(task: Task, rng: np.random.Generator) -> Callable[[], Real]:
-    """What a model says whose every class is, by half, one row drawn at random, and by half all rows together.
-
-    One text is too thin for that: where there are texts, each class then gathers the rows nearest to it, some times over.
-    """
+    """What a model says whose every class is by half a row drawn at random; texts, being thin, then gather the nearest rows."""
     n_classes = len(task.classes)
     drawn = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
 
