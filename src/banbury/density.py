@@ -155,7 +155,7 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
             for value in columns[name].never_counted(values):
                 text = f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
                 text += f"alone, or 0 without any.{errors.did_you_mean(value, columns[name].known or ())}"
-                errors.warn(errors.BanburyWarning(text))
+                errors.warn(text)
         if given and self._log(evidence)[0] == -np.inf:
             shown = errors.listed(f"{name} = {value!r}" for name, value in given.items())
             text = f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "

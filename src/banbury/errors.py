@@ -147,10 +147,10 @@ def _line() -> tuple[str, int, str, dict[Any, Any]]:
 
 
 def warn(warning: Warning | str) -> None:
-    """Gives a warning, at the line outside of the package that led to it."""
+    """Gives a warning, a BanburyWarning if it is but a text, at the line outside of the package that led to it."""
     file, line, module, said = getattr(_led_here, "line", None) or _line()
-    kind = type(warning) if isinstance(warning, Warning) else UserWarning
-    warnings.warn_explicit(warning, kind, file, line, module, said)
+    given = warning if isinstance(warning, Warning) else BanburyWarning(warning)
+    warnings.warn_explicit(given, type(given), file, line, module, said)
 
 
 def led_from_here(work: Callable[[int], Any]) -> Callable[[int], Any]:

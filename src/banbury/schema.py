@@ -119,12 +119,9 @@ class Schema:
         if name not in self.index:
             if block := next((f for f in self.features if name in f.columns), None):
                 columns = f"{errors.listed(map(repr, block.columns), 6)}{',' * (len(block.columns) == 1)}"
-                raise errors.UnknownColumn(
-                    f"column {name!r} has no distribution of its own: it is in the block ({columns}). Name the block in its "
-                    "place, all of its columns together.",
-                    column=name,
-                    block=block.columns,
-                )
+                text = f"column {name!r} has no distribution of its own: it is in the block ({columns}). Name the block in its "
+                text += "place, all of its columns together."
+                raise errors.UnknownColumn(text, column=name, block=block.columns)
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
 

@@ -190,12 +190,10 @@ def batches(
                     if wider.kind == "float"
                     else ""
                 )
-                raise errors.BadValue(
-                    f"column {wider.column!r} does not stay what its first rows were, and counting again from the start, reading "
-                    f"it as {wider.kind}s, needs data that can be read twice. Give a list instead of an iterator{family}, or a "
-                    "schema made from all of it.",
-                    column=wider.column,
-                ) from None
+                text = f"column {wider.column!r} does not stay what its first rows were, and counting again from the start, "
+                text += f"reading it as {wider.kind}s, needs data that can be read twice. Give a list instead of an "
+                text += f"iterator{family}, or a schema made from all of it."
+                raise errors.BadValue(text, column=wider.column) from None
             if anew is not None:
                 n_done = 0
                 anew()
@@ -421,18 +419,17 @@ def numbered(batch: Batch, schema: Schema, labels: Labels) -> tuple[NDArray[np.i
 def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     """Labels that are nearly all different and fractional are no classes."""
     if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
-        raise errors.BadValue(
-            f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, and classes "
-            "are wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
+        text = (
+            f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, and "
         )
+        text += "classes are wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
+        raise errors.BadValue(text)
 
 
 def bad_weight(row: int, value: float) -> errors.BadWeight:
     large = "infinite" if value == float("inf") else "too large"
     what = "missing" if value != value else "negative" if value < 0 else large
-    return errors.BadWeight(
+    text = (
         f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**63; to take rows out, "
-        "subtract their tally.",
-        row=row,
-        value=value,
     )
+    return errors.BadWeight(f"{text}subtract their tally.", row=row, value=value)

@@ -164,7 +164,7 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
             named = int(np.count_nonzero(labels == classes.index(-1)))
             text = f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} taken as a class of that name, beside "
             text += "others. If these rows have no label, as in scikit-learn, say unlabelled=-1."
-            errors.warn(errors.BanburyWarning(text))
+            errors.warn(text)
         weights = np.where(labels >= 0, own, own * float(share))
         task = self._task(self._observed(batch, weights), classes, labels, weights)
         climb = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
@@ -276,11 +276,11 @@ class Mixture(AsDensity, _Learner):
                 f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
                 "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
-            errors.warn(errors.BanburyWarning(text))
+            errors.warn(text)
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
             what, fewer = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}", max(n - len(empty), 1)
             text = f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
-            errors.warn(errors.BanburyWarning(f"{text}starts= or another seed=."))
+            errors.warn(f"{text}starts= or another seed=.")
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Finds the components, and says which of them is each row's most probable. ``y`` is not used.

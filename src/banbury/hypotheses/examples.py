@@ -226,18 +226,3 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except (TypeError, ValueError):
         return True
-
-
-def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
-    turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
-    text = (
-        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them.{turned}"
-    )
-    return errors.LengthMismatch(text, shape=shape)
-
-
-def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> errors.BadValue:
-    """A prior, length, likelihood or prediction that cannot be one."""
-    place = "" if row is None else f" for row {row:,}"
-    text = f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. "
-    return errors.BadValue(f"{text}Mend it, or take the hypothesis out.", value=value, hypothesis=hypothesis, row=row)

@@ -29,8 +29,7 @@ from banbury.hypotheses.examples import (
     plain,
     vector,
 )
-from banbury.hypotheses.settings import MOST, Likelihood
-from banbury.hypotheses.space import Hypotheses
+from banbury.hypotheses.space import MOST, Hypotheses, Likelihood
 from banbury.renamed import takes_old
 
 Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions

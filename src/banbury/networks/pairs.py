@@ -291,8 +291,6 @@ def _check_size(features: Sequence[Variable], n_classes: int) -> None:
 
 
 def left_out_of_tree(column: str, why: str) -> errors.UnknownColumn:
-    return errors.UnknownColumn(
-        f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it counted "
-        "all the same.",
-        column=column,
-    )
+    text = f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it "
+    text += "counted all the same."
+    return errors.UnknownColumn(text, column=column)

@@ -346,9 +346,6 @@ def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ..
 
 
 def no_block(block: str) -> errors.BadSetting:
-    return errors.BadSetting(
-        f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
-        "Name the columns one by one in features=, or leave the block out of it.",
-        name="features",
-        value=block,
-    )
+    text = f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
+    text += "Name the columns one by one in features=, or leave the block out of it."
+    return errors.BadSetting(text, name="features", value=block)

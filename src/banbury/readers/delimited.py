@@ -136,7 +136,7 @@ class _DelimitedFile(BlockFile):
         if not self.warned:
             self.warned = True
             how = "is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
-            errors.warn(errors.BanburyWarning(f"{self.path} {how}"))
+            errors.warn(f"{self.path} {how}")
         texts = {name: arrow().string() for name in self.names if self.types.get(name, None) == arrow().string()}
         return self._parse_as(block, types | texts)
 

@@ -110,14 +110,10 @@ class Losses:
 
     def tell_broken(self, source: str | None) -> None:
         if self.broken:
-            _warn(
+            errors.warn(
                 f"{len(self.broken):,} of {self.n_messages:,} messages{errors.where(source)} are broken (damaged, cut off, or in "
                 f"an unknown encoding), and only what can be read of them is: {errors.listed(self.broken, 3)}"
             )
-
-
-def _warn(text: str) -> None:
-    errors.warn(errors.BanburyWarning(text))
 
 
 def from_files(
@@ -224,13 +220,13 @@ class _Documents:
         where = errors.where(self.name)
         if losses.files:
             n_files = len(self.files) + len(self.unreadable)
-            _warn(
+            errors.warn(
                 f"{len(losses.files):,} of {n_files:,} files{where} cannot be read, and are skipped: {losses.reasons()}. "
                 "Mend them or take them away, and count again if they matter."
             )
         losses.tell_broken(self.name)
         if self.options.headers is not SUBJECT and not losses.n_messages and n_rows:
-            _warn(
+            errors.warn(
                 f"no file{where} was read as mail, so headers= had no effect. If they are messages, say so with format='mail'."
             )
 
@@ -300,7 +296,7 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
     beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
     if files or unreadable:
         if beside:
-            _warn(
+            errors.warn(
                 f"{path} has a sub-folder per class, so the {len(beside):,} files beside them are ignored. "
                 "Move them into the folder of their class to have them read."
             )

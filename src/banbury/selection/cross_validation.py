@@ -113,10 +113,8 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
     if not leave_one_out.supported(rows, choice):
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if not 2 <= n_rows <= MOST_FOLDS:
-            raise errors.BadSetting(
-                f"folds='loo' has no formula for these settings, and there are {n_rows:,} rows; row by row it can be done for "
-                f"two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'."
-            )
+            text = f"folds='loo' has no formula for these settings, and there are {n_rows:,} rows; row by row it can be done for "
+            raise errors.BadSetting(f"{text}two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'.")
         each = np.full(rows.n_rows, -1, dtype=np.int64)
         each[rows.labels >= 0] = np.arange(n_rows)
         splits = rounds(each, rows.labels, 0, None)

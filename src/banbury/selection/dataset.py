@@ -80,11 +80,8 @@ class Dataset:
                     growing.add(part)
         except errors.TooManyCells as many:
             column = getattr(many, "column", "")
-            raise errors.BadSetting(
-                f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for "
-                "each of them. Give fewer folds.",
-                column=column,
-            ) from None
+            text = f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for "
+            raise errors.BadSetting(f"{text}each of them. Give fewer folds.", column=column) from None
         return growing.frozen()
 
     @cached_property
