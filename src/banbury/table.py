@@ -419,17 +419,13 @@ def numbered(batch: Batch, schema: Schema, labels: Labels) -> tuple[NDArray[np.i
 def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     """Labels that are nearly all different and fractional are no classes."""
     if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
-        text = (
-            f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, and "
-        )
-        text += "classes are wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
+        text = f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
+        text += "and classes are wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
         raise errors.BadValue(text)
 
 
 def bad_weight(row: int, value: float) -> errors.BadWeight:
     large = "infinite" if value == float("inf") else "too large"
     what = "missing" if value != value else "negative" if value < 0 else large
-    text = (
-        f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**63; to take rows out, "
-    )
-    return errors.BadWeight(f"{text}subtract their tally.", row=row, value=value)
+    text = f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**63; to take rows "
+    return errors.BadWeight(f"{text}out, subtract their tally.", row=row, value=value)

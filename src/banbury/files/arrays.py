@@ -143,10 +143,8 @@ def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise errors.bad_file(path, NO_FILE_OF_OURS) from None
     if type(found) is not int or not 1 <= found <= format:
-        text = (
-            f"cannot read {path}: it has format {found!r}, and this version of Banbury reads formats up to {format}. "
-        )
-        text += "Install the version that wrote it, or a newer one."
+        text = f"cannot read {path}: it has format {found!r}, and this version of Banbury reads formats up to "
+        text += f"{format}. Install the version that wrote it, or a newer one."
         raise errors.UnknownFormat(text, path=str(path), format=found)
     if not _is_sound(head, metadata.get("checksum")):
         raise errors.damaged_file(path, "its header is not what was written")

@@ -269,10 +269,8 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
     labels = vector(labels, "labels")
-    wanted = (
-        "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column that "
-    )
-    wanted += "says whether a row has a certain one of them"
+    wanted = "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column "
+    wanted += "that says whether a row has a certain one of them"
     errors.require(len(labels) == 2, "labels", labels.tolist(), wanted)
     bits = lengths if isinstance(prior, str) and prior == "description_length" else None
     return Hypotheses(rules, prior, lengths=bits, likelihood=likelihood, noise=noise, labels=labels)

@@ -256,10 +256,8 @@ def _read_stream(data: Any, options: Options) -> Source:
             data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
-    text = (
-        f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
-    )
-    raise TypeError(f"{text}a 2-D array, a list of rows, records or texts, or batches of any of these.")
+    text = f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of "
+    raise TypeError(f"{text}columns, a 2-D array, a list of rows, records or texts, or batches of any of these.")
 
 
 class _Kept:
@@ -298,10 +296,8 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
             extra = [name for name in batch.names if name not in names]
             parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
             parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
-            text = (
-                f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} {' and '.join(parts)}. "
-            )
-            text += "Give every batch the columns of the first."
+            text = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} "
+            text += f"{' and '.join(parts)}. Give every batch the columns of the first."
             raise errors.SchemaMismatch(text, lacking=lacking, extra=extra)
         batch.names, batch.share = names, None
         yield batch

@@ -83,10 +83,8 @@ class _DelimitedFile(BlockFile):
             line = lines_before(self.path, self.start - len(header), self.newline) + 1
             what = f"{len(fields):,} fields divided by {self.delimiter!r}" if len(fields) > 1 else "1 field"
             text = f"{self.path}, line {line:,}: {what}, and columns has {len(names):,}: "
-            text += (
-                f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter with "
-            )
-            text += "delimiter= if it is another; take the line out if it is no row."
+            text += f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter "
+            text += "with delimiter= if it is another; take the line out if it is no row."
             raise errors.LengthMismatch(text, path=self.path, line=line)
         return distinct(names)
 
