@@ -650,10 +650,8 @@ def checked_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
 
 def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
     turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
-    text = (
-        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them.{turned}"
-    )
-    return errors.LengthMismatch(text, shape=shape)
+    text = f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them."
+    return errors.LengthMismatch(text + turned, shape=shape)
 
 
 def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> errors.BadValue:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.readers.columns import (
-    FIRST_LISTS,
     LOWEST,
     Coded,
     Codes,
@@ -70,24 +69,21 @@ def kind_of_type(data_type: Any) -> Kind:
     types = arrow("types")
     if types.is_dictionary(data_type):
         return kind_of_type(data_type.value_type)
-    for test, kind in _KINDS:
-        if getattr(types, test)(data_type):
+    for kind, tests in _KINDS.items():
+        if any(getattr(types, test)(data_type) for test in tests.split()):
             return kind
     lists = types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type)
     return "list" if lists and kind_of_type(data_type.value_type) in ("integer", "float") else "other"
 
 
-_KINDS: tuple[tuple[str, Kind], ...] = (
-    ("is_floating", "float"),
-    ("is_integer", "integer"),
-    ("is_string", "string"),
-    ("is_large_string", "string"),
-    ("is_string_view", "string"),
-    ("is_boolean", "boolean"),
-    ("is_decimal", "float"),
-    ("is_temporal", "date"),
-    ("is_null", "empty"),
-)
+_KINDS: dict[Kind, str] = {
+    "float": "is_floating is_decimal",
+    "integer": "is_integer",
+    "string": "is_string is_large_string is_string_view",
+    "boolean": "is_boolean",
+    "date": "is_temporal",
+    "empty": "is_null",
+}
 
 
 def _lists(array: Any) -> Column | None:
@@ -99,7 +95,7 @@ def _lists(array: Any) -> Column | None:
     else:
         offsets = plain(array.offsets)
         lengths, first = np.diff(offsets), int(offsets[0]) if len(offsets) else 0
-    common = usual_width(lengths[there].tolist()[:FIRST_LISTS]) if len(array) else getattr(array.type, "list_size", 0)
+    common = usual_width(map(int, lengths[there])) if len(array) else getattr(array.type, "list_size", 0)
     if not common:
         return None
     if (lengths[there] != common).any():

@@ -26,11 +26,9 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 def from_delimited(path: str, options: Options) -> Source:
     """A delimited text file, which need not fit in memory. Where its columns are named, it has no header."""
-    delimiter = options.delimiter
-    if delimiter is not None and (
-        not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '\0\n\r"'
-    ):
-        raise errors.bad_setting("delimiter", delimiter, "one ASCII character, or None to have it found out")
+    mark = options.delimiter
+    fits = mark is None or (isinstance(mark, str) and len(mark.encode()) == 1 and mark not in '\0\n\r"')
+    errors.require(fits, "delimiter", mark, "one ASCII character, or None to have it found out")
     return Source(_DelimitedFile(path, options).batches, path)
 
 
@@ -235,9 +233,8 @@ def sniffed(text: str) -> str:
     """The delimiter on which header and first records agree best; a space only if no other divides the header."""
     scores = {delimiter: _agreement(text, delimiter) for delimiter in DELIMITERS}
     best = max(scores, key=lambda delimiter: scores[delimiter])
-    if scores[best] == (0.0, 1):
-        return " " if _agreement(text, " ")[0] == 1.0 else ","
-    return best
+    nothing = " " if _agreement(text, " ")[0] == 1.0 else ","
+    return nothing if scores[best] == (0.0, 1) else best
 
 
 def _agreement(text: str, delimiter: str) -> tuple[float, int]:
