@@ -71,8 +71,7 @@ class Line:
     def end(self) -> None:
         with self._writing:
             self._done.set()
-            if self._width:  # wipes the line
-                self._write(" " * self._width + "\r")
+            self._gone()
 
     def _run(self) -> None:
         waiting = FIRST
@@ -88,6 +87,11 @@ class Line:
         text = text[: max(shutil.get_terminal_size().columns - 1, 20)]
         padding, self._width = " " * (self._width - len(text)), len(text)
         return self._write(text + padding)
+
+    def _gone(self) -> None:
+        """Wipes the line."""
+        if self._width:
+            self._write(" " * self._width + "\r")
 
     def _write(self, text: str) -> bool:
         try:
