@@ -66,9 +66,12 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0o077)  # reading it means setting it for a moment
-        os.umask(mask)
-        os.chmod(beside, place.stat().st_mode if place.exists() else 0o666 & ~mask)
+        mode = place.stat().st_mode if place.exists() else None
+        if mode is None:
+            mask = os.umask(0o077)  # reading it means setting it for a moment
+            os.umask(mask)
+            mode = 0o666 & ~mask
+        os.chmod(beside, mode)
         os.replace(beside, place)
         beside = None
     except OSError as problem:
