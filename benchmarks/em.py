@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 import banbury as bb
 from banbury.readers import from_texts, n_threads
 from banbury.schema import infer
-from banbury.semi_supervised import Climb, Observed, climb, labelled_starts
+from banbury.semi_supervised import Climb, climb, labelled_starts
 from banbury.semi_supervised import Task as Rows
+from banbury.semi_supervised.observed import Observed
 from benchmarks import datasets
 from benchmarks.measure import Setting, Task, WrongAnswer, measured, say
 from benchmarks.newsgroups import DROPPED, FEWEST, stated

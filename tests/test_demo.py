@@ -193,7 +193,7 @@ def test_a_terminal_gets_the_same_words_in_colour(
         page.title("A title")
         page.code("f(\n    x)")
         page.say("A sentence that is long enough to be broken into two lines, " * 2)
-        page.bars([("half", 0.5, "± 1.0%")])
+        page.bars(("half", 0.5, "± 1.0%"))
         page.squares(np.array([[9, 12], [0, 3]]), ["spam", "ham"])
         model = bb.estimate(bb.count(["free money", "lunch at noon"], target=["spam", "ham"]))
         page.evidence(model.explain("free lunch, free money"))

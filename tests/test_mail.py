@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 
 from banbury import errors
 from banbury.readers import documents, mail, read
-from banbury.readers.decoding import declared_in_html, decode, decode_file
+from banbury.readers.decoding import declared_in_html, decode, decode_file, html_text
 from banbury.readers.mail import begins_as_mail, message_text, messages
-from banbury.readers.markup import html_text
 
 SUBJECT = ["subject"]
 

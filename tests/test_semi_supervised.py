@@ -25,7 +25,8 @@ import naive
 from banbury.errors import BadSetting, EmptyData, LengthMismatch
 from banbury.estimators.rows import one_batch
 from banbury.schema import infer
-from banbury.semi_supervised import Observed, Task, climb, onward, seeded_start, with_starts
+from banbury.semi_supervised import Task, climb, onward, seeded_start, with_starts
+from banbury.semi_supervised.observed import Observed
 
 TEXTS = [
     "cheap pills cheap",

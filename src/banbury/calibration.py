@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.family import check_whole
+from banbury.errors import check_whole, many
 from banbury.selection.results import by_confidence
+from banbury.table import bad_weight
 
 Method = Literal["temperature", "platt", "isotonic"]
 
@@ -53,14 +54,12 @@ def calibrate(
     >>> found.apply(certain).round(3).tolist()
     [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]
     """
-    kind, scores = _kind(method), _scores(log_posteriors)
-    if not scores.shape[1]:
-        raise errors.bad_setting("log_posteriors", "no rows", "rows × classes, with one row at least")
-    raw = np.asarray(log_posteriors)
-    if (
-        len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()
-    ):  # logarithms are below zero
-        raise errors.bad_setting("log_posteriors", "probabilities", "their logarithms: np.log of them")
+    kind, scores, raw = _kind(method), _scores(log_posteriors), np.asarray(log_posteriors)
+    errors.require(scores.shape[1], "log_posteriors", "no rows", "rows × classes, with one row at least")
+    shares = len(scores) > 1 and (raw >= 0).all() and (np.abs(raw.sum(axis=1) - 1.0) <= 1e-6).all()
+    errors.require(
+        not shares, "log_posteriors", "probabilities", "their logarithms: np.log of them"
+    )  # these are below zero
     classes, weighed = _truth(truth, *scores.shape), _weights(weights, scores.shape[1])
     used = weighed > 0
     if not used.all():
@@ -114,8 +113,8 @@ class Calibration(ABC):
         >>> Calibration.from_state("platt", found.state())
         Platt, 2 classes
         """
-        kind, arrays = _kind(method), _State(method, state)
-        return kind._from_state(int(arrays.whole("n_classes", 1)[0]), arrays)
+        arrays = _State(method, state)
+        return _kind(method)._from_state(int(arrays.numbers("n_classes", 1, whole=True)[0]), arrays)
 
     @classmethod
     @abstractmethod
@@ -150,33 +149,30 @@ class Temperature(Calibration):
         possible = own > -np.inf
         if not possible.all():
             scores, own, weights = scores[:, possible], own[possible], weights[possible]
-        if not len(own):
-            return cls(len(scores), 1.0)
-        best, least = cls(len(scores), 1.0), np.inf
-        for floor in (IMPOSSIBLE, FLOOR) if float(own.min()) < FLOOR else (IMPOSSIBLE,):
-            raised, mine = np.maximum(_raised(scores, floor), IMPOSSIBLE), np.maximum(own, floor)
-            inverse = cls._best(raised, mine, weights)
+        best, least, every = cls(len(scores), 1.0), np.inf, len(own) // SAMPLE
+        for floor in (IMPOSSIBLE, FLOOR) if len(own) and float(own.min()) < FLOOR else (IMPOSSIBLE,) * bool(len(own)):
+            raised, mine, inverse = np.maximum(_raised(scores, floor), IMPOSSIBLE), np.maximum(own, floor), 1.0
+            if every > 1:
+                few = np.ascontiguousarray(raised[:, ::every])
+                inverse = _inverse_temperature(few, mine[::every], weights[::every], inverse)
+            inverse = _inverse_temperature(raised, mine, weights, inverse)
             loss = _log_loss(raised, mine, weights, inverse)
             if loss < least * (1.0 - BETTER) or floor == IMPOSSIBLE:
                 best, least = cls(len(scores), 1.0 / inverse, floor), loss
         return best
 
-    @staticmethod
-    def _best(scores: Real, own: Real, weights: Real) -> float:
-        inverse, every = 1.0, len(own) // SAMPLE
-        if every > 1:
-            few = np.ascontiguousarray(scores[:, ::every])
-            inverse = _inverse_temperature(few, own[::every], weights[::every], inverse)
-        return _inverse_temperature(scores, own, weights, inverse)
-
     def _posteriors(self, scores: Real, log: bool) -> Real:
-        return _below_best(_softmax(_raised(scores, self.floor) / self.temperature, log), scores)
+        values = _softmax(_raised(scores, self.floor) / self.temperature, log)
+        # What scored less than the best stays below it, by the last bit, where a high temperature has rounded the two together.
+        tied = (values == values.max(axis=0)) & (scores < 0)
+        if tied.any():
+            values[tied] = np.nextafter(values[tied], -np.inf)
+        return values
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Temperature:
-        temperature = float(state.real("temperature", 1)[0])
+        temperature, floor = (float(state.numbers(name, 1)[0]) for name in ("temperature", "floor"))
         state.check("temperature", temperature > 0, "above 0")
-        floor = float(state.real("floor", 1)[0])
         state.check("floor", floor < 0, "below 0")
         return cls(n_classes, temperature, floor)
 
@@ -207,22 +203,15 @@ def _blocks(scores: Real) -> Iterator[slice]:
         yield slice(start, start + width)
 
 
-def _inverse_temperature(scores: Real, own: Real, weights: Real, start: float) -> float:
-    """Where the log loss, which is convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds.
-
-    Without a slope there is nothing to gain, and it stays where it started.
-    """
+def _inverse_temperature(scores: Real, own: Real, weights: Real, inverse: float) -> float:
+    """Where the log loss, convex in the inverse temperature, is least: Newton's steps, kept between the nearest bounds."""
     low, high = 1.0 / HOTTEST, 1.0 / COLDEST
     shares = weights / weights.sum()
-    inverse = start
     for _ in range(100):
         slope, curvature = _slopes(scores, own, shares, inverse)
         if abs(slope) * inverse <= SETTLED:
             break
-        if slope > 0:
-            high = inverse
-        else:
-            low = inverse
+        low, high = (low, inverse) if slope > 0 else (inverse, high)
         step = slope / curvature if abs(slope) < curvature * high else np.inf
         following = inverse - step if low < inverse - step < high else float(np.sqrt(low * high))
         if abs(following - inverse) <= 1e-12 * inverse:
@@ -244,14 +233,6 @@ def _slopes(scores: Real, own: Real, shares: Real, inverse: float) -> tuple[floa
         slope += _sum(shares[block], mean - own[block])
         curvature += _sum(shares[block], terms.sum(axis=0) / total - mean**2)
     return slope, curvature
-
-
-def _below_best(values: Real, scores: Real) -> Real:
-    """Keeps what scored less than the best below it, by the last bit, where a high temperature has rounded the two together."""
-    tied = (values == values.max(axis=0)) & (scores < 0)
-    if tied.any():
-        values[tied] = np.nextafter(values[tied], -np.inf)
-    return values
 
 
 # Platt's sigmoids -----------------------------------------------------------------------------------------------------
@@ -287,17 +268,14 @@ class Platt(Calibration):
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Platt:
         size = len(_fitted(n_classes))
-        return cls(n_classes, state.real("slopes", size), state.real("intercepts", size))
+        return cls(n_classes, state.numbers("slopes", size), state.numbers("intercepts", size))
 
     def __str__(self) -> str:
-        return f"Platt, {_classes(self.n_classes)}"
+        return f"Platt, {many(self.n_classes, 'class')}"
 
 
 def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[float, float]:
-    """Slope and intercept of the least log loss against Platt's targets, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2): Newton's method.
-
-    Those targets are never 0 or 1, so that separated scores have a finite slope. Without finite log-odds: the identity.
-    """
+    """Slope and intercept of the least log loss against Platt's targets, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2), by Newton."""
     from scipy.special import expit
 
     finite = np.isfinite(odds)
@@ -305,7 +283,9 @@ def _sigmoid(odds: Real, positive: NDArray[np.bool_], weights: Real) -> tuple[fl
         return 1.0, 0.0
     odds, positive, weights = np.clip(odds[finite], -FARTHEST, FARTHEST), positive[finite], weights[finite]
     yes, no = float(weights[positive].sum()), float(weights[~positive].sum())
-    targets = np.where(positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    targets = np.where(
+        positive, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0)
+    )  # so that separated scores have a finite slope
     centre, shares = float(np.median(odds)), weights / weights.sum()
     odds = odds - centre
     scale = float(np.abs(odds).max())
@@ -364,10 +344,9 @@ class Isotonic(Calibration):
     def fit(cls, scores: Real, truth: Int, weights: Real) -> Isotonic:
         from sklearn.isotonic import IsotonicRegression  # a second to import; few need it
 
-        each = zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _fitted(len(scores)), strict=True)
         stairs = [
             IsotonicRegression(out_of_bounds="clip").fit(own, truth == number, sample_weight=weights)
-            for own, number in each
+            for own, number in zip(np.clip(_log_odds(scores), -FARTHEST, FARTHEST), _fitted(len(scores)), strict=True)
         ]
         lengths = np.array([len(one.X_thresholds_) for one in stairs], dtype=np.int64)
         odds = np.concatenate([one.X_thresholds_ for one in stairs])
@@ -391,9 +370,9 @@ class Isotonic(Calibration):
 
     @classmethod
     def _from_state(cls, n_classes: int, state: _State) -> Isotonic:
-        lengths = state.whole("lengths", len(_fitted(n_classes)))
+        lengths = state.numbers("lengths", len(_fitted(n_classes)), whole=True)
         size = sum(lengths.tolist())  # not in int64, which would go round
-        calibration = cls(n_classes, lengths, state.real("odds", size), state.real("shares", size))
+        calibration = cls(n_classes, lengths, state.numbers("odds", size), state.numbers("shares", size))
         for odds, shares in calibration._stairs:
             state.check("odds", bool(np.all(odds[1:] > odds[:-1])), "rising within each class")
             state.check("odds", bool(np.all(np.abs(odds) <= FARTHEST)), f"from {-FARTHEST:g} to {FARTHEST:g}")
@@ -402,7 +381,7 @@ class Isotonic(Calibration):
         return calibration
 
     def __str__(self) -> str:
-        return f"isotonic, {_classes(self.n_classes)}"
+        return f"isotonic, {many(self.n_classes, 'class')}"
 
 
 METHODS: dict[str, type[Calibration]] = {"temperature": Temperature, "platt": Platt, "isotonic": Isotonic}
@@ -414,26 +393,19 @@ def _kind(method: str) -> type[Calibration]:
     return METHODS[method]
 
 
-def _classes(n_classes: int) -> str:
-    return f"{n_classes:,} class{'es' * (n_classes != 1)}"
-
-
 def _fitted(n_classes: int) -> range:
     """The classes that the rows of ``_log_odds`` are of."""
     return range(1, 2) if n_classes == 2 else range(n_classes)
 
 
 def _log_odds(scores: Real) -> Real:
-    """log P(class) − log P(any other), (classes, rows); of two classes that of the second, (1, rows). ±inf where it is certain.
-
-    The rest of the best class is summed by itself: 1 − P would be 0 long before it is.
-    """
+    """log P(class) − log P(any other), (classes, rows); of two classes that of the second, (1, rows). ±inf if certain."""
     if len(scores) == 2:
         odds: Real = scores[1:] - scores[:1]
         return odds
     best, row = scores.argmax(axis=0), np.arange(scores.shape[1])
     others = scores.copy()
-    others[best, row] = -np.inf
+    others[best, row] = -np.inf  # the rest of the best is summed by itself: 1 − P would be 0 long before it is
     second = others.max(axis=0)
     with np.errstate(divide="ignore"):
         rest_of_best = second + np.log(np.exp(others - np.where(second > -np.inf, second, 0.0)).sum(axis=0))
@@ -470,13 +442,14 @@ def _sum(weights: Real, values: Real) -> float:
 
 def _table(name: str, values: ArrayLike, n_classes: int | None = None) -> Real:
     """Rows × classes, as a copy that stands class by class."""
-    wanted = f"{'rows × classes' if n_classes is None else f'rows × {_classes(n_classes)}'}, a 2-D array of numbers"
+    classes = "classes" if n_classes is None else many(n_classes, "class")
     try:
-        table = np.asarray(values, dtype=np.float64)
+        table, got = np.asarray(values, dtype=np.float64), ""
     except (TypeError, ValueError):
-        raise errors.bad_setting(name, type(values).__name__, wanted) from None
-    if table.ndim != 2 or table.shape[1] < 1 or n_classes not in (None, table.shape[1]):
-        raise errors.bad_setting(name, f"an array of the shape {table.shape}", wanted)
+        table, got = np.zeros(0), type(values).__name__
+    fits = table.ndim == 2 and table.shape[1] > 0 and n_classes in (None, table.shape[1])
+    wanted = f"rows × {classes}, a 2-D array of numbers"
+    errors.require(fits, name, got or f"an array of the shape {table.shape}", wanted)
     return np.array(table.T, order="C", copy=True)
 
 
@@ -487,36 +460,26 @@ def _scores(log_posteriors: ArrayLike, n_classes: int | None = None) -> Real:
 
 
 def _check_each(name: str, table: Real, fits: NDArray[np.bool_], wanted: str) -> None:
-    if fits.all():
-        return
-    row, number = (int(place) for place in np.argwhere(~fits.T)[0])
-    value = float(table[number, row])
-    raise errors.BadValue(
-        f"{name} holds {value} in row {row:,} for class number {number:,}, and {wanted} is needed there. "
-        "Leave such rows out, or look where the scores were made.",
-        value=value,
-        row=row,
-        number=number,
-    )
+    if not fits.all():
+        row, number = (int(place) for place in np.argwhere(~fits.T)[0])
+        value = float(table[number, row])
+        text = f"{name} holds {value} in row {row:,} for class number {number:,}, and {wanted} is needed there. "
+        text += "Leave such rows out, or look where the scores were made."
+        raise errors.BadValue(text, value=value, row=row, number=number)
 
 
 def _truth(truth: ArrayLike, n_classes: int, n_rows: int) -> Int:
     numbers = np.asarray(truth)
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        wanted = "a 1-D array of whole numbers, each the number of its row's class"
-        raise errors.bad_setting("truth", f"an array of the shape {numbers.shape} and type {numbers.dtype}", wanted)
+    got = f"an array of the shape {numbers.shape} and type {numbers.dtype}"
+    wanted = "a 1-D array of whole numbers, each the number of its row's class"
+    errors.require(numbers.ndim == 1 and numbers.dtype.kind in "iu", "truth", got, wanted)
     if len(numbers) != n_rows:
         raise errors.length_mismatch("class numbers", len(numbers), n_rows)
-    bad = (numbers < 0) | (numbers >= n_classes)
-    if bad.any():
-        row = int(bad.argmax())
+    for row in np.flatnonzero((numbers < 0) | (numbers >= n_classes)).tolist():
         number = int(numbers[row])
-        raise errors.UnknownClass(
-            f"the true class of row {row:,} has the number {number:,}, and the scores have {n_classes:,} classes, numbered "
-            "from 0. Number the classes as the columns of the scores stand.",
-            number=number,
-            row=row,
-        )
+        text = f"the true class of row {row:,} has the number {number:,}, and the scores have {n_classes:,} classes, numbered "
+        text += "from 0. Number the classes as the columns of the scores stand."
+        raise errors.UnknownClass(text, number=number, row=row)
     return numbers.astype(np.int64)
 
 
@@ -528,15 +491,12 @@ def _weights(weights: ArrayLike | None, n_rows: int) -> Real:
     except (TypeError, ValueError):
         raise errors.bad_setting("weights", weights, "numbers, one per row") from None
     if numbers.ndim != 1:
-        raise errors.not_one_column(numbers.shape)
+        raise errors.no_column(numbers)
     if len(numbers) != n_rows:
         raise errors.length_mismatch("weights", len(numbers), n_rows)
-    bad = ~((numbers >= 0) & (numbers < HEAVIEST))
-    if bad.any():
-        row = int(bad.argmax())
-        raise errors.bad_weight(row, float(numbers[row]))
-    if not numbers.any():
-        raise errors.bad_setting("weights", "nothing but zeros", "above 0 for one row at least")
+    for row in np.flatnonzero(~((numbers >= 0) & (numbers < HEAVIEST))).tolist():
+        raise bad_weight(row, float(numbers[row]))
+    errors.require(numbers.any(), "weights", "nothing but zeros", "above 0 for one row at least")
     return numbers
 
 
@@ -549,29 +509,18 @@ class _State:
 
     def check(self, name: str, fits: bool, wanted: str) -> None:
         if not fits:
-            raise errors.BadValue(
-                f"{name!r} of this {self.method} calibration must be {wanted}, and is not. "
-                "Give from_state what state() returned, or calibrate again.",
-                method=self.method,
-                name=name,
-            )
+            text = f"{name!r} of this {self.method} calibration must be {wanted}, and is not. "
+            text += "Give from_state what state() returned, or calibrate again."
+            raise errors.BadValue(text, method=self.method, name=name)
 
-    def whole(self, name: str, size: int) -> Int:
-        array = self._array(name)
-        fits = array.dtype == np.int64 and array.shape == (size,) and bool((array > 0).all())
-        self.check(name, fits, f"{size:,} whole numbers (int64) from 1 up")
-        return array
-
-    def real(self, name: str, size: int) -> Real:
-        array = self._array(name)
-        fits = array.dtype == np.float64 and array.shape == (size,) and bool(np.isfinite(array).all())
-        self.check(name, fits, f"{size:,} finite numbers (float64)")
-        return array
-
-    def _array(self, name: str) -> NDArray[Any]:
+    def numbers(self, name: str, size: int, whole: bool = False) -> Any:
         array = self.arrays.get(name)
         self.check(name, isinstance(array, np.ndarray), "an array")
-        return np.asarray(array)
+        array = np.asarray(array)
+        fits = array.dtype == (np.int64 if whole else np.float64) and array.shape == (size,)
+        fits = fits and bool((array > 0).all() if whole else np.isfinite(array).all())
+        self.check(name, fits, f"{size:,} {'whole numbers (int64) from 1 up' if whole else 'finite numbers (float64)'}")
+        return array
 
 
 # Reliability ----------------------------------------------------------------------------------------------------------
@@ -594,9 +543,8 @@ class Reliability:
 
     def __str__(self) -> str:
         lines = [f"calibration error {self.error:.4f}", "  posterior       confidence  accuracy        rows"]
-        for start, confidence, accuracy, rows in zip(
-            self.start, self.confidence, self.accuracy, self.rows, strict=True
-        ):
+        columns = self.start, self.confidence, self.accuracy, self.rows
+        for start, confidence, accuracy, rows in zip(*columns, strict=True):
             place = f"{start:.3f} to {start + 1 / self.bins:.3f}"
             lines.append(f"  {place}  {confidence:10.4f}  {accuracy:8.4f}  {rows:10,.6g}")
         return "\n".join(lines)
@@ -618,8 +566,7 @@ def reliability(
     check_whole("bins", bins, 1, 10**6)
     shares = _table("posteriors", posteriors)
     n_classes, n_rows = shares.shape
-    if not n_rows:
-        raise errors.bad_setting("posteriors", "no rows", "rows × classes, with one row at least")
+    errors.require(n_rows, "posteriors", "no rows", "rows × classes, with one row at least")
     _check_each("posteriors", shares, (shares >= 0) & (shares <= 1 + 1e-9), "a probability from 0 to 1")
     classes, weighed = _truth(truth, n_classes, n_rows), _weights(weights, n_rows)
     confidence, right = shares.max(axis=0), shares.argmax(axis=0) == classes

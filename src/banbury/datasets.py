@@ -99,7 +99,16 @@ def docstrings() -> dict[str, list[Any]]:
     >>> docs["kind"][i], docs["parameters"][i], docs["private"][i], docs["module"][i]
     ('function', 1, False, 'tarfile')
     """
-    return _table(list(_described(MODULES)))
+    rows = list(_described(MODULES))
+    owners = [row.name.partition(".")[0] for row in rows]
+    if bare := [module for module in MODULES if module not in owners]:
+        why = "this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. Run it without."
+        raise errors.EmptyData(f"no docstrings in {errors.listed(bare)}: {why}", modules=bare)
+    columns = dict(zip(_Described._fields, map(list, zip(*rows, strict=True)), strict=True))
+    # Some part of a private name begins with an underscore; ``__init__`` and the like are no secret.
+    parts = [[part for part in row.name.split(".") if part.startswith("_")] for row in rows]
+    private = [any(not part.endswith("__") for part in each) for each in parts]
+    return columns | {"lines": [len(row.text.splitlines()) for row in rows], "private": private, "module": owners}
 
 
 class _Described(NamedTuple):
@@ -109,31 +118,6 @@ class _Described(NamedTuple):
     text: str
     kind: str
     parameters: int | None
-
-
-def _table(rows: list[_Described]) -> dict[str, list[Any]]:
-    owners = [row.name.partition(".")[0] for row in rows]
-    bare = [module for module in MODULES if module not in owners]
-    if bare:
-        raise errors.EmptyData(
-            f"no docstrings in {errors.listed(bare)}: this Python leaves them out, as -OO and PYTHONOPTIMIZE=2 have it do. "
-            "Run it without.",
-            modules=bare,
-        )
-    return {
-        "name": [row.name for row in rows],
-        "text": [row.text for row in rows],
-        "kind": [row.kind for row in rows],
-        "parameters": [row.parameters for row in rows],
-        "lines": [len(row.text.splitlines()) for row in rows],
-        "private": [_is_private(row.name) for row in rows],
-        "module": owners,
-    }
-
-
-def _is_private(name: str) -> bool:
-    """Whether some part of the name begins with an underscore; ``__init__`` and the like are no secret."""
-    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
 
 
 def _described(names: list[str]) -> Iterator[_Described]:
@@ -168,7 +152,11 @@ def _within(holder: ModuleType | type, place: str, home: str) -> Iterator[_Descr
             thing = thing.__func__
         kind = _kind(thing, holder, home)
         if kind is not None:
-            yield _Described(f"{place}.{name}", _docstring(thing), kind, _n_parameters(thing))
+            try:
+                n_parameters = len(inspect.signature(thing).parameters)
+            except (NameError, TypeError, ValueError):  # properties, and what is written in C and does not say
+                n_parameters = None
+            yield _Described(f"{place}.{name}", _docstring(thing), kind, n_parameters)
         if kind == "class":
             yield from _within(thing, f"{place}.{name}", home)
 
@@ -188,13 +176,6 @@ def _kind(thing: Any, holder: ModuleType | type, home: str) -> str | None:
 
 def _docstring(thing: Any) -> str:
     return inspect.cleandoc(thing.__doc__) if isinstance(thing.__doc__, str) else ""
-
-
-def _n_parameters(thing: Any) -> int | None:
-    try:
-        return len(inspect.signature(thing).parameters)
-    except (NameError, TypeError, ValueError):  # properties, and what is written in C and does not say
-        return None
 
 
 def _columns(text: str) -> dict[str, list[str]]:

@@ -73,14 +73,12 @@ def count(page: _Page) -> None:
     )
     page.say("One model of all these columns, each with a family that suits it:")
     page.pairs(
-        [
-            ("text", "a bag of words of two or more letters or digits, in lower case"),
-            ("kind", "one word of a few: categorical"),
-            ("parameters", "a small count, so we chose Poisson"),
-            ("lines", "a long tail that no bell curve fits, so we chose a histogram"),
-            ("private", "yes or no: Bernoulli"),
-            ("name", "different in every row, and so left out without being told"),
-        ]
+        ("text", "a bag of words of two or more letters or digits, in lower case"),
+        ("kind", "one word of a few: categorical"),
+        ("parameters", "a small count, so we chose Poisson"),
+        ("lines", "a long tail that no bell curve fits, so we chose a histogram"),
+        ("private", "yes or no: Bernoulli"),
+        ("name", "different in every row, and so left out without being told"),
     )
 
 
@@ -97,25 +95,22 @@ def validate(page: _Page) -> None:
     text, one, auto = page.known("text", "one", "auto")
     most_frequent = one.classes[int(one.confusion.sum(axis=1).argmax())]
     page.bars(
-        [
-            (f"always answer {most_frequent!r}", one.majority, ""),
-            ("text alone, α = 1", float(text.accuracy), f"± {text.accuracy.error:.1%}"),
-            ("all columns, α = 1", float(one.accuracy), f"± {one.accuracy.error:.1%}"),
-            ('all columns, α = "auto"', float(auto.accuracy), f"± {auto.accuracy.error:.1%}"),
-        ]
+        (f"always answer {most_frequent!r}", one.majority, ""),
+        ("text alone, α = 1", float(text.accuracy), f"± {text.accuracy.error:.1%}"),
+        ("all columns, α = 1", float(one.accuracy), f"± {one.accuracy.error:.1%}"),
+        ('all columns, α = "auto"', float(auto.accuracy), f"± {auto.accuracy.error:.1%}"),
     )
     page.say(
         "Each row was judged by a model that had not seen it, and exactly: the tally of four fifths is that of all rows minus "
         "a fifth, so nothing is counted again. α is added to every count, which makes a word not seen yet rare instead of "
         'impossible. "auto" chooses it by log loss: above anew within each four fifths, and now for all rows.'
     )
-    alpha = page.run(
+    page.answer(
         """
         tuned = bb.tune(docs, target="module", features=families)
         tuned.best["alpha"]
         """
     )
-    page.result(alpha)
 
 
 def confusion(page: _Page) -> None:
@@ -174,11 +169,9 @@ def calibrate(page: _Page) -> None:
     answers = clf.model_.labels.searchsorted(truth)
     page.measures(
         ["log loss", "calibration error", "claims", "right"],
-        [
-            ("before", _honesty(before, answers)),
-            (f"after: {clf.calibration_}", _honesty(after, answers)),
-            ("after: isotonic", _honesty(after_steps, answers)),
-        ],
+        ("before", _honesty(before, answers)),
+        (f"after: {clf.calibration_}", _honesty(after, answers)),
+        ("after: isotonic", _honesty(after_steps, answers)),
     )
     page.say(
         f"Measured on every fifth row, {len(truth):,} in all, from which nothing was learned. Log loss punishes being sure and "
@@ -191,17 +184,15 @@ def calibrate(page: _Page) -> None:
     worst = int(humbled.argmax())
     page.quote(held_out["text"][worst])
     page.pairs(
-        [
-            ("truth", truth[worst]),
-            ("before", _ranked(clf.model_.labels, before[worst])),
-            ("after", _ranked(clf.model_.labels, after[worst])),
-        ]
+        ("truth", truth[worst]),
+        ("before", _ranked(clf.model_.labels, before[worst])),
+        ("after", _ranked(clf.model_.labels, after[worst])),
     )
 
 
 def forget(page: _Page) -> None:
     page.title("A module forgotten, and learned back")
-    left = page.run(
+    page.answer(
         f"""
         rows = {{name: [value for value, module in zip(column, docs["module"])
                        if module == "{FORGOTTEN}"] for name, column in docs.items()}}
@@ -210,7 +201,6 @@ def forget(page: _Page) -> None:
         without.n_rows, len(without.classes), "{FORGOTTEN}" in without.classes
         """
     )
-    page.result(left)
     docs, tally, without, tuned = page.known("docs", "tally", "without", "tuned")
     others = [module != FORGOTTEN for module in docs["module"]]
     same = without == tally.count({name: list(compress(column, others)) for name, column in docs.items()})
@@ -222,34 +212,33 @@ def forget(page: _Page) -> None:
     models = [bb.estimate(known, alpha=tuned.best["alpha"]) for known in (tally, without)]
     page.quote(row["text"])
     answers = [_ranked(model.labels, model.posterior(row)[0]) for model in models]
-    page.pairs(list(zip(("before", "forgotten"), answers, strict=True)))
+    page.pairs(*zip(("before", "forgotten"), answers, strict=True))
     page.say("Learned back, is it the tally it was? And is every probability of every row the same, to the last bit?")
-    page.result(page.run("without + part == tally"))
-    same_probabilities = page.run(
+    page.answer("without + part == tally")
+    page.answer(
         """
         back = bb.estimate(without + part).posterior(docs)
         (back == bb.estimate(tally).posterior(docs)).all()
         """
     )
-    page.result(same_probabilities)
 
 
 def keep(page: _Page, place: Path) -> None:
     page.title("A model in a file, and a report")
     file, sheet = place / "docstrings.banbury", place / "report.html"
-    same = page.run(
+    file_name, sheet_name = (json.dumps(str(path), ensure_ascii=False) for path in (file, sheet))
+    page.answer(
         f"""
         model = tuned.model.calibrated(clf.calibration_)
-        bb.save(model, {_quoted(file)})
-        bb.load({_quoted(file)}).tally == tally
+        bb.save(model, {file_name})
+        bb.load({file_name}).tally == tally
         """
     )
-    page.result(same)
-    page.run(f'bb.report(model, docs, target="module", path={_quoted(sheet)})')
+    page.run(f'bb.report(model, docs, target="module", path={sheet_name})')
     page.say(
         "Both can be sent to others: loading the model runs nothing that is in it, and the report opens in a browser."
     )
-    page.links([file, sheet])
+    page.links(file, sheet)
 
 
 def your_own(page: _Page) -> None:
@@ -305,18 +294,11 @@ def _honesty(posteriors: Real, truth: NDArray[np.int64]) -> list[str]:
     return [f"{lost:.3f}", f"{reliability(posteriors, truth).error:.3f}", f"{claimed:.1%}", f"{right:.1%}"]
 
 
-def _quoted(path: Path) -> str:
-    return json.dumps(str(path), ensure_ascii=False)
-
-
 def _ranked(labels: NDArray[Any], posterior: Real) -> str:
-    best = np.argsort(-posterior, kind="stable")[:3]
-    return "   ".join(f"{labels[c]} {_percent(posterior[c])}" for c in best)
-
-
-def _percent(share: float) -> str:
-    """Never all or nothing, which is not what a model says."""
-    return "> 99.9%" if share > 0.999 else "< 0.1%" if share < 0.001 else f"{share:.1%}"
+    """The three best; never all or nothing, which is not what a model says."""
+    best = [(labels[c], posterior[c]) for c in np.argsort(-posterior, kind="stable")[:3]]
+    shares = ["> 99.9%" if share > 0.999 else "< 0.1%" if share < 0.001 else f"{share:.1%}" for _, share in best]
+    return "   ".join(f"{label} {share}" for (label, _), share in zip(best, shares, strict=True))
 
 
 # How it is printed ----------------------------------------------------------------------------------------------------
@@ -347,6 +329,10 @@ class _Page:
             return eval(compile(ast.Expression(last.value), "<demo>", "eval"), self.names)
         exec(compile(ast.Module([last], []), "<demo>", "exec"), self.names)
 
+    def answer(self, source: str) -> None:
+        """Runs lines, and shows what they come to."""
+        self.result(self.run(source))
+
     def title(self, text: str) -> None:
         self.n_titles += 1
         self.console.print()
@@ -364,7 +350,7 @@ class _Page:
         self.gap()
         self.console.print(Text(fill(text, self.console.width)))
 
-    def pairs(self, rows: Sequence[tuple[str, str]]) -> None:
+    def pairs(self, *rows: tuple[str, str]) -> None:
         """A word, and what is to be said of it."""
         width = max(len(name) for name, _ in rows)
         for name, text in rows:
@@ -389,9 +375,10 @@ class _Page:
 
     def quote(self, text: str) -> None:
         """A docstring's first paragraph, on one line if it fits."""
-        self.console.print(Text(fill(f"“{_paragraph(text)}”", self.console.width), "italic"))
+        paragraph = " ".join(text.partition("\n\n")[0].split())
+        self.console.print(Text(fill(f"“{paragraph}”", self.console.width), "italic"))
 
-    def bars(self, rows: Sequence[tuple[str, float, str]]) -> None:
+    def bars(self, *rows: tuple[str, float, str]) -> None:
         """Shares, drawn."""
         width = max(len(name) for name, _, _ in rows)
         for name, share, error in rows:
@@ -406,11 +393,12 @@ class _Page:
         for i, (name, row) in enumerate(zip(names, table, strict=True)):
             line = Text(f"{name:{width}}")
             for j, n in enumerate(row):
-                line.append(f" {n or '·':>4}", _shade(n, i == j))
+                wrong = "bold red" if n >= MANY else "" if n else "dim"
+                line.append(f" {n or '·':>4}", "bold green" if i == j else wrong)
             share = row[i] / row.sum()
             self._line(line.append(f" {share:4.0%}", "dim"))
 
-    def measures(self, names: Sequence[str], rows: Sequence[tuple[str, list[str]]]) -> None:
+    def measures(self, names: Sequence[str], *rows: tuple[str, list[str]]) -> None:
         """Numbers under their names."""
         width = max(len(name) for name, _ in rows)
         head = "".join(f"  {name:>8}" for name in names)
@@ -419,7 +407,7 @@ class _Page:
             cells = "".join(f"  {value:>{max(8, len(column))}}" for column, value in zip(names, values, strict=True))
             self._line(Text.assemble(f"  {name:{width}}", (cells, "bold")))
 
-    def links(self, paths: Sequence[Path]) -> None:
+    def links(self, *paths: Path) -> None:
         """Files, which many terminals open on a click."""
         for path in paths:
             size = f"{path.stat().st_size / 1000:,.0f} kB"
@@ -428,9 +416,11 @@ class _Page:
     def evidence(self, why: bb.Explanation) -> None:
         """The text with its words coloured by what they say, and the explanation."""
         text = Text(why.texts["text"])
-        for piece in why.evidence:
+        for piece in why.evidence:  # strong evidence is bold, and next to none has no colour
+            strength = "bold " if abs(piece.decibans) >= 3 else ""
+            colour = f"{strength}{'green' if piece.decibans > 0 else 'red'}" if abs(piece.decibans) >= 1 else ""
             for start, end in piece.positions:
-                text.stylize(_colour(piece.decibans), start, end)
+                text.stylize(colour, start, end)
         self.console.print(Text("“").append_text(text).append("”"))
         for line in str(why).splitlines():
             start = len(line.rstrip("+-…"))
@@ -440,21 +430,6 @@ class _Page:
         """One line, whatever its length; or as much of it as there is room for."""
         line.rstrip()
         self.console.print(line, no_wrap=True, overflow=overflow, crop=overflow != "ignore")
-
-
-def _colour(decibans: float) -> str:
-    """Strong evidence is bold, and next to none has no colour."""
-    if abs(decibans) < 1:
-        return ""
-    return ("bold " if abs(decibans) >= 3 else "") + ("green" if decibans > 0 else "red")
-
-
-def _shade(n: int, right: bool) -> str:
-    return "bold green" if right else "bold red" if n >= MANY else "" if n else "dim"
-
-
-def _paragraph(text: str) -> str:
-    return " ".join(text.partition("\n\n")[0].split())
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
 FEW_VALUES = 20  # of a column of numbers: those of more are cut into bins before they are tested
 MOST_BINS = 6  # of each such column
 DRAWN = 1_000  # rows that say what is usual
+ANSWERS = "a mapping from columns to values, as in {'play': 'yes'}"
 FAR = 2.0**17  # the log P(row) of rows that are compared with what is usual value by value
 MOST_DRAWN_CELLS = 4_000_000  # of rows × features × classes
 ROWS_PER_CELL = 10  # on average: so many at least are left by the bins
@@ -83,18 +84,20 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         parameters = [group.select(index) for group, index in zip(parameters, chosen, strict=True) if index]
         if not parameters:
             raise errors.empty_data(None, "the row has no value that was counted")
-        n_features = sum(len(group.features) for group in parameters)
-        drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (n_features * len(model.classes)), 100, DRAWN)), seed)
-        [others] = read(
-            {name: column for name, column in drawn.items() if name not in lacking}, kinds=model.schema.kinds()
-        )
+        features = [feature for group in parameters for feature in group.features]
+        drawn = self.sample(int(np.clip(MOST_DRAWN_CELLS // (len(features) * len(model.classes)), 100, DRAWN)), seed)
+        there = {name: column for name, column in drawn.items() if name not in lacking}
+        [others] = read(there, kinds=model.schema.kinds())
         gaps = {name: Empty(others.n_rows) for name in drawn if name in lacking}
         own, given = _given_the_rest(model, batch, parameters, lacking)
         whole, usual = _given_the_rest(model, others.with_columns(gaps), parameters, lacking)
-        evidence = [
-            Evidence(name, _value(batch, name), float((given[name][0] - usual[name].mean()) * DECIBANS), seen)
-            for name, seen in _names(model, batch, parameters, lacking)
-        ]
+        evidence = []
+        for feature in features:
+            for name in _columns(feature, lacking):
+                seen = bool(feature.columns) or model._is_seen(name, batch)  # whether any row counted has the value
+                value = next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
+                decibans = float((given[name][0] - usual[name].mean()) * DECIBANS)
+                evidence.append(Evidence(name, value, decibans, seen))
         return Surprise(float(own[0]), float(whole.mean()), tuple(sorted(evidence, key=lambda e: e.decibans)))
 
     @takes_old(query="event")
@@ -103,11 +106,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
 
         A list or set of values means one of them, whichever it is; all of them must have been counted.
         """
-        for what, values in (("event", event), ("given", given or {})):
-            if not isinstance(values, Mapping):
-                raise errors.bad_setting(what, values, "a mapping from columns to values, as in {'play': 'yes'}")
-        if not event:
-            raise errors.bad_setting("event", event, "a value for one column at least")
+        errors.require(isinstance(event, Mapping), "event", event, ANSWERS)
+        errors.require(isinstance(given or {}, Mapping), "given", given, ANSWERS)
+        errors.require(event, "event", event, "a value for one column at least")
         columns = {name: self._column(name) for name in event}
         values = {name: column.alternatives(event[name]) for name, column in columns.items()}
         log = float(log_sum(self._conditional(values, given or {})[None])[0])
@@ -137,10 +138,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         {'no': 0.6, 'yes': 0.4}
         """
         names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Sequence) else ()
-        if not names or len(set(names)) < len(names):
-            raise errors.bad_setting("of", of, "a column, or several columns, each once")
-        if given is not None and not isinstance(given, Mapping):
-            raise errors.bad_setting("given", given, "a mapping from columns to values, as in {'play': 'yes'}")
+        errors.require(names and len(set(names)) == len(names), "of", of, "a column, or several columns, each once")
+        errors.require(given is None or isinstance(given, Mapping), "given", given, ANSWERS)
         values = {name: self._column(name).listed() for name in names}
         logs = self._conditional(values, given or {})
         keys: Iterable[Any] = values[names[0]] if isinstance(of, str) else product(*values.values())
@@ -154,20 +153,13 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         evidence = {name: columns[name].alternatives(value) for name, value in given.items()}
         for name, values in {**asked, **evidence}.items():
             for value in columns[name].never_counted(values):
-                hint = errors.did_you_mean(value, columns[name].known or ())
-                errors.warn(
-                    errors.BanburyWarning(
-                        f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
-                        f"alone, or 0 without any.{hint}"
-                    )
-                )
+                text = f"column {name!r} is asked for {value!r}, which no row that was counted has: the answer is smoothing's "
+                text += f"alone, or 0 without any.{errors.did_you_mean(value, columns[name].known or ())}"
+                errors.warn(text)
         if given and self._log(evidence)[0] == -np.inf:
             shown = errors.listed(f"{name} = {value!r}" for name, value in given.items())
-            raise errors.ImpossibleEvidence(
-                f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
-                "how='mean', or give other evidence.",
-                given=dict(given),
-            )
+            text = f"the evidence has probability 0: no row has {shown}, and nothing follows from what cannot be. Smooth with "
+            raise errors.ImpossibleEvidence(f"{text}how='mean', or give other evidence.", given=dict(given))
         features = self._model().schema.features
         near = {name for f in features if not asked.keys().isdisjoint(f.inputs) for name in f.inputs}
         log_prior = self._log_prior({name: values for name, values in evidence.items() if name not in near})
@@ -185,14 +177,11 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         raise errors.unknown_column(name, [name for feature in model.schema.features for name in feature.inputs])
 
     def _marginal(self, columns: Mapping[str, Any]) -> Real:
-        """log P(class) + log P(row | class) of rows that have these columns only, rows × classes: the others may be anything.
-
-        A feature none of whose columns is given is left out; the other columns of a block are missing, and so summed out.
-        """
+        """log P(class) + log P(row | class) of rows that have these columns only, rows × classes: the others may be anything."""
         return _log_joint(self._model(), *self._asked(columns))
 
     def _asked(self, columns: Mapping[str, Any]) -> tuple[Batch, list[Parameters]]:
-        """Rows that have these columns only, and the parameters of their features."""
+        """Rows of these columns only, the others being anything; and the parameters of the features that have them."""
         model = self._model()
         known = [name for feature in model.schema.features for name in feature.inputs]
         for name in columns:
@@ -201,9 +190,8 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         parameters, inputs = [], list[str]()
         for group in model.parameters:
             index = [f for f, feature in enumerate(group.features) if not columns.keys().isdisjoint(feature.inputs)]
-            if index:
-                parameters.append(group.select(index))
-                inputs += [name for f in index for name in group.features[f].inputs]
+            parameters += [group.select(index)] if index else []
+            inputs += [name for f in index for name in group.features[f].inputs]
         n_rows = len(next(iter(columns.values())))
         [batch] = read({name: columns.get(name, [None] * n_rows) for name in inputs}, kinds=model.schema.kinds())
         return batch, parameters
@@ -212,10 +200,9 @@ class AsDensity(DensityMixin):  # type: ignore[misc]
         """log P of columns' values, under this class prior or the model's own: of all combinations, or in n equal parts."""
         model = self._model() if log_prior is None else replace(self._model(), log_prior=log_prior)
         try:
-            joint = _log_joint(model, *self._asked(_combined(values)))
+            return log_sum(_log_joint(model, *self._asked(_combined(values))).reshape(n, -1))
         except errors.BadValue as bad:
             raise _as_question(bad, values) from None
-        return log_sum(joint.reshape(n, -1))
 
     def _log_prior(self, values: Mapping[str, Sequence[Any]]) -> Real:
         """log P(class | values): the prior for all that is independent of these columns given the class."""
@@ -239,21 +226,20 @@ def _given_the_rest(
     model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]
 ) -> tuple[Real, dict[str, Real]]:
     """log P(row), and by column log P(value | the row's other values); a text, or a block of occurrences, is as one column."""
-    likelihoods = _parts(model, batch, parameters)
+    likelihoods, given_others = _parts(model, batch, parameters), dict[str, Real]()
     every, finite = model.log_prior + likelihoods.sum(axis=1), bool(np.isfinite(likelihoods).all())
-    whole, given_others = log_sum(every), {}
+    whole = log_sum(every)
     far = np.flatnonzero(np.abs(whole) > FAR)
     places = [(group, i) for group in parameters for i in range(len(group.features))]
     for f, (group, i) in enumerate(places):
         others = (
-            every - likelihoods[:, f] if finite else np.delete(likelihoods, f, axis=1).sum(axis=1) + model.log_prior
+            every - likelihoods[:, f] if finite else model.log_prior + np.delete(likelihoods, f, axis=1).sum(axis=1)
         )
-        rest = log_sum(others)
+        rest, feature = log_sum(others), group.features[i]
         with np.errstate(invalid="ignore"):
             posterior = others - rest[:, None]
         posterior[far] = _log_posterior(model.log_prior, np.delete(likelihoods[far], f, axis=1))
         given = log_sum(posterior + likelihoods[:, f])
-        feature = group.features[i]
         for name in _columns(feature, lacking):
             without = np.zeros_like(given)
             if name != feature.name:  # of a block the other columns stay
@@ -292,17 +278,6 @@ def _columns(feature: Feature, lacking: set[str]) -> list[str]:
     """The columns of a feature that a row has, each by itself; or the feature as one."""
     joined = feature.family.joins(feature)
     return [name for name in feature.columns if name not in lacking] if joined else [feature.name]
-
-
-def _names(model: Model, batch: Batch, parameters: Sequence[Parameters], lacking: set[str]) -> list[tuple[str, bool]]:
-    """The columns that are told of, and whether any row counted has the row's value of it."""
-    features = [feature for group in parameters for feature in group.features]
-    return [(name, bool(f.columns) or model._is_seen(name, batch)) for f in features for name in _columns(f, lacking)]
-
-
-def _value(batch: Batch, name: str) -> Any:
-    """What a row has of a column; of many that are one feature nothing that could be printed."""
-    return next(iter(batch.head(name, 1)), None) if name in batch.names else "…"
 
 
 @dataclass(frozen=True)
@@ -361,25 +336,19 @@ def _as_question(bad: errors.BadValue, values: Mapping[str, Sequence[Any]]) -> e
     """An error about a value of a row, as one about what was asked for."""
     column: Any = getattr(bad, "column", None)
     value = getattr(bad, "value", values.get(column))
-    wanted = {
-        "not 0 or 1": "0 or 1",
-        "not a count": "a whole number from 0 up",
-        "negative": "a number from 0 up",
-    }.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
-    return errors.BadValue(
-        f"column {column!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned from "
-        "have; for one of several, give a list of them.",
-        column=column,
-        value=value,
-    )
+    kinds = {"not 0 or 1": "0 or 1", "not a count": "a whole number from 0 up", "negative": "a number from 0 up"}
+    wanted = kinds.get(getattr(bad, "what", ""), getattr(bad, "wanted", "a finite number"))
+    text = f"column {column!r} is asked for {value!r}, and {wanted} is needed there. Ask for a value such as the rows learned "
+    return errors.BadValue(f"{text}from have; for one of several, give a list of them.", column=column, value=value)
 
 
 def _combined(alternatives: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     """Rows with every combination of the columns' values."""
-    n = prod(map(len, alternatives.values()))
-    if n > MOST_COMBINATIONS:
-        wanted = f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most"
-        raise errors.bad_setting("query and given", f"{n:,} combinations of values", wanted)
+    n, wanted = (
+        prod(map(len, alternatives.values())),
+        f"lists of fewer values, {MOST_COMBINATIONS:,} combinations at most",
+    )
+    errors.require(n <= MOST_COMBINATIONS, "query and given", f"{n:,} combinations of values", wanted)
     columns = zip(*product(*alternatives.values()), strict=True)
     return {name: list(column) for name, column in zip(alternatives, columns, strict=True)}
 
@@ -410,18 +379,13 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.features = features
-        self.how = how
-        self.alpha = alpha
-        self.missing = missing
-        self.threads = threads
-        self.seed = seed
+        self.features, self.how, self.alpha, self.missing = features, how, alpha, missing
+        self.threads, self.seed = threads, seed
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Density:
         """Counts the rows; ``y`` is there for pipelines, and not looked at."""
         tally = counted(X, self.features, sample_weight, self.missing, self.threads)
-        model = estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed)  # type: ignore[arg-type]
-        self._keep(model)
+        self._keep(estimate(tally, how=self.how, alpha=self.alpha, seed=self.seed))  # type: ignore[arg-type]
         return self
 
     def _keep(self, model: Model) -> None:
@@ -456,10 +420,8 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
+        inputs = tags.input_tags
+        inputs.allow_nan = inputs.string = inputs.categorical = inputs.sparse = True
         return tags
 
 
@@ -478,20 +440,17 @@ def counted(
     data: Any, features: Features = "auto", weights: Any = None, missing: str = "skip", threads: int | None = None
 ) -> Tally:
     """The rows of a table as one class; ``weights``: one number per row, or one for all."""
-    every = None
-    if weights is not None:
-        weights = np.asarray(weights)
-        if weights.dtype.kind not in "biuf" or weights.ndim > 1:
-            raise errors.bad_setting("sample_weight", weights, "one number per row, or one for all")
-        every = float(weights) if weights.ndim == 0 else None
+    own, every = None if weights is None else np.asarray(weights), None
+    if own is not None:
+        fits = own.dtype.kind in "biuf" and own.ndim <= 1
+        errors.require(fits, "sample_weight", own, "one number per row, or one for all")
+        own, every = (own, None) if own.ndim else (None, float(own))
     shape: tuple[int, ...] = getattr(data, "shape", ())
     if len(shape) == 2 and shape[0] and not shape[1]:
-        raise errors.empty_table(shape[0], 0)
+        raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
-    own = None if every is not None else weights
     tally = count(table, classes=[ALL], features=features, weights=own, missing=missing, threads=threads)  # type: ignore[arg-type]
-    if every is not None:
-        tally = tally * every
+    tally = tally if every is None else tally * every
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")
     return tally
@@ -518,18 +477,12 @@ class Compared:
         return self.names[int(np.argmax(self.held_out))]
 
     def to_dict(self) -> dict[Any, dict[str, float]]:
-        return {
-            name: {
-                "parameters": self.n_parameters[i],
-                "train": float(self.train[i]),
-                "held_out": float(self.held_out[i]),
-            }
-            for i, name in enumerate(self.names)
-        }
+        figures = zip(self.n_parameters, self.train.tolist(), self.held_out.tolist(), strict=True)
+        each = [dict(zip(("parameters", "train", "held_out"), figure, strict=True)) for figure in figures]
+        return dict(zip(self.names, each, strict=True))
 
     def __str__(self) -> str:
-        title = "log-likelihood per row"
-        names = [str(name) for name in self.names]
+        title, names = "log-likelihood per row", [str(name) for name in self.names]
         width = max(map(len, (*names, title)))
         head = f"{title:{width}} {'parameters':>14} {'learned':>10} {'held out':>10}"
         lines = [f"{self.n_rows:,} rows, of which {self.n_held_out:,} held out", head]
@@ -565,24 +518,20 @@ def compare_densities(
     ('naive', (7, 71), (0, 4))
     """
     check_seed(seed)
-    [batch] = _whole(data)
+    batch = _whole(data)
     n = batch.n_rows
     test = _held_out(held_out, n, seed)
     train = np.setdiff1d(np.arange(n), test)
-    if not len(test) or not len(train):
-        raise errors.bad_setting("held_out", held_out, f"some of the {n:,} rows, and not all")
-    if not isinstance(densities, Mapping) or not densities:
-        raise errors.bad_setting(
-            "densities", densities, "a mapping from name to features, or to a bb.Density or bb.Mixture"
-        )
+    errors.require(len(test) and len(train), "held_out", held_out, f"some of the {n:,} rows, and not all")
+    wanted = "a mapping from name to features, or to a bb.Density or bb.Mixture"
+    errors.require(isinstance(densities, Mapping) and densities, "densities", densities, wanted)
     figures = []
     for given in densities.values():
         density: Any = clone(given) if isinstance(given, AsDensity) else Density(given, how, alpha, seed=seed)
         density.fit(batch.take(train))
         scores = [density.score_samples(batch.take(rows)) for rows in (train, test)]
-        figures.append(
-            (n_parameters(density.model_), *(float(s.mean()) for s in scores), int(np.isneginf(scores[1]).sum()))
-        )
+        means = [float(each.mean()) for each in scores]
+        figures.append((n_parameters(density.model_), *means, int(np.isneginf(scores[1]).sum())))
     parameters, learned, others, impossible = zip(*figures, strict=True)
     return Compared(tuple(densities), parameters, np.array(learned), np.array(others), impossible, n, len(test))
 
@@ -593,22 +542,20 @@ def n_parameters(model: Model) -> int:
     return model.tally.n_parameters() - (0 if estimated else len(model.classes) - 1)
 
 
-def _whole(data: Any) -> list[Batch]:
+def _whole(data: Any) -> Batch:
     batches = [batch for batch in read(data) if batch.n_rows]
-    if len(batches) != 1:
-        raise errors.bad_setting("data", f"{len(batches)} batches of rows", "one table in memory")
-    return batches
+    errors.require(len(batches) == 1, "data", f"{len(batches)} batches of rows", "one table in memory")
+    return batches[0]
 
 
 def _held_out(given: Any, n_rows: int, seed: int) -> NDArray[np.int64]:
     if isinstance(given, (int, float)) and not isinstance(given, bool):
-        if not 0 < given < 1:
-            raise errors.bad_setting("held_out", given, "a share between 0 and 1, or row numbers")
+        errors.require(0 < given < 1, "held_out", given, "a share between 0 and 1, or row numbers")
         order = np.random.default_rng(seed).permutation(n_rows)
         return np.sort(order[: max(1, round(given * n_rows))])
     rows = np.unique(np.asarray(given))
-    if rows.dtype.kind not in "iu" or (len(rows) and not 0 <= rows.min() <= rows.max() < n_rows):
-        raise errors.bad_setting("held_out", given, f"row numbers from 0 to {n_rows - 1:,}")
+    fits = rows.dtype.kind in "iu" and (len(rows) == 0 or 0 <= rows.min() <= rows.max() < n_rows)
+    errors.require(fits, "held_out", given, f"row numbers from 0 to {n_rows - 1:,}")
     return rows.astype(np.int64)
 
 
@@ -653,19 +600,16 @@ def independence(
     outlook and play: 0.2467 bits, G = 4.789 on 2 degrees of freedom, p = 0.0912 (14 rows)
     """
     for name, column in (("a", a), ("b", b)):
-        if not isinstance(column, str):
-            raise errors.bad_setting(name, column, "the name of a column")
+        errors.require(isinstance(column, str), name, column, "the name of a column")
     several: Any = () if given is None else given if isinstance(given, Iterable) else (given,)
     others = (given,) if isinstance(given, str) else tuple(several)
-    if not all(isinstance(column, str) for column in others):
-        raise errors.bad_setting("given", given, "the name of a column, a list of such names, or None")
+    named = all(isinstance(column, str) for column in others)
+    errors.require(named, "given", given, "the name of a column, a list of such names, or None")
     columns = (a, b, *others)
-    if len(set(columns)) < len(columns):
-        raise errors.bad_setting("given", given, "other columns than the two, each once")
-    if bins is not None and (isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2):
-        raise errors.bad_setting("bins", bins, "a whole number from 2 up")
-    [batch] = _whole(data)
-    batch, cut = _in_bins(batch, columns, bins)
+    errors.require(len(set(columns)) == len(columns), "given", given, "other columns than the two, each once")
+    if bins is not None:
+        errors.check_whole("bins", bins, 2)
+    batch, cut = _in_bins(_whole(data), columns, bins)
     rest = {name: None for name in batch.names if name not in columns}
     [(_, _, sums)] = counted(batch, {columns: "joint", **rest}).groups
     keys, cells = sums.feature(0)
@@ -673,7 +617,7 @@ def independence(
 
 
 def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Batch, dict[str, int]]:
-    """The batch with numbers of many distinct values cut into bins of about equal shares; and how many bins each has."""
+    """The batch with numbers of many values cut into bins of about equal shares, NaN if missing; how many bins each has."""
     many_valued, cells = dict[str, Real](), 1
     for name in columns:
         numeric = batch.kind(name) in ("integer", "float") and not batch.categorical(name)
@@ -683,24 +627,17 @@ def _in_bins(batch: Batch, columns: Sequence[str], bins: int | None) -> tuple[Ba
             many_valued[name] = numbers
         else:
             cells *= max(n_values, 1)
-    if not many_valued:
-        return batch, {}
-    if bins is None:
+    if bins is None and many_valued:
         room = (batch.n_rows / ROWS_PER_CELL / cells) ** (1.0 / len(many_valued))
         bins = int(np.clip(room, 2, MOST_BINS))
-    groups = {name: _binned(numbers, bins) for name, numbers in many_valued.items()}
-    sizes = {name: int(np.nanmax(each)) + 1 for name, each in groups.items()}
-    return batch.with_columns({name: Numbers(each) for name, each in groups.items()}), sizes
-
-
-def _binned(numbers: Real, bins: int) -> Real:
-    """The bin of each number; NaN of a missing one. A value as frequent as a bin is one by itself."""
-    there = ~np.isnan(numbers)
-    _, place, rows = np.unique(numbers[there], return_inverse=True, return_counts=True)
-    bin_of = np.full(len(numbers), np.nan)
-    groups = equal_groups(rows[:, None].astype(np.float64), np.array([bins]))[:, 0]
-    bin_of[there] = np.unique(groups, return_inverse=True)[1][place]
-    return bin_of
+    cut, sizes = dict[str, Numbers](), dict[str, int]()
+    for name, numbers in many_valued.items():
+        there, bin_of = ~np.isnan(numbers), np.full(len(numbers), np.nan)
+        _, place, rows = np.unique(numbers[there], return_inverse=True, return_counts=True)
+        groups = equal_groups(rows[:, None].astype(np.float64), np.array([bins]))[:, 0]
+        bin_of[there] = np.unique(groups, return_inverse=True)[1][place]
+        cut[name], sizes[name] = Numbers(bin_of), int(np.nanmax(bin_of)) + 1
+    return batch.with_columns(cut) if cut else batch, sizes
 
 
 def _g_test(columns: tuple[str, ...], keys: Sequence[Any], n: Real, cut: Mapping[str, int]) -> Independence:

@@ -599,7 +599,11 @@ def tell_other_columns(absent: Sequence[str], extra: Sequence[str], told: set[st
     for what, names in (("absent", absent), ("extra", extra)):
         if names and what not in told:
             told.add(what)
-            errors.warn(errors.other_columns_than_counted(what, names))
+            several = len(names) > 1
+            shown, was = f"column{'s' * several} {errors.listed(map(repr, names))}", "were" if several else "was"
+            ignored = f"{shown} {was} not counted, and {'are' if several else 'is'} ignored"
+            text = f"no {shown} in these rows: skipped" if what == "absent" else ignored
+            errors.warn(errors.BanburyWarning(text))
 
 
 def cost_matrix(costs: Any, classes: Sequence[Any]) -> Real:

@@ -31,17 +31,12 @@ def watched(batches: Iterable[B], what: str, name: str | None = None) -> Iterato
     The line appears after a second, where stderr is a terminal or BANBURY_PROGRESS is 1; with BANBURY_PROGRESS=0 never.
     ``name`` is the file or folder that is read; without it the rows are in memory already.
     """
-    return _told(batches, what, name) if _wanted() else iter(batches)
-
-
-def _wanted() -> bool:
     setting = os.environ.get("BANBURY_PROGRESS", "")
-    if setting:
-        return setting != "0"
     try:
-        return sys.stderr.isatty()
+        wanted = setting != "0" if setting else sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
-        return False
+        wanted = False
+    return _told(batches, what, name) if wanted else iter(batches)
 
 
 def _told(batches: Iterable[B], what: str, name: str | None) -> Iterator[B]:
@@ -63,12 +58,9 @@ class Line:
 
     def __init__(self, what: str, name: str | None) -> None:
         self.title = what if name is None else f"{what} {''.join(c if c.isprintable() else '?' for c in name)}"
-        self.n_rows = 0
+        self.n_rows, self._width, self._start = 0, 0, time.monotonic()
         self.share: float | None = None
-        self._start = time.monotonic()
-        self._width = 0
-        self._done = threading.Event()
-        self._writing = threading.Lock()
+        self._done, self._writing = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
 
     def begin(self) -> None:

@@ -39,6 +39,7 @@ MOST_CATEGORIES = 20  # of whole numbers among the first rows, for a column to b
 FEWEST_ROWS = 100  # ... and rows that have to show it
 WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
+AGAIN = ": that needs the rows again. Count them with bb.count(..., features=...)."
 FEWEST_IDENTIFIERS = 20  # as many strings, all different, and they name the rows
 CATEGORICAL: Mapping[Missing, Family] = {"skip": Categorical(), "category": Categorical(missing="category")}
 QUANTILE_TREE, GAUSSIAN, LISTS, BERNOULLI, TEXT, OCCURRENCES = (
@@ -119,7 +120,10 @@ class Schema:
             name = next((f.name for f in self.features if f.columns == name), name)
         if name not in self.index:
             if block := next((f for f in self.features if name in f.columns), None):
-                raise errors.column_in_block(name, block.columns)
+                columns = f"{errors.listed(map(repr, block.columns), 6)}{',' * (len(block.columns) == 1)}"
+                text = f"column {name!r} has no distribution of its own: it is in the block ({columns}). Name the block in its "
+                text += "place, all of its columns together."
+                raise errors.UnknownColumn(text, column=name, block=block.columns)
             raise errors.unknown_column(name, [f.name for f in self.features])
         return self.features[self.index[name]]
 
@@ -282,14 +286,13 @@ def _re_estimated(feature: Feature, new: Family) -> Family:
     """``new`` with the counting half of the feature's family; raises where it asks for sums that were not counted."""
     name, old = feature.name, feature.family
     if old.counted()[0] != new.counted()[0]:
-        raise errors.counted_otherwise(f"feature {name!r} was counted for {old}, not for {new}")
+        raise errors.SchemaMismatch(f"feature {name!r} was counted for {old}, not for {new}{AGAIN}")
     asked = new.settings()
     for setting in new.counting:
         counted = getattr(old, setting)
         if setting in asked and asked[setting] != counted:
-            raise errors.counted_otherwise(
-                f"feature {name!r} was counted with {setting}={counted!r}, not {asked[setting]!r}"
-            )
+            said = f"feature {name!r} was counted with {setting}={counted!r}, not {asked[setting]!r}"
+            raise errors.SchemaMismatch(f"{said}{AGAIN}")
     kept = {setting: getattr(old, setting) for setting in new.counting}
     return replace(new, **kept)  # type: ignore[type-var]
 
@@ -368,7 +371,7 @@ def infer(
         else:
             chosen.append((name, given, why))
     if not chosen and not blocks:
-        errors.warn(errors.nothing_chosen(left_out))
+        warn_of_nothing(left_out)
     kind = None if target is None or batch.kind(target) == "empty" else kind_of(batch, target)
     alone = (
         block((name,), given, why) if given.block else Feature(name, given, why=why) for name, given, why in chosen
@@ -449,7 +452,8 @@ def _unlike(blocks: list[Feature], batch: Batch) -> list[Feature]:
 def _column(name: Any, columns: tuple[str, ...], batch: Batch, reserved: Mapping[str, str]) -> str:
     column = columns[name] if isinstance(name, int) and -len(columns) <= name < len(columns) else name
     if column in reserved:
-        raise errors.reserved_column(column, reserved[column])
+        why = f"column {column!r} is {reserved[column]}, so it cannot be a feature or in a block too. Leave it out of features=."
+        raise errors.BadSetting(why, setting="features", value=column, column=column)
     if column not in columns:
         raise errors.unknown_column(name, columns, batch.source)
     return str(column)
@@ -545,3 +549,11 @@ def _same_throughout(batch: Batch, name: str, fewest: int) -> bool:
         return False
     values = batch.head(name, batch.n_rows)
     return len(values) >= max(fewest, 2) and len(set(values)) == 1
+
+
+def warn_of_nothing(left_out: Mapping[str, str]) -> None:
+    """Warns that no column is left to learn from."""
+    why = errors.listed((f"{name!r} ({reason})" for name, reason in left_out.items()), 6)
+    text = "no column is left to learn from, so every row will be answered by the class prior"
+    text += f"; left out: {why}. Name a family in features= to have a column counted all the same" if why else ""
+    errors.warn(errors.BanburyWarning(text))

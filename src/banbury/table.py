@@ -191,12 +191,22 @@ def batches(
         except Widened as wider:
             fractional |= {wider.column}
             if not source.again:
-                raise errors.cannot_restart(wider.column, wider.kind) from None
+                family = (
+                    f", name its family, as in features={{{wider.column!r}: 'gaussian'}}"
+                    if wider.kind == "float"
+                    else ""
+                )
+                text = f"column {wider.column!r} does not stay what its first rows were, and counting again from the start, "
+                text += f"reading it as {wider.kind}s, needs data that can be read twice. Give a list instead of an "
+                text += f"iterator{family}, or a schema made from all of it."
+                raise errors.BadValue(text, column=wider.column) from None
             if anew is not None:
                 n_done = 0
                 anew()
             if anew is not None and not quietly:
-                errors.warn(errors.widened(wider.column, wider.kind, source.name))
+                what = f"column {wider.column!r}{errors.where(source.name)} does not stay what its first rows were"
+                again = f"counting again from the start, reading it as {wider.kind}s"
+                errors.warn(errors.BanburyWarning(f"{what}: {again}"))
 
 
 def _refuse_fractions(batch: Batch, whole: Collection[str]) -> None:
@@ -396,7 +406,7 @@ def _weights(weights: Any, first_row: int = 0) -> Real:
     if array.size and not (array.min() >= 0 and array.max() < MOST_ROWS):
         row = int(np.argwhere(~(array >= 0) | (array >= MOST_ROWS))[0][0])
         cells = array[row : row + 1].ravel()
-        raise errors.bad_weight(first_row + row, float(cells[~(cells >= 0) | (cells >= MOST_ROWS)][0]))
+        raise bad_weight(first_row + row, float(cells[~(cells >= 0) | (cells >= MOST_ROWS)][0]))
     return array
 
 
@@ -415,4 +425,13 @@ def numbered(batch: Batch, schema: Schema, labels: Labels) -> tuple[NDArray[np.i
 def refuse_continuous(values: Sequence[Any], n_rows: int) -> None:
     """Labels that are nearly all different and fractional are no classes."""
     if len(values) > max(100, n_rows // 2) and all(isinstance(v, float) and v % 1 for v in values):
-        raise errors.continuous_target(len(values), n_rows)
+        text = f"the target has {len(values):,} different fractional numbers in {n_rows:,} rows: it looks continuous, "
+        text += "and classes are wanted. Cut it into classes first, for instance with pandas.cut(...).astype(str)."
+        raise errors.BadValue(text)
+
+
+def bad_weight(row: int, value: float) -> errors.BadWeight:
+    large = "infinite" if value == float("inf") else "too large"
+    what = "missing" if value != value else "negative" if value < 0 else large
+    text = f"the weight of row {row:,} is {what} ({value}). Weights are not negative and below 2**63; to take rows "
+    return errors.BadWeight(f"{text}out, subtract their tally.", row=row, value=value)

@@ -718,7 +718,9 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
         classes, weights = weighed(classes, weights)
         assert weights is not None
         if given > (heavy := int(np.count_nonzero(weighing(weights)))):
-            errors.warn(errors.too_light(given - heavy))
+            rows_weigh = "1 row weighs" if given - heavy == 1 else f"{given - heavy:,} rows weigh"
+            text = "less than 5e-19, which counts as nothing. Multiply all weights by a number to count them"
+            errors.warn(errors.BanburyWarning(f"{rows_weigh} {text}"))
     rows = RowsToCount(batch, labels.values, classes, weights, threads)
     counted = [(group, *group.counter.count(group.features, rows)) for group in schema.groups]
     if not all(features is group.features for group, features, _ in counted):

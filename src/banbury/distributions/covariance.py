@@ -136,7 +136,13 @@ def _settled(covariance: Real, every: Real, n: Real, feature: Feature) -> Real:
     loose = ~(values[:, 0] > NARROW * np.maximum(values[:, -1], 1.0))
     if loose.any() and n.any():
         tied = getattr(feature.family, "covariance", None) != "full"
-        errors.warn(errors.loose_covariance(feature.name, len(variance), int(n[loose].min()), tied))
+        columns, rows = errors.many(len(variance), "column"), errors.many(int(n[loose].min()), "row")
+        few, advice = ("", "") if tied else ("a class of ", "covariance='tied', ")
+        text = (
+            f"block {feature.name!r} of {columns} has {few}{rows}, whose covariance has no inverse; a little of each column's "
+            f"own variance is mixed into it. Take fewer columns, {advice}or a prior."
+        )
+        errors.warn(errors.BanburyWarning(text))
     return np.where(loose[:, None, None], (1.0 - LEAST) * covariance + LEAST * own, covariance)
 
 

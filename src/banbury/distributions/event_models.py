@@ -124,7 +124,9 @@ def sum_of_logs(scores: WordScores, ids: NDArray[np.uint32], yes_and_no: bool) -
 
 def check_size(words: Vocabulary, column: str, why: str) -> None:
     if words.n_words * words.n_classes > MOST_CELLS:
-        raise errors.too_many_words(column, words.n_words, words.n_classes, why)
+        text = f"column {column!r} has {words.n_words:,} words and there are {words.n_classes:,} classes: {why} needs "
+        text += "a number for every pair, more than fit. Keep fewer words with bb.Text(min_count=..., max_words=...)."
+        raise errors.BadSetting(text, column=column)
 
 
 def estimated(

@@ -798,14 +798,6 @@ def check_positive(setting: str, value: Any, *, zero: bool = False) -> None:
         raise errors.bad_setting(setting, value, f"{wanted}, {LARGEST_SETTING:g} at most" if large else wanted)
 
 
-def check_whole(setting: str, value: Any, low: int, high: int | None = None) -> None:
-    """Raises unless ``value`` is a whole number from ``low`` up, and to ``high`` if there is an end."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < low or (high is not None and value > high):
-        end = "up" if high is None else f"to {high:,}"
-        raise errors.bad_setting(setting, value, f"a whole number from {low:,} {end}")
-
-
 def check_finite(setting: str, value: Any) -> None:
     """Raises unless ``value`` is a finite number."""
     number: Any = value if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) else np.nan

@@ -14,7 +14,7 @@ from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.distributions import grid
 from banbury.distributions.family import Choice, ColumnReader, Feature, Parameters, by_class, line_by_line
-from banbury.distributions.joint import MOST_COMBINATIONS, shares
+from banbury.distributions.joint import MOST_COMBINATIONS, shares, too_many_combinations
 from banbury.sums import Keys
 
 FARTHEST = 2.0**20  # steps: farther out a sum would lose what tells the classes apart
@@ -155,7 +155,7 @@ def occupied(join: Join, feature: Feature, keys: Any, cells: Real) -> tuple[tupl
     d = len(feature.inputs)
     bins = joined(join, keys, cells, d)
     if prod(len(each.sizes) for each in bins) > MOST_COMBINATIONS:
-        raise errors.too_many_combinations(feature.name, d)
+        raise too_many_combinations(feature.name, d)
     codes = np.array(keys, dtype=np.int64).reshape(len(keys), d)
     width = grid.widths(feature)
     scales = zip(grid.starts(feature).tolist(), width.tolist(), bins, strict=True)

@@ -211,7 +211,7 @@ def filled(
 def _combined(feature: Feature, block: Sequence[OrderedColumn], rows: RowsToCount) -> Codes:
     """The combinations that rows have, numbered as they occur: there may be many more that none has."""
     if prod(len(column.values) for column in block) > MOST_COMBINATIONS:
-        raise errors.too_many_combinations(feature.name, len(feature.inputs))
+        raise too_many_combinations(feature.name, len(feature.inputs))
     cells = np.zeros(len(rows.classes), dtype=np.int64)
     for column in block:
         cells = np.where((cells < 0) | (column.numbers < 0), -1, cells * len(column.values) + column.numbers)
@@ -309,7 +309,7 @@ def combinations(
         for name, kind in zip(feature.inputs, feature.kinds, strict=True)
     ]
     if prod(len(column.values) + 1 for column in columns) > MOST_COMBINATIONS:
-        raise errors.too_many_combinations(feature.name, len(feature.inputs))
+        raise too_many_combinations(feature.name, len(feature.inputs))
     parts, stride, total = [], 1, np.zeros(rows.n_rows, dtype=np.int64)
     for column in columns:
         codes = np.asarray(column.codes).astype(np.int64) - column.low
@@ -395,3 +395,8 @@ class JointParameters(KeyedParameters):
             value = tuple(values[int(rng.integers(len(values)))] for values in options)
             if value not in table.cells:
                 return value
+
+
+def too_many_combinations(block: str, n_columns: int) -> errors.BanburyError:
+    what = f"block {block!r} of {n_columns} columns has more combinations of values than can be numbered (2**62)"
+    return errors.BanburyError(f"{what}. Take fewer columns.")

@@ -93,7 +93,10 @@ def count_codes(
     size = np.array([len(column.values) for column in columns], dtype=np.int64)
     if int(size.sum()) * len(rows.labels) * (1 if rows.whole else 2) > MOST_CELLS:
         widest = int(size.argmax())
-        raise errors.too_many_cells(features[widest].name, int(size[widest]), len(rows.labels))
+        name, n_values, n_classes = features[widest].name, int(size[widest]), len(rows.labels)
+        text = f"column {name!r} has {n_values:,} values and there are {n_classes:,} classes: a table of all pairs would not "
+        text += f"fit. Leave the column out with features={{{name!r}: None}}, or join its rare values first."
+        raise errors.TooManyCells(text, column=name)
     names = [feature.name for feature in features]
     codes = side_by_side([column.codes for column in columns])
     cells: Integers = rows.counted(_core.count_codes, names, codes, low, size)

@@ -79,7 +79,7 @@ class Text(TextSettings):
         if (
             sums.table.n_words and not words.n_words and not isinstance(sums.table, Learned)
         ):  # who leaves out says it once
-            errors.warn(errors.no_words_left(feature.name, sums.table.n_words))
+            warn_of_no_words(feature.name, sums.table.n_words)
         for whole, why in ((choice.how == "gibbs", "how='gibbs'"), (self.norm, "norm=True")):
             if whole:
                 event_models.check_size(words, feature.name, why)
@@ -173,3 +173,8 @@ class Text(TextSettings):
 
     def leave_one_out_notes(self) -> list[str]:
         return ["the ranks of words"] * self.pruning.ranks
+
+
+def warn_of_no_words(column: str, n_words: int) -> None:
+    text = f"none of the {n_words:,} words of column {column!r} is left, so its texts say nothing. Prune less: see min_count, "
+    errors.warn(errors.BanburyWarning(f"{text}min_share, max_share and drop_most_frequent of bb.Text."))

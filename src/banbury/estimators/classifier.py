@@ -17,7 +17,7 @@ from banbury.calibration import Calibration, calibrate
 from banbury.estimators.guard import Guarded, noted
 from banbury.estimators.rows import TakesTables, as_array, labels_of, one_batch, sample_weights, sorted_classes
 from banbury.explain import Explanation, Informative
-from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate
+from banbury.naive_bayes import LiveModel, Model, checked_choice, estimate, tell_other_columns
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
 from banbury.selection import Tuning, held, left_out, tune
@@ -297,7 +297,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         if batch.named and "feature_names_in_" in self.__dict__ and batch.names != schema.columns:
             known = set(schema.columns)
             if extra := [name for name in batch.names if name not in known]:
-                errors.warn(errors.other_columns_than_counted("extra", extra))
+                tell_other_columns([], extra, set())
         weights, batch.threads = sample_weights(sample_weight, batch.n_rows), n_threads(self.threads)
         return _counted(aligned(batch, schema), schema, labels, weights)
 

@@ -73,7 +73,11 @@ def one_batch(X: Any) -> Batch:
         raise errors.bad_setting("X", f"{len(batches)} batches of rows", "one table")
     batch = batches[0]
     if batch.n_rows == 0 or not batch.names:
-        raise errors.empty_table(batch.n_rows, len(batch.names))
+        what, shape = (
+            "feature" if batch.n_rows else "sample",
+            (batch.n_rows, len(batch.names)),
+        )  # worded as scikit-learn words it
+        raise errors.EmptyData(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
     if batch.named and type(X).__module__.startswith("pandas") and not any(isinstance(c, str) for c in X.columns):
         batch.named = False  # as scikit-learn has it: columns that are merely numbered have no names
     return batch

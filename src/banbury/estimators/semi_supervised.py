@@ -13,25 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity, n_parameters
-from banbury.distributions.family import check_positive, check_whole
+from banbury.distributions.family import check_positive
 from banbury.distributions.keys import dense_numbers
-from banbury.errors import many
+from banbury.errors import check_whole, many
 from banbury.estimators.rows import TakesTables, as_array, one_batch, sample_weights
 from banbury.explain import Explanation, Informative
 from banbury.naive_bayes import Model, check_seed, log_sum
 from banbury.readers import Batch, n_threads
 from banbury.schema import Schema
-from banbury.semi_supervised import (
-    HOWS,
-    TRIAL,
-    Climb,
-    Observed,
-    Task,
-    labelled_starts,
-    narrowed,
-    seeded_start,
-    with_starts,
-)
+from banbury.semi_supervised import HOWS, TRIAL, Climb, Task, labelled_starts, narrowed, seeded_start, with_starts
+from banbury.semi_supervised.observed import Observed
 from banbury.sums import in_order
 from banbury.table import Labels, Table, aligned, refuse_continuous
 from banbury.tally import Label, Tally
@@ -43,29 +34,20 @@ NO_ROW = 0.5  # rows: a component that has less has none
 class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
     """What both have in common: settings of counting, estimating and climbing, and what the model says of rows."""
 
+    how: Any
+    alpha: Any
+    tol: Any
+    seed: Any
+    threads: Any
+    features: Any
+    missing: Any
+    class_prior: Any
     model_: Model
     n_features_in_: int
     log_likelihoods_: NDArray[np.float64]
     objectives_: NDArray[np.float64]
     n_iter_: int
     converged_: bool
-
-    def __init__(
-        self,
-        features: Any,
-        how: Any,
-        alpha: Any,
-        class_prior: Any,
-        starts: Any,
-        max_iter: Any,
-        tol: Any,
-        missing: Any,
-        threads: Any,
-        seed: Any,
-    ) -> None:
-        self.features, self.missing, self.threads = features, missing, threads
-        self.how, self.alpha, self.class_prior = how, alpha, class_prior
-        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
 
     @property
     def tally_(self) -> Tally:
@@ -167,15 +149,17 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(features, how, alpha, class_prior, starts, max_iter, tol, missing, threads, seed)
+        self.features, self.missing, self.threads = features, missing, threads
+        self.how, self.alpha, self.class_prior = how, alpha, class_prior
+        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
         self.unlabelled, self.unlabelled_weight = unlabelled, unlabelled_weight
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SemiSupervisedClassifier:
         """Learns from all rows, whether they have a label or not."""
         self._check()
         share = self.unlabelled_weight
-        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
-            raise errors.bad_setting("unlabelled_weight", share, "a number from 0 to 1")
+        number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
+        errors.require(number and 0 <= share <= 1, "unlabelled_weight", share, "a number from 0 to 1")
         batch, target = self._checked(X, y)
         own = _weights(sample_weight, batch)
         classes, labels = _numbered(target, self.unlabelled, n_threads(self.threads))
@@ -183,12 +167,17 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
             named = int(np.count_nonzero(labels == classes.index(-1)))
             text = f"{many(named, 'row')} of label -1 {'is' if named == 1 else 'are'} taken as a class of that name, beside "
             text += "others. If these rows have no label, as in scikit-learn, say unlabelled=-1."
-            errors.warn(errors.BanburyWarning(text))
+            errors.warn(text)
         weights = np.where(labels >= 0, own, own * float(share))
         task = self._task(self._observed(batch, weights), classes, labels, weights)
         climb = with_starts(task, labelled_starts(task, int(self.starts), int(self.seed)), int(self.max_iter), self.tol)
         self._keep(climb, batch)
-        self.classes_ = as_array(tuple(classes), _dtype(target, classes))
+        dtype = (
+            target.dtype if target.dtype.kind != "O" else None
+        )  # the type of the labels, where it holds labels alone
+        if dtype is None and len({*map(type, classes)}) == 1:
+            dtype = np.array(classes).dtype
+        self.classes_ = as_array(tuple(classes), dtype)
         self.transduction_ = self.classes_[climb.posteriors.argmax(axis=1)]
         return self
 
@@ -204,10 +193,9 @@ class SemiSupervisedClassifier(ClassifierMixin, _Learner):  # type: ignore[misc]
         labelled = _codes(target, self.unlabelled, n_threads(self.threads))[0] >= 0
         weights = np.where(labelled, _weights(sample_weight, batch), 0.0)
         if not weights.any():
-            raise errors.EmptyData(
-                f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
-                "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
-            )
+            text = f"none of the {batch.n_rows:,} rows to be scored has a label, or their weights are all zero. Score rows whose "
+            text += "class is known; in cross-validation take fewer folds, or folds that have labelled rows in each."
+            raise errors.EmptyData(text)
         right = self.predict(batch)[labelled].astype(object) == target[labelled].astype(object)
         return float(np.average(right, weights=weights[labelled]))
 
@@ -255,7 +243,9 @@ class Mixture(AsDensity, _Learner):
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(features, how, alpha, class_prior, starts, max_iter, tol, missing, threads, seed)
+        self.features, self.missing, self.threads = features, missing, threads
+        self.how, self.alpha, self.class_prior = how, alpha, class_prior
+        self.starts, self.max_iter, self.tol, self.seed = starts, max_iter, tol, seed
         self.n_components, self.choose_by = n_components, choose_by
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Mixture:
@@ -269,13 +259,10 @@ class Mixture(AsDensity, _Learner):
         observed = self._observed(batch, weights)
         by_bic = self.choose_by == "bic"
         climbs = {n: self._climbed(observed, weights, n) for n in sizes if len(sizes) == 1 or by_bic}
-        self.scores_ = {
-            n: _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights)
-            if by_bic
-            else self._held_out(batch, weights, n)
-            for n in sizes
-            if len(sizes) > 1
-        }
+        self.scores_ = {}
+        for n in sizes if len(sizes) > 1 else ():
+            own = _bic(climbs[n].model, climbs[n].log_likelihoods[-1], weights) if by_bic else None
+            self.scores_[n] = self._held_out(batch, weights, n) if own is None else own
         best = min(sizes, key=lambda n: self.scores_.get(n, 0.0) * (1.0 if by_bic else -1.0))
         self.n_components_ = best
         self._keep(climbs.get(best) or self._climbed(observed, weights, best), batch)
@@ -287,21 +274,16 @@ class Mixture(AsDensity, _Learner):
         n, rows = self.n_components_, self.model_.tally.rows.value
         if single := narrowed(self.model_):
             each = (f"component {number} at {column} = {value:.6g}" for number, column, value in single)
-            errors.warn(
-                errors.BanburyWarning(
-                    "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
-                    f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
-                    "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
-                )
+            text = (
+                "a bell curve has narrowed to a single value, where its density is as high as variances may be small: "
+                f"{errors.listed(each, 4)}. Take a histogram (features={{{single[0][1]!r}: 'histogram'}}), a prior "
+                "(bb.Gaussian(prior=bb.NormalInverseGamma(nu=3))), or fewer components."
             )
+            errors.warn(text)
         if empty := np.flatnonzero(rows < NO_ROW * weights.mean()).tolist():
-            what, fewer = "component" if len(empty) == 1 else "components", max(n - len(empty), 1)
-            errors.warn(
-                errors.BanburyWarning(
-                    f"{what} {errors.listed(empty)} of {n:,} ended without rows: less than half of one is left. "
-                    f"Take fewer (n_components={fewer}), or try more starts= or another seed=."
-                )
-            )
+            what, fewer = f"component{'s' * (len(empty) > 1)} {errors.listed(empty)} of {n:,}", max(n - len(empty), 1)
+            text = f"{what} ended without rows: less than half of one is left. Take fewer (n_components={fewer}), or try more "
+            errors.warn(f"{text}starts= or another seed=.")
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Finds the components, and says which of them is each row's most probable. ``y`` is not used.
@@ -335,12 +317,10 @@ class Mixture(AsDensity, _Learner):
 
     def _sizes(self, n_rows: int) -> list[int]:
         sizes = [self.n_components] if np.ndim(self.n_components) == 0 else list(self.n_components)
-        if not sizes:
-            raise errors.bad_setting("n_components", self.n_components, "a number, or one at least to choose from")
+        errors.require(sizes, "n_components", self.n_components, "a number, or one at least to choose from")
         for n in sizes:
             check_whole("n_components", n, 1)
-            if n > n_rows:
-                raise errors.bad_setting("n_components", n, f"{n_rows:,} at most, the number of rows to start from")
+            errors.require(n <= n_rows, "n_components", n, f"{n_rows:,} at most, the number of rows to start from")
         return sorted({int(n) for n in sizes})
 
     def _climbed(self, observed: Observed, weights: Real, n: int) -> Climb:
@@ -358,8 +338,8 @@ class Mixture(AsDensity, _Learner):
         for fold in range(int(folds.max()) + 1):
             rest, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             observed = Observed.of(aligned(batch.take(rest), schema), schema, weights[rest], threads)
-            if np.count_nonzero(weights[rest] > 0) < n:
-                raise errors.bad_setting("n_components", n, "fewer than the rows that are left when some are held out")
+            enough = np.count_nonzero(weights[rest] > 0) >= n
+            errors.require(enough, "n_components", n, "fewer than the rows that are left when some are held out")
             model = self._climbed(observed, weights[rest], n).model
             total += float(weights[held] @ log_sum(model.log_joint(batch.take(held))))
         return total / float(weights.sum())
@@ -384,10 +364,8 @@ def _numbered(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[tupl
     refuse_continuous(names, len(codes))
     used = {names[c] for c in np.unique(codes[codes >= 0]).tolist()}
     if not used:
-        raise errors.EmptyData(
-            f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
-            "bb.Mixture."
-        )
+        text = f"none of the {len(target):,} rows has a label. Label a few rows of each class, or find classes without labels by "
+        raise errors.EmptyData(f"{text}bb.Mixture.")
     classes = in_order(used)
     number = {name: c for c, name in enumerate(classes)}
     return classes, np.array([*(number.get(name, -1) for name in names), -1], dtype=np.int32)[codes]
@@ -402,13 +380,6 @@ def _codes(target: NDArray[Any], unlabelled: Any, threads: int) -> tuple[NDArray
         none = [c for c, name in enumerate(names) if name == unlabelled]
         codes = np.where(np.isin(codes, none), np.int32(-1), codes)
     return codes, names
-
-
-def _dtype(target: NDArray[Any], classes: Sequence[Any]) -> np.dtype[Any] | None:
-    """The type of the labels, where it holds labels alone."""
-    if target.dtype.kind != "O":
-        return target.dtype
-    return np.array(classes).dtype if len({*map(type, classes)}) == 1 else None
 
 
 def _bic(model: Model, log_likelihood: float, weights: Real) -> float:

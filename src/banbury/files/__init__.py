@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from banbury import __version__, errors
 from banbury.distributions.family import check_positive
@@ -34,24 +33,25 @@ def save(thing: Model | Tally | BeliefNetwork, path: str | os.PathLike[str], *, 
     ['good', 'lunch']
     """
     check_positive("min_count", min_count, zero=True)
-    target = _path(path)
+    try:
+        target = Path(path)
+    except TypeError:
+        raise errors.bad_setting("path", path, "the name of a file") from None
     if min_count and isinstance(thing, (Model, Tally)):
         thing = contents.without_rare(thing, float(min_count))
-    about, numbers = _taken_apart(thing, target)
-    arrays.write(target, {"format": FORMAT, "library": __version__, **about}, numbers)
-
-
-def _taken_apart(thing: Model | Tally | BeliefNetwork, target: Path) -> tuple[dict[str, Any], arrays.Arrays]:
-    """The JSON text and the arrays."""
-    if isinstance(thing, (Model, Tally)):
-        return contents.about(thing), contents.arrays(thing)
-    if not isinstance(thing, BeliefNetwork):
+    if not isinstance(thing, (Model, Tally, BeliefNetwork)):
         wanted = "a Model, a Tally or a BeliefNetwork (of an estimator: its model_, tally_ or network_)"
         raise errors.bad_setting("what is saved", type(thing).__name__, wanted)
     try:
-        return networks.about(thing), networks.arrays(thing)
+        if isinstance(thing, BeliefNetwork):
+            about, numbers = networks.about(thing), networks.arrays(thing)
+        else:
+            about, numbers = contents.about(thing), contents.arrays(thing)
+    except errors.BanburyError:
+        raise
     except (TypeError, ValueError) as problem:
-        raise errors.cannot_be_saved(target, str(problem)) from None
+        raise arrays.cannot_be_saved(target, problem) from None
+    arrays.write(target, {"format": FORMAT, "library": __version__, **about}, numbers)
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally | BeliefNetwork:
@@ -81,10 +81,3 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> Model | Tally 
         return thing
     except Exception as problem:  # whatever it is, the file is the cause
         raise errors.bad_file(path, f"its contents do not fit together ({problem})") from None
-
-
-def _path(path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise errors.bad_setting("path", path, "the name of a file") from None

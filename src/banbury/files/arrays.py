@@ -10,30 +10,24 @@ import mmap
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import _core, errors
+from banbury.files.checking import Arrays, check
 from banbury.readers import n_threads
 from banbury.readers.files import near
-
-Arrays = dict[str, NDArray[Any]]
+from banbury.readers.lines import each_once
 
 LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
 MOST_DIMENSIONS = 4
 LARGEST = 2**40  # of a dimension, or bytes
-DTYPES: dict[str, np.dtype[Any]] = {
-    "U8": np.dtype("u1"),
-    "U32": np.dtype("<u4"),
-    "I64": np.dtype("<i8"),
-    "F64": np.dtype("<f8"),
-}
+DTYPES = {name: np.dtype(kind) for name, kind in (("U8", "u1"), ("U32", "<u4"), ("I64", "<i8"), ("F64", "<f8"))}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MARK = b'"checksum":"'  # quotes inside a text are escaped, so that this stands in a header once
 NOTHING = b"0" * 16  # stands for the header's checksum while it is summed
@@ -72,14 +66,19 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(beside, place.stat().st_mode if place.exists() else 0o666 & ~_umask())
+        mode = place.stat().st_mode if place.exists() else None
+        if mode is None:
+            mask = os.umask(0o077)  # reading it means setting it for a moment
+            os.umask(mask)
+            mode = 0o666 & ~mask
+        os.chmod(beside, mode)
         os.replace(beside, place)
         beside = None
     except OSError as problem:
         raise errors.unwritable_file(target, problem.strerror or str(problem)) from None
+    except errors.BanburyError:
+        raise
     except (UnicodeError, ValueError) as problem:
-        if isinstance(problem, errors.BanburyError):
-            raise
         raise errors.bad_setting("path", str(target), f"the name of a file ({problem})") from None
     finally:
         if beside is not None:
@@ -93,7 +92,7 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     try:
         metadata = {"banbury": json.dumps({**about, "checksums": sums}), "checksum": NOTHING.decode()}
     except (TypeError, ValueError) as problem:
-        raise errors.cannot_be_saved(target, str(problem)) from None
+        raise cannot_be_saved(target, problem) from None
     table: dict[str, Any] = {"__metadata__": metadata}
     start = 0
     for name, array in arrays.items():
@@ -103,16 +102,21 @@ def _header(target: Path, about: Mapping[str, Any], arrays: Arrays) -> bytes:
     text = json.dumps(table, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > LONGEST_HEADER:
-        raise errors.header_too_long(target, len(text), LONGEST_HEADER)
+        raise errors.BadFile(
+            f"cannot write {target}: its names, classes and categories take {len(text):,} bytes, and {LONGEST_HEADER:,} are the "
+            "most. Count columns of so many different values as text, or leave them out with features={...: None}.",
+            path=str(target),
+        )
     text = text.replace(MARK + NOTHING, MARK + checksum(text).encode())
     return len(text).to_bytes(8, "little") + text
 
 
-def _umask() -> int:
-    """What new files are not given; reading it means setting it for a moment."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def cannot_be_saved(path: Path, why: Exception) -> errors.BadFile:
+    return errors.BadFile(
+        f"cannot write {path}: one of its labels, names or settings cannot stand in a file ({why}). "
+        "Make it a text, a number or a boolean.",
+        path=str(path),
+    )
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -142,7 +146,9 @@ def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise errors.bad_file(path, NO_FILE_OF_OURS) from None
     if type(found) is not int or not 1 <= found <= format:
-        raise errors.unknown_format(path, found, format)
+        text = f"cannot read {path}: it has format {found!r}, and this version of Banbury reads formats up to "
+        text += f"{format}. Install the version that wrote it, or a newer one."
+        raise errors.UnknownFormat(text, path=str(path), format=found)
     if not _is_sound(head, metadata.get("checksum")):
         raise errors.damaged_file(path, "its header is not what was written")
     try:
@@ -150,7 +156,10 @@ def read(path: str | os.PathLike[str], format: int, verify: bool) -> tuple[dict[
         _check_tiled(list(places.values()), len(content) - 8 - length)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise errors.damaged_file(path, f"its arrays are not where they should be ({problem})") from None
-    arrays = {name: _view(content, 8 + length, place) for name, place in places.items()}
+    arrays: Arrays = {}
+    for name, (start, end, dtype, shape) in places.items():
+        flat = np.frombuffer(content, dtype, prod(shape), 8 + length + start) if start < end else np.zeros(0, dtype)
+        arrays[name] = flat.reshape(shape)
     if verify:
         _check_sums(path, about.get("checksums"), arrays)
     return about, arrays
@@ -171,42 +180,32 @@ def _mapped(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
         raise errors.missing_file(path, near(os.fsdecode(path)), otherwise="") from None
     except OSError as problem:
         raise errors.bad_file(path, problem.strerror or str(problem)) from None
+    except errors.BanburyError:
+        raise
     except (TypeError, ValueError) as problem:
-        if isinstance(problem, errors.BanburyError):
-            raise
         raise errors.bad_setting("path", path, f"the name of a file ({problem})") from None
 
 
 def _parsed(text: Any) -> Any:
     """JSON in which no object has a name twice."""
-
-    def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise ValueError("a name stands twice")
-        return found
-
-    return json.loads(text, object_pairs_hook=once)
+    return json.loads(text, object_pairs_hook=each_once)
 
 
 def _is_sound(head: bytes, stated: Any) -> bool:
     """Whether the header has the checksum it states; the place of that is summed as zeros."""
     before, mark, rest = head.partition(MARK)
-    digits = rest[: len(NOTHING)]
-    return (
-        isinstance(stated, str)
-        and digits == stated.encode()
-        and checksum(before + mark + NOTHING + rest[len(NOTHING) :]) == stated
-    )
+    digits, rest = rest[: len(NOTHING)], rest[len(NOTHING) :]
+    own = checksum(before + mark + NOTHING + rest)
+    return isinstance(stated, str) and digits == stated.encode() and own == stated
 
 
 def _place(entry: Any) -> Place:
     start, end = entry["data_offsets"]
     dtype, shape = DTYPES[entry["dtype"]], tuple(entry["shape"])
-    if len(shape) > MOST_DIMENSIONS or not all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape)):
-        raise ValueError("a shape or an offset is no row of whole numbers")
-    if end - start != prod(shape) * dtype.itemsize or start % dtype.itemsize:
-        raise ValueError("an array has not the bytes of its shape")
+    numbers = all(type(n) is int and 0 <= n <= LARGEST for n in (start, end, *shape))
+    check(numbers and len(shape) <= MOST_DIMENSIONS, "a shape or an offset is no row of whole numbers")
+    sized = end - start == prod(shape) * dtype.itemsize and start % dtype.itemsize == 0
+    check(sized, "an array has not the bytes of its shape")
     return Place(start, end, dtype, shape)
 
 
@@ -214,26 +213,14 @@ def _check_tiled(places: list[Place], size: int) -> None:
     """Arrays lie one after the other, without a gap, up to the end of the file."""
     at = 0
     for place in sorted(places, key=lambda place: (place.start, place.end)):
-        if place.start != at:
-            raise ValueError("there is a gap between two, or they overlap")
+        check(place.start == at, "there is a gap between two, or they overlap")
         at = place.end
-    if at != size:
-        raise ValueError(f"they have {at:,} bytes, and the file has {size:,}")
-
-
-def _view(content: Any, start: int, place: Place) -> NDArray[Any]:
-    if place.start == place.end:
-        return np.zeros(place.shape, dtype=place.dtype)
-    flat: NDArray[Any] = np.frombuffer(content, place.dtype, prod(place.shape), start + place.start)
-    return flat.reshape(place.shape)
+    check(at == size, f"they have {at:,} bytes, and the file has {size:,}")
 
 
 def _check_sums(path: Any, sums: Any, arrays: Arrays) -> None:
     if not isinstance(sums, dict) or sums.keys() != arrays.keys():
         raise errors.damaged_file(path, "it lacks the checksum of an array")
-    for name in _wrong(sums, arrays):
-        raise errors.damaged_file(path, f"the array {name!r} is not what was written")
-
-
-def _wrong(sums: Mapping[str, Any], arrays: Arrays) -> Iterator[str]:
-    return (name for name, array in arrays.items() if checksum(array) != sums[name])
+    for name, array in arrays.items():
+        if checksum(array) != sums[name]:
+            raise errors.damaged_file(path, f"the array {name!r} is not what was written")

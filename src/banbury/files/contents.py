@@ -15,7 +15,7 @@ from banbury.calibration import Calibration
 from banbury.distributions.family import Feature, Kind
 from banbury.distributions.keys import names_of
 from banbury.files import weighing
-from banbury.files.checking import Arrays, integers_of, under, whole
+from banbury.files.checking import Arrays, check, integers_of, under
 from banbury.naive_bayes import Model, checked_choice, estimated
 from banbury.schema import Schema
 from banbury.sums import MOST_ROWS, some
@@ -40,15 +40,16 @@ def about(thing: Model | Tally) -> dict[str, Any]:
         "digits": {name: numbers.digits for name, numbers in tally.numbers().items()},
         "rounded": tally.rounded,
     }
-    model = _settings(thing) if isinstance(thing, Model) else None
-    calibration = _calibration_of(thing)
-    weighed = _weighing_of(thing)
-    return {
-        "tally": sums,
-        "model": model,
-        "calibration": None if calibration is None else calibration.method,
-        **({} if weighed is None else {"weighing": weighing.about(weighed)}),
-    }
+    model, calibration, weighed = None, _calibration_of(thing), _weighing_of(thing)
+    if isinstance(thing, Model):
+        prior, choice = thing.class_prior, thing.choice
+        if isinstance(prior, Mapping):
+            prior = [prior[name] for name in thing.classes]
+        elif prior is not None and not isinstance(prior, (str, int, float)):
+            prior = np.asarray(prior, dtype=np.float64).tolist()
+        model = {"how": choice.how, "alpha": choice.alpha, "seed": choice.seed, "class_prior": prior}
+    beside = {} if weighed is None else {"weighing": weighing.about(weighed)}
+    return {"tally": sums, "model": model, "calibration": calibration and calibration.method, **beside}
 
 
 def _key(key: Any) -> Any:
@@ -68,15 +69,6 @@ def arrays(thing: Model | Tally) -> Arrays:
     if weighed is not None:
         found |= {f"{WEIGHING}{name}": array for name, array in weighing.state_of(weighed).items()}
     return {name: np.ascontiguousarray(array) for name, array in found.items()}
-
-
-def _settings(model: Model) -> dict[str, Any]:
-    prior = model.class_prior
-    if isinstance(prior, Mapping):
-        prior = [prior[name] for name in model.classes]
-    elif prior is not None and not isinstance(prior, (str, int, float)):
-        prior = np.asarray(prior, dtype=np.float64).tolist()
-    return {"how": model.choice.how, "alpha": model.choice.alpha, "seed": model.choice.seed, "class_prior": prior}
 
 
 def _calibration_of(thing: Model | Tally) -> Calibration | None:
@@ -105,12 +97,8 @@ def without_rare(thing: Model | Tally, min_count: float) -> Model | Tally:
     fewer = replace(tally, sums=common)
     if isinstance(thing, Tally):
         return fewer
-    if thing.calibration is not None:
-        raise errors.bad_setting(
-            "min_count",
-            min_count,
-            "left out for a calibrated model: all its words had a part in the calibration (see model.calibrated(None))",
-        )
+    wanted = "left out for a calibrated model: all its words had a part in the calibration (see model.calibrated(None))"
+    errors.require(thing.calibration is None, "min_count", min_count, wanted)
     return replace(thing, tally=fewer)
 
 
@@ -122,42 +110,40 @@ def put_together(about: Mapping[str, Any], arrays: Arrays) -> Model | Tally:
     tally = _tally(about["tally"], arrays)
     if about["model"] is None:
         return tally
-    if about["model"].keys() != SETTINGS:
-        raise ValueError("the model has other settings")
+    check(about["model"].keys() == SETTINGS, "the model has other settings")
     how, alpha, class_prior, seed = (about["model"][name] for name in ("how", "alpha", "class_prior", "seed"))
     model = estimated(tally, checked_choice(how, alpha, seed, waits=True), class_prior)
     if "weighing" in about:
         model = model.weighed(weighing.put_together(about["weighing"], under(WEIGHING, arrays), tally))
-    return model.calibrated(_calibration(about["calibration"], arrays))
-
-
-def _calibration(method: Any, arrays: Arrays) -> Calibration | None:
-    if method is None:
-        return None
-    return Calibration.from_state(method, {name: array.copy() for name, array in under(CALIBRATION, arrays).items()})
+    state = {name: array.copy() for name, array in under(CALIBRATION, arrays).items()}
+    method = about["calibration"]
+    return model.calibrated(None if method is None else Calibration.from_state(method, state))
 
 
 def _tally(about: Mapping[str, Any], arrays: Arrays) -> Tally:
     schema = _schema(about["schema"])
     classes = names_of("classes", about["classes"])
-    if None in classes:
-        raise TypeError("a class is missing")
+    check(None not in classes, "a class is missing")
     digits, n = about["digits"], len(classes)
     sums = tuple(
         group.counter.restored(group.features, StoredSums(f"{g}.", arrays, digits, keys), n)
         for g, (group, keys) in enumerate(zip(schema.groups, about["keys"], strict=True))
     )
-    if type(about["rounded"]) is not bool:
-        raise TypeError("sums were rounded or not")
-    rows = integers_of("classes", arrays, digits, (n,))
-    tally = Tally(schema, classes, rows, sums, whole("skipped", about["skipped"]), about["rounded"])
+    rounded, skipped, rows = about["rounded"], about["skipped"], integers_of("classes", arrays, digits, (n,))
+    check(type(rounded) is bool, "sums were rounded or not")
+    check(type(skipped) is int and 0 <= skipped < 2**63, "skipped is no whole number from 0 up")
+    tally = Tally(schema, classes, rows, sums, skipped, rounded)
     beside = {name for name in arrays if name.startswith((CALIBRATION, WEIGHING))}
     known = tally.numbers().keys() | tally.states().keys()
-    if digits.keys() != tally.numbers().keys() or known != arrays.keys() - beside:
-        raise ValueError("there are arrays, or digits of arrays, that no tally has")
-    if not float(tally.n_rows) < MOST_ROWS:
-        raise ValueError("there are more rows than can be counted")
-    (_check_rounded if tally.rounded else _check_exact)(tally)
+    alike = digits.keys() == tally.numbers().keys() and known == arrays.keys() - beside
+    check(alike, "there are arrays, or digits of arrays, that no tally has")
+    check(float(tally.n_rows) < MOST_ROWS, "there are more rows than can be counted")
+    if rounded:
+        _check_rounded(tally)
+    else:  # sums that are exact are those of rows, in all that can be told
+        tally.checked()
+        for group, exact in zip(schema.groups, sums, strict=True):
+            group.counter.check_exact(group.features, exact)
     return tally
 
 
@@ -181,13 +167,6 @@ class StoredSums:
         return tuple(check(feature, names) for feature, names in zip(features, self.names, strict=True))
 
 
-def _check_exact(tally: Tally) -> None:
-    """Sums that are exact are those of rows, in all that can be told."""
-    tally.checked()
-    for group, sums in zip(tally.schema.groups, tally.sums, strict=True):
-        group.counter.check_exact(group.features, sums)
-
-
 def _check_rounded(tally: Tally) -> None:
     """Of sums that were rounded, each is one that rows can have; how they go together cannot be told.
 
@@ -196,40 +175,29 @@ def _check_rounded(tally: Tally) -> None:
     scaled and subtracted: n Σz² ≥ (Σz)², and there is nothing where there are no rows.
     """
     for sums in tally.sums:
-        if (some(sums.present) & tally.rows.is_zero()).any():
-            raise ValueError("a class without rows has values")
-        if not (sums.present.value < MOST_ROWS).all():
-            raise ValueError("a feature has more rows than can be counted")
+        check(not (some(sums.present) & tally.rows.is_zero()).any(), "a class without rows has values")
+        check((sums.present.value < MOST_ROWS).all(), "a feature has more rows than can be counted")
 
 
 def _schema(about: Mapping[str, Any]) -> Schema:
-    for feature in about["features"]:
-        if not isinstance(feature["settings"].get("vocabulary"), (list, type(None))):
-            raise TypeError("a vocabulary is no list of words")  # a name would be read as that of another file
+    vocabularies = [feature["settings"].get("vocabulary") for feature in about["features"]]
+    listed = all(isinstance(words, (list, type(None))) for words in vocabularies)
+    check(listed, "a vocabulary is no list of words")  # a name would be read as that of another file
     schema = Schema.from_dict(about)
     for feature in schema.features:
-        if not _is_scale(feature):
-            raise ValueError(f"feature {feature.name!r} has no origin or unit")
-        if feature.kind not in get_args(Kind) or not set(feature.kinds) <= set(get_args(Kind)):
-            raise ValueError(f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
-    if not all(isinstance(feature.holds_lists, bool) for feature in schema.features):
-        raise TypeError("whether a feature holds lists is neither true nor false")
+        places = ((feature.origin, feature.unit), *feature.scales)  # as its counter settles them
+        finite = all(type(part) is float and math.isfinite(part) for place in places for part in place)
+        settled = finite and all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.is_settled(feature)
+        check(settled, f"feature {feature.name!r} has no origin or unit")
+        known = {feature.kind, *feature.kinds} <= set(get_args(Kind))
+        check(known, f"feature {feature.name!r} is of the kind {feature.kind!r}, and there is none")
+        check(isinstance(feature.holds_lists, bool), "whether a feature holds lists is neither true nor false")
     texts = [f.name for f in schema.features] + [f.why for f in schema.features] + list(schema.columns)
     texts += [name for feature in schema.features for name in feature.columns]
     texts += [text for pair in schema.left_out.items() for text in pair]
     texts += [text for text in (schema.target, schema.target_kind) if text is not None]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(schema.named, bool):
-        raise TypeError("a name is no text")
-    if len(schema.index) != len(schema.features):
-        raise ValueError("two features have one name")
-    if not {name for feature in schema.features for name in feature.inputs} <= set(schema.columns):
-        raise ValueError("a feature is none of the columns")
+    check(all(isinstance(text, str) for text in texts) and isinstance(schema.named, bool), "a name is no text")
+    check(len(schema.index) == len(schema.features), "two features have one name")
+    inputs = {name for feature in schema.features for name in feature.inputs}
+    check(inputs <= set(schema.columns), "a feature is none of the columns")
     return schema
-
-
-def _is_scale(feature: Feature) -> bool:
-    """Whether a feature has an origin and a unit, as its counter settles them."""
-    places = ((feature.origin, feature.unit), *feature.scales)
-    if not all(type(part) is float and math.isfinite(part) for place in places for part in place):
-        return False
-    return all(unit >= 2.0**-1022 for _, unit in places) and feature.counter.is_settled(feature)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banbury._core import Integers
-from banbury.files.checking import Arrays, real, under
+from banbury.files.checking import Arrays, check, real, under
 from banbury.sums import GRID, MOST_ROWS, integers, n_columns, possible, whole
 from banbury.tally import Tally
 
@@ -36,18 +36,14 @@ def checked(tally: Tally) -> Tally:
     """This tally; raises where its sums are those of no rows, by more than was rounded."""
     rows = tally.rows.value * (1.0 + LOOSE) + LOOSE
     for group, sums in zip(tally.schema.groups, tally.sums, strict=True):
-        if (sums.present.value > rows).any():
-            raise ValueError("a feature has more rows than its class")
+        check((sums.present.value <= rows).all(), "a feature has more rows than its class")
         group.counter.check_exact(group.features, sums)
     return tally
 
 
-def _digits(sums: Mapping[str, Integers]) -> dict[str, int]:
-    return {name: numbers.digits for name, numbers in sums.items()}
-
-
-def _limbs(sums: Mapping[str, Integers]) -> Arrays:
-    return {name: numbers.limbs() for name, numbers in sums.items()}
+def _written(sums: Mapping[str, Integers]) -> tuple[dict[str, int], Arrays]:
+    """Digits and limbs by name."""
+    return {name: each.digits for name, each in sums.items()}, {name: each.limbs() for name, each in sums.items()}
 
 
 # Tallies --------------------------------------------------------------------------------------------------------------
@@ -58,7 +54,13 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Ar
     sums = {"classes": _rows("classes", arrays), "counts": _rows("counts", arrays)}
     measured = [("moments", 1), *((name, n_columns(arrays[f"{name}.sums"].shape[1])) for name in blocks)]
     for name, columns in measured:
-        sums[f"{name}.n"], sums[f"{name}.sums"] = _products(name, arrays, columns)
+        n, shape = _rows(name, arrays), arrays[f"{name}.sums"].shape
+        exact = _exact(
+            real(f"{name}.sums", arrays, shape)
+        )  # of z and of products of z, as nearly as rows can have them
+        steps = np.array([2**GRID] * columns + [4**GRID] * (shape[-2] - columns), dtype=object)
+        products = integers(_each(lambda x: round(x * PART), exact * steps), 18)
+        sums[f"{name}.n"], sums[f"{name}.sums"] = possible(n, products, columns)
     kept = {name: array for name, array in arrays.items() if name.startswith(("words.", "calibration."))}
     for column in sorted({name.removesuffix("texts.weights") for name in kept if name.endswith(".texts.weights")}):
         kept = {name: array for name, array in kept.items() if not name.startswith(column)} | {
@@ -66,7 +68,8 @@ def _tally(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Ar
         }
     weighed = any(name.endswith("weights") for name in arrays if not name.startswith("calibration."))
     rounded = weighed or any(sums[f"{name}.n"].shape[0] for name, _ in measured)
-    return {**about, "tally": {**about["tally"], "digits": _digits(sums), "rounded": rounded}}, {**_limbs(sums), **kept}
+    digits, limbs = _written(sums)
+    return {**about, "tally": {**about["tally"], "digits": digits, "rounded": rounded}}, {**limbs, **kept}
 
 
 def _rows(name: str, arrays: Arrays) -> Integers:
@@ -75,24 +78,13 @@ def _rows(name: str, arrays: Arrays) -> Integers:
     return whole(rows) if weights is None else integers(_each(_counted, weights, rows), 18)
 
 
-def _products(name: str, arrays: Arrays, columns: int) -> tuple[Integers, Integers]:
-    """n, and sums of z and of products of z, as nearly as rows can have them."""
-    n, shape = _rows(name, arrays), arrays[f"{name}.sums"].shape
-    sums = _exact(real(f"{name}.sums", arrays, shape))
-    steps = np.array([2**GRID] * columns + [4**GRID] * (shape[-2] - columns), dtype=object)
-    return possible(n, integers(_each(lambda x: round(x * PART), sums * steps), 18), columns)
-
-
 def _words(arrays: Arrays) -> Arrays:
     """The sums of a column of text: in parts, or whole if all are."""
     n = arrays["classes"].shape
     weights = real("weights", arrays, (*n, 2, 3))
-    if (
-        (weights[..., 0] <= 0).any()
-        or (np.abs(weights) >= MOST_ROWS).any()
-        or (arrays["classes"] >= len(arrays["texts"])).any()
-    ):
-        raise ValueError("a word has a weight below 0, or one that no rows have, or no class")
+    possible_weights = (weights[..., 0] > 0).all() and (np.abs(weights) < MOST_ROWS).all()
+    fits = possible_weights and (arrays["classes"] < len(arrays["texts"])).all()
+    check(fits, "a word has a weight below 0, or one that no rows have, or no class")
     _, texts = _weighed("texts", {"texts.rows": arrays["texts"], "texts.weights": arrays["texts.weights"]})
     assert texts is not None
     most = _each(_counted, texts, arrays["texts"])
@@ -118,32 +110,28 @@ def _three(numbers: NDArray[Any]) -> NDArray[np.int64]:
 def _network(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, Any], Arrays]:
     if about["model"] is None:
         return {**about, "digits": {}, "rounded": False}, dict(arrays)
-    if not arrays.keys() <= {f"{name}.{what}" for name in NETWORK for what in ("rows", "weights")}:
-        raise ValueError("there are arrays that no network has")
+    known = {f"{name}.{what}" for name in NETWORK for what in ("rows", "weights")}
+    check(arrays.keys() <= known, "there are arrays that no network has")
     found = {name: _weighed(name, arrays) for name in NETWORK}
-    if all(weights is None for _, weights in found.values()):
-        sums = {name: whole(rows) for name, (rows, _) in found.items()}
-    else:
-        numbers = _apart(about["network"]["nodes"], {name: _fractions(*each) for name, each in found.items()})
-        sums = {name: integers(each, 18) for name, each in numbers.items()}
     weighed = any(weights is not None for _, weights in found.values())
-    return {**about, "digits": _digits(sums), "rounded": weighed}, _limbs(sums)
-
-
-def _fractions(rows: NDArray[Any], weights: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any]]:
-    return rows, _each(Fraction, rows) if weights is None else weights
+    sums = {name: whole(rows) for name, (rows, _) in found.items()}
+    if weighed:
+        fractions = {
+            name: (n, _each(Fraction, n) if weights is None else weights) for name, (n, weights) in found.items()
+        }
+        numbers = _apart(about["network"]["nodes"], fractions)
+        sums = {name: integers(each, 18) for name, each in numbers.items()}
+    digits, limbs = _written(sums)
+    return {**about, "digits": digits, "rounded": weighed}, limbs
 
 
 def _apart(nodes: Any, found: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """The sums of all nodes in parts: of rows with a value and all parents', with a value and not all of these, and without one.
-
-    Each is brought over by itself, and upwards, so that rows that were counted can be forgotten.
-    """
+    """The sums of all nodes in parts, each brought over by itself, and upwards, so that rows can be forgotten."""
     sizes = {node["name"]: len(node["cuts"]) + 1 if "cuts" in node else len(node["values"]) for node in nodes}
     shapes = [(sizes[node["name"]], prod(sizes[name] for name in node["parents"])) for node in nodes]
     (n, n_weight), (seen, seen_weight), (cells, weight) = (found[name] for name in NETWORK)
-    if (len(n), len(seen), len(cells)) != (1, sum(k for k, _ in shapes), sum(k * m for k, m in shapes)):
-        raise ValueError("sums are those of other nodes")
+    lengths = 1, sum(k for k, _ in shapes), sum(k * m for k, m in shapes)
+    check((len(n), len(seen), len(cells)) == lengths, "sums are those of other nodes")
     parts = _each(_at_most, weight, cells)
     values = np.zeros(len(seen), dtype=object)
     every = b = d = 0
@@ -159,8 +147,8 @@ def _apart(nodes: Any, found: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -
 
 def _rest(weights: NDArray[Any], rows: NDArray[Any], of: NDArray[Any]) -> NDArray[Any]:
     """The rows that are left, in parts; raises where there are fewer than none."""
-    if (rows < 0).any() or (weights < -Fraction(LOOSE) * of).any():
-        raise ValueError("a value has more rows than there are")
+    fewer = (rows < 0).any() or (weights < -Fraction(LOOSE) * of).any()
+    check(not fewer, "a value has more rows than there are")
     return _each(_at_most, np.maximum(weights, 0), rows)
 
 
@@ -170,16 +158,14 @@ def _rest(weights: NDArray[Any], rows: NDArray[Any], of: NDArray[Any]) -> NDArra
 def _weighed(name: str, arrays: Arrays) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Numbers of rows, and their weights where those were fractional."""
     rows = arrays[f"{name}.rows"]
-    if rows.dtype != np.int64 or (rows < 0).any():
-        raise ValueError(f"{name}.rows is not whole numbers from 0 up")
+    check(rows.dtype == np.int64 and (rows >= 0).all(), f"{name}.rows is not whole numbers from 0 up")
     if f"{name}.weights" not in arrays:
         return rows, None
     sums = real(f"{name}.weights", arrays, (*rows.shape, 3))
-    if (sums[..., 0] < 0).any() or sums[rows == 0].any() or (np.abs(sums) >= MOST_ROWS).any():
-        raise ValueError(f"{name}.weights has a weight below 0, one without rows, or one that no rows have")
+    wrong = (sums[..., 0] < 0).any() or sums[rows == 0].any() or (np.abs(sums) >= MOST_ROWS).any()
+    check(not wrong, f"{name}.weights has a weight below 0, one without rows, or one that no rows have")
     weights = _exact(sums)
-    if (weights < 0).any():
-        raise ValueError(f"{name}.weights has a weight below 0")
+    check((weights >= 0).all(), f"{name}.weights has a weight below 0")
     return rows, weights
 
 
@@ -197,21 +183,18 @@ def _each(change: Any, *numbers: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _counted(weight: Fraction, rows: int) -> int:
-    """A sum of weights in parts, as it would be counted today. What has rows weighs something."""
-    return _written(weight, rows, round(weight * PART))
-
-
 def _at_most(weight: Fraction, rows: int) -> int:
-    """The same, and no less than these rows can weigh."""
-    return _written(weight, rows, -int(-(weight * (1 + NEAR) * PART + Fraction(rows, 2)) // 1))
+    """The same as ``_counted``, and no less than these rows can weigh."""
+    return _counted(weight, rows, -int(-(weight * (1 + NEAR) * PART + Fraction(rows, 2)) // 1))
 
 
-def _written(weight: Fraction, rows: int, otherwise: int) -> int:
+def _counted(weight: Fraction, rows: int, otherwise: int | None = None) -> int:
+    """A sum of weights in parts, as it would be counted today. What has rows weighs something."""
     if not rows:
         return 0
     most = weight * (1 + NEAR)
     decimals = next((d for d in range(19) if most * 10**d >= 10**14), 18)
     short = round(weight * 10**decimals)
     near = abs(Fraction(short, 10**decimals) - weight) <= 2 * NEAR * weight
-    return max(short * 10 ** (18 - decimals) if near else otherwise, 1)
+    nearest = round(weight * PART) if otherwise is None else otherwise
+    return max(short * 10 ** (18 - decimals) if near else nearest, 1)

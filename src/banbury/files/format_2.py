@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from banbury._core import Integers
-from banbury.files.checking import Arrays, integers_of, under
+from banbury.files.checking import Arrays, check, integers_of, under
 from banbury.schema import Schema
 from banbury.sums import as_index
 
@@ -26,9 +26,10 @@ def brought_over(about: Mapping[str, Any], arrays: Arrays) -> tuple[dict[str, An
     keys, numbers = [], {"classes": old.numbers("classes")}
     today = {name: array for name, array in arrays.items() if name.startswith("calibration.")}
     for g, group in enumerate(groups):
-        keys.append(old.keys_of(group.places))
+        keys.append([old.keys[k] for k in old.places("counts", group.places)])
         numbers |= {f"{g}.{name}": part for name, part in old.numbers_of(group.places).items()}
-        today |= {f"{g}.{name}": array for name, array in old.words_of(group.places).items()}
+        for place in old.places("words", group.places)[:1]:
+            today |= {f"{g}.{name}": array for name, array in under(f"words.{place}.", arrays).items()}
     today |= {name: part.limbs() for name, part in numbers.items()}
     digits = {name: part.digits for name, part in numbers.items()}
     return {**about, "tally": {**tally, "keys": keys, "digits": digits}}, today
@@ -42,36 +43,28 @@ class _OldSums:
         self.kinds = [_kind(feature) for feature in tally["schema"]["features"]]
         self.starts = list(accumulate(map(len, self.keys), initial=0))
         counted = {name for name in arrays if not name.startswith(("words.", "calibration."))}
-        if self.digits.keys() != counted or self.starts[-1] != len(arrays["counts"]):
-            raise ValueError("there are arrays, digits of arrays or keys that no tally has")
+        alike = self.digits.keys() == counted and self.starts[-1] == len(arrays["counts"])
+        check(alike, "there are arrays, digits of arrays or keys that no tally has")
         for name in counted:
             self.numbers(name)
-        if len(self.keys) != self.kinds.count("counts"):
-            raise ValueError("keys and features differ in number")
+        check(len(self.keys) == self.kinds.count("counts"), "keys and features differ in number")
 
     def numbers(self, name: str) -> Integers:
         return integers_of(name, self.arrays, self.digits, self.arrays[name].shape[:-1], signed=True)
 
-    def _places(self, kind: str, places: Sequence[int]) -> list[int]:
+    def places(self, kind: str, places: Sequence[int]) -> list[int]:
         """Where some features stand among those of their kind, if it is this one."""
         return [self.kinds[:place].count(kind) for place in places if self.kinds[place] == kind]
 
-    def keys_of(self, places: Sequence[int]) -> list[Any]:
-        return [self.keys[k] for k in self._places("counts", places)]
-
     def numbers_of(self, places: Sequence[int]) -> dict[str, Integers]:
-        if at := self._places("counts", places):
+        if at := self.places("counts", places):
             rows = np.concatenate([np.arange(self.starts[k], self.starts[k + 1]) for k in at])
             return {"cells": self.numbers("counts").take(rows, 0)}
-        if at := self._places("moments", places):
+        if at := self.places("moments", places):
             return {name: self.numbers(f"moments.{name}").take(as_index(at), 0) for name in ("n", "sums")}
-        if at := self._places("products", places):
+        if at := self.places("products", places):
             return {name: self.numbers(f"products.{at[0]}.{name}") for name in ("n", "sums")}
         return {}
-
-    def words_of(self, places: Sequence[int]) -> Arrays:
-        at = self._places("words", places)
-        return under(f"words.{at[0]}.", self.arrays) if at else {}
 
 
 def _kind(feature: Mapping[str, Any]) -> str:

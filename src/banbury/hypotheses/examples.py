@@ -28,33 +28,35 @@ class Examples:
         names = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's, or pandas' and Polars'
         if names is not None or isinstance(data, Mapping):
             self._read_columns(data, list(data if names is None else names))
-        elif is_scalar(data) or (isinstance(data, np.ndarray) and not data.ndim):
-            raise errors.bad_setting("rows", data, "a frame, a mapping of columns, a list of rows or an array")
-        else:
-            self._read_rows(data)
-
-    def _read_columns(self, data: Any, names: list[Any]) -> None:
-        if len(set(names)) < len(names):
-            raise errors.duplicate_column(next(name for name in names if names.count(name) > 1))
-        if isinstance(data, Mapping):
-            scalars = [name for name in names if is_scalar(data[name])]
-            if len(scalars) == len(names):  # one row
-                data = {name: [data[name]] for name in names}
-            elif scalars:
-                raise errors.scalar_for_column(str(scalars[0]), data[scalars[0]])
-        self.columns = {name: vector(data[name]) for name in names}
-        self._length = len(self.columns[names[0]]) if names else 0
-        for name, column in self.columns.items():
-            if len(column) != self._length:
-                raise errors.uneven_columns(str(names[0]), self._length, str(name), len(column))
-
-    def _read_rows(self, data: Iterable[Any]) -> None:
+            return
+        rows = not is_scalar(data) and (not isinstance(data, np.ndarray) or data.ndim)
+        errors.require(rows, "rows", data, "a frame, a mapping of columns, a list of rows or an array")
         self._rows = data if isinstance(data, np.ndarray) else list(data)
         self._length = len(self._rows)
         if isinstance(data, np.ndarray) and data.ndim == 2:
             self.columns = {j: data[:, j] for j in range(data.shape[1])}
         elif self._length and all(isinstance(row, Mapping) for row in self._rows):
             self.columns = {name: vector([row.get(name) for row in self._rows]) for name in self._rows[0]}
+
+    def _read_columns(self, data: Any, names: list[Any]) -> None:
+        for name in names if len(set(names)) < len(names) else ():
+            if names.count(name) > 1:
+                raise errors.DuplicateColumn(f"two columns are named {name!r}. Rename one of them.", column=name)
+        if isinstance(data, Mapping):
+            scalars = [name for name in names if is_scalar(data[name])]
+            if len(scalars) == len(names):  # one row
+                data = {name: [data[name]] for name in names}
+            elif scalars:
+                text = f"column {str(scalars[0])!r} is {data[scalars[0]]!r}, and a column is a list or an array with one value "
+                text += "per row. For a single row give a list with one mapping in it."
+                raise errors.BanburyError(text, column=str(scalars[0]))
+        self.columns = {name: vector(data[name]) for name in names}
+        self._length = len(self.columns[names[0]]) if names else 0
+        for name, column in self.columns.items():
+            if len(column) != self._length:
+                first, text = f"column {str(names[0])!r} has {self._length:,} rows", "Give columns of one length."
+                other = f"column {str(name)!r} has {len(column):,}"
+                raise errors.LengthMismatch(f"{first} and {other}. {text}", column=str(name))
 
     def __len__(self) -> int:
         return self._length
@@ -83,21 +85,18 @@ class Examples:
 
     def chosen(self, columns: Iterable[Any] | None, target: Any) -> list[Any]:
         """The columns that hypotheses are about: all but the target, by its own name too where it was taken from the table."""
-        if not self.columns:
-            wanted = "a frame, a mapping of columns, a list of records or a 2-D array"
-            raise errors.bad_setting("the table", "rows without columns", wanted)
+        wanted = "a frame, a mapping of columns, a list of records or a 2-D array"
+        errors.require(self.columns, "the table", "rows without columns", wanted)
         own = None
         if target is not None:
             self.target(target)
             own = target if is_scalar(target) else getattr(target, "name", None)
-        if columns is None:
-            chosen = [name for name in self.columns if name != own]
-        else:
-            chosen = vector(columns, "columns").tolist()
+        every = [name for name in self.columns if name != own]
+        chosen = every if columns is None else vector(columns, "columns").tolist()
         for name in chosen:
             self.column(name)
-        if not chosen or len(set(chosen)) < len(chosen):
-            raise errors.bad_setting("columns", chosen, "columns of the table, one at least and each once")
+        each_once = chosen and len(set(chosen)) == len(chosen)
+        errors.require(each_once, "columns", chosen, "columns of the table, one at least and each once")
         return chosen
 
 
@@ -161,18 +160,22 @@ def matrix(values: Any) -> Array:
         array = np.array(rows)
         return np.array(rows, dtype=object) if array.dtype.kind in "US" else array  # numbers are not made texts
     except ValueError:
+        text = "the rows hold sequences of different lengths. Give one number or text per cell."
         lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
-        row = next((r for r, length in enumerate(lengths) if length != lengths[0]), 0)
-        raise errors.ragged_rows(row, lengths[row], lengths[0]) from None
+        for row, length in enumerate(lengths):
+            if length != lengths[0]:
+                text = f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length."
+                raise errors.LengthMismatch(text, row=row) from None
+        raise errors.LengthMismatch(text) from None
 
 
 def vector(values: Any, setting: str | None = None) -> Array:
     """One value per row, or those of a setting. A list stays what it is: numbers among texts are not made texts."""
     if is_scalar(values) or isinstance(values, Mapping):
-        raise errors.not_a_column(values) if setting is None else errors.bad_setting(setting, values, "a list")
+        raise errors.no_column(values) if setting is None else errors.bad_setting(setting, values, "a list")
     array = np.asarray(values) if hasattr(values, "__array__") else objects(list(values))
     if array.ndim != 1:
-        raise errors.not_one_column(array.shape)
+        raise errors.no_column(array)
     return array.astype("datetime64[us]").astype(str) if array.dtype.kind == "M" else array  # dates are texts
 
 
@@ -191,14 +194,14 @@ def floats(values: Array) -> Real:
     """As numbers; NaN where there is none."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64, copy=False)
-    return np.array([_float(value) for value in values.ravel().tolist()], dtype=np.float64).reshape(values.shape)
 
+    def number(value: Any) -> float:
+        try:
+            return float(value) if isinstance(value, (Number, np.bool_)) else np.nan  # type: ignore[arg-type]
+        except (OverflowError, TypeError, ValueError):  # too large a number, or a complex one
+            return np.nan
 
-def _float(value: Any) -> float:
-    try:
-        return float(value) if isinstance(value, (Number, np.bool_)) else np.nan  # type: ignore[arg-type]
-    except (OverflowError, TypeError, ValueError):  # too large a number, or a complex one
-        return np.nan
+    return np.array([*map(number, values.ravel().tolist())], dtype=np.float64).reshape(values.shape)
 
 
 def plain(value: Any) -> Any:
@@ -223,28 +226,3 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except (TypeError, ValueError):
         return True
-
-
-def check_whole(name: str, value: Any, least: int = 0) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise errors.bad_setting(name, value, f"a whole number from {least} up")
-
-
-def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
-    turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
-    return errors.LengthMismatch(
-        f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them.{turned}",
-        shape=shape,
-    )
-
-
-def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> errors.BadValue:
-    """A prior, length, likelihood or prediction that cannot be one."""
-    place = "" if row is None else f" for row {row:,}"
-    return errors.BadValue(
-        f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. "
-        "Mend it, or take the hypothesis out.",
-        value=value,
-        hypothesis=hypothesis,
-        row=row,
-    )

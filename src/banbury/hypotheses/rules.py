@@ -21,7 +21,6 @@ from banbury.hypotheses.examples import (
     Chosen,
     Examples,
     Predictions,
-    check_whole,
     codes,
     floats,
     is_hashable,
@@ -30,8 +29,7 @@ from banbury.hypotheses.examples import (
     plain,
     vector,
 )
-from banbury.hypotheses.settings import MOST, Likelihood
-from banbury.hypotheses.space import Hypotheses
+from banbury.hypotheses.space import MOST, Hypotheses, Likelihood
 from banbury.renamed import takes_old
 
 Holds = Callable[[slice], NDArray[np.bool_]]  # of some of the rows, rows × conditions
@@ -69,18 +67,19 @@ def conjunctions(
     >>> len(space), len(space.update(days, "play").version_space)
     (973, 6)
     """
-    rows = Examples(table)
+    rows, declared = Examples(table), dict(values or {})
     chosen = rows.chosen(columns, target)
-    declared = dict(values or {})
     _check_used("values", declared, chosen)
     tests = [_Equal(name, _distinct(rows.column(name), name, declared.get(name))) for name in chosen]
     tests = [test for test in tests if test.values]
     sizes = [len(test.values) for test in tests]
     if conditions is not None:
-        check_whole("conditions", conditions)
+        errors.check_whole("conditions", conditions, 0)
     most = len(tests) if conditions is None else min(int(conditions), len(tests))
-    n_hypotheses = sum(_how_many(sizes)[: most + 1]) + 1
-    _check_number(n_hypotheses, "fewer of them in one hypothesis with conditions=")
+    sums = [1] + [0] * len(sizes)  # conjunctions of 0, 1, 2, … conditions
+    for size in sizes:
+        sums = [1, *(here + size * before for before, here in pairwise(sums))]
+    _check_number(sum(sums[: most + 1]) + 1, "fewer of them in one hypothesis with conditions=")
     members, lengths = _every_conjunction(sizes, most)
     return _space(_Rules(tests, members), lengths, prior, likelihood, noise, _labels(rows, target, labels))
 
@@ -109,15 +108,19 @@ def thresholds(
     >>> list(space.names)
     ['anything', 'nothing', 'length>1.45', 'length>3.1', 'length<=1.45', 'length<=3.1']
     """
-    rows = Examples(table)
+    rows, declared = Examples(table), dict(cuts) if isinstance(cuts, Mapping) else {}
     chosen = rows.chosen(columns, target)
-    declared = dict(cuts) if isinstance(cuts, Mapping) else {}
     _check_used("cuts", declared, chosen)
     if cuts is not None and not isinstance(cuts, Mapping):
-        check_whole("cuts", cuts)
+        errors.check_whole("cuts", cuts, 0)
     tests = []
     for name in chosen:
-        places = _declared_cuts(name, declared[name]) if name in declared else _cuts(rows.column(name), name)
+        if name in declared:
+            places = floats(vector(declared[name], f"the cuts of {name!r}"))
+            errors.require(np.isfinite(places).all(), f"the cuts of {name!r}", list(declared[name]), "finite numbers")
+            places = np.unique(places)
+        else:
+            places = _cuts(rows.column(name), name)
         if isinstance(cuts, (int, np.integer)) and len(places) > cuts:
             places = places[((np.arange(cuts) + 0.5) * len(places) / max(cuts, 1)).astype(np.intp)]
         tests += [_Above(name, places)] * bool(len(places))
@@ -129,10 +132,7 @@ def thresholds(
 
 
 class _Rules(Sequence[str]):
-    """Hypotheses that say yes where all of their conditions hold, and are written as these.
-
-    ``members`` has the numbers of each hypothesis's conditions, (conditions, hypotheses), filled up with ANYTHING.
-    """
+    """Hypotheses that say yes where all their conditions hold: ``members``, (conditions, hypotheses), filled up with ANYTHING."""
 
     def __init__(self, tests: Sequence[_Equal | _Above], members: NDArray[np.intp]) -> None:
         self.tests, self.members = tests, members
@@ -169,7 +169,9 @@ class _Rules(Sequence[str]):
             return np.asarray(_n_bits(wrong).sum(axis=0, dtype=np.int64))
 
         def said(part: slice, chosen: Chosen) -> Array:
-            return _unpacked(words(part, chosen), part.stop - part.start)
+            octets = np.ascontiguousarray(words(part, chosen))[:, :, None].view(np.uint8).transpose(0, 2, 1)
+            flat = octets.reshape(8 * len(octets), octets.shape[2])
+            return np.unpackbits(flat, axis=0, count=part.stop - part.start)
 
         return Predictions(len(rows), said, mistakes, 64)
 
@@ -202,11 +204,6 @@ def _packed(yes: NDArray[np.bool_]) -> NDArray[np.uint64]:
     padded[: len(yes)] = yes
     octets = np.packbits(padded, axis=0).reshape(n_words, 8, yes.shape[1])
     return np.ascontiguousarray(octets.transpose(0, 2, 1)).view(np.uint64)[:, :, 0]
-
-
-def _unpacked(words: NDArray[np.uint64], n_rows: int) -> NDArray[np.uint8]:
-    octets = np.ascontiguousarray(words)[:, :, None].view(np.uint8).transpose(0, 2, 1)
-    return np.unpackbits(octets.reshape(8 * len(words), words.shape[1]), axis=0, count=n_rows)
 
 
 def _n_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -272,20 +269,11 @@ def _space(rules: _Rules, lengths: Real, prior: Any, likelihood: Any, noise: Any
     if likelihood not in ("noise_free", "label_noise"):
         raise errors.unknown_choice("likelihood", likelihood, ("noise_free", "label_noise"))
     labels = vector(labels, "labels")
-    if len(labels) != 2:
-        wanted = "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column that "
-        wanted += "says whether a row has a certain one of them"
-        raise errors.bad_setting("labels", labels.tolist(), wanted)
+    wanted = "two: of rows that do not fulfil a hypothesis, and of those that do. Where there are more, make a column "
+    wanted += "that says whether a row has a certain one of them"
+    errors.require(len(labels) == 2, "labels", labels.tolist(), wanted)
     bits = lengths if isinstance(prior, str) and prior == "description_length" else None
     return Hypotheses(rules, prior, lengths=bits, likelihood=likelihood, noise=noise, labels=labels)
-
-
-def _how_many(sizes: Sequence[int]) -> list[int]:
-    """Conjunctions of 0, 1, 2, … conditions."""
-    sums = [1] + [0] * len(sizes)
-    for size in sizes:
-        sums = [1, *(here + size * before for before, here in pairwise(sums))]
-    return sums
 
 
 def _every_conjunction(sizes: Sequence[int], most: int) -> tuple[NDArray[np.intp], Real]:
@@ -330,48 +318,29 @@ def _cuts(column: Array, name: Any) -> Real:
     far = sorted({plain(value) for value in column[np.abs(values) >= EXACT].tolist()})
     for one, other in pairwise(far):
         if float(one) == float(other):
-            raise errors.BadValue(
-                f"column {name!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 "
-                "bits. Subtract what is common to all from the column, or name other columns with columns=[...].",
-                column=name,
-                value=other,
-            )
+            text = f"column {name!r} holds {one!r} and {other!r}, between which no threshold fits: numbers are told apart to 53 "
+            text += "bits. Subtract what is common to all from the column, or name other columns with columns=[...]."
+            raise errors.BadValue(text, column=name, value=other)
     distinct = np.unique(values[np.isfinite(values)])
     low, high = distinct[:-1], distinct[1:]
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
 
 
-def _declared_cuts(name: Any, declared: Iterable[float]) -> Real:
-    cuts = floats(vector(declared, f"the cuts of {name!r}"))
-    if not np.isfinite(cuts).all():
-        raise errors.bad_setting(f"the cuts of {name!r}", list(declared), "finite numbers")
-    return np.unique(cuts)
-
-
 def _numbers(column: Array, name: Any) -> Real:
     """A column of numbers, NaN where one is missing."""
     values = floats(column)
     for row in np.flatnonzero(np.isnan(values)).tolist():
-        if not is_missing(column[row]):
-            value = plain(column[row])
-            raise errors.BadValue(
-                f"row {row:,} of column {name!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers with "
-                "columns=[...].",
-                column=name,
-                value=value,
-                row=row,
-            )
+        if not is_missing(value := plain(column[row])):
+            text = f"row {row:,} of column {name!r} holds {value!r}, and thresholds cut numbers. Name the columns of numbers "
+            raise errors.BadValue(f"{text}with columns=[...].", column=name, value=value, row=row)
     return values
 
 
 def _check_number(n_hypotheses: int, otherwise: str) -> None:
     if n_hypotheses > MOST:
-        raise errors.BadSetting(
-            f"these features make {n_hypotheses:,} hypotheses, and {MOST:,} are the most that are held. Name fewer columns=, or "
-            f"allow {otherwise}.",
-            n_hypotheses=n_hypotheses,
-        )
+        text = f"these features make {n_hypotheses:,} hypotheses, and {MOST:,} are the most that are held. Name fewer columns=, "
+        raise errors.BadSetting(f"{text}or allow {otherwise}.", n_hypotheses=n_hypotheses)
 
 
 def _check_used(what: str, declared: Mapping[Any, Any], chosen: Sequence[Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from math import isfinite, log, log1p, pi
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,23 @@ from banbury.hypotheses.examples import (
     Askable,
     Chosen,
     Examples,
+    Functions,
     Predictions,
-    bad_number,
-    check_whole,
     codes,
     floats,
+    is_hashable,
+    is_missing,
     matrix,
     plain,
-    unlike_hypotheses,
     vector,
 )
-from banbury.hypotheses.settings import Likelihood, by_name, checked_labels, checked_noise, log_prior, named
 from banbury.renamed import takes_old
 
+Likelihood = Literal["noise_free", "label_noise", "gaussian", "bernoulli"]
+
+LIKELIHOODS = get_args(Likelihood)
+MOST = 10_000_000  # hypotheses that are held
+ROUNDING = 1e-6  # by which a prior may miss one: single precision does
 CELLS = 2**23  # of a block of predictions
 COLUMNS = 2**11  # hypotheses whose votes are counted together
 ALIKE = 1e-12  # scores that differ by less, in parts of their size, are equal
@@ -79,15 +83,10 @@ class Hypotheses:
         labels: Iterable[Any] = (False, True),
     ) -> None:
         names, asked = named(hypotheses)
+        self._set(names=names, _asked=asked, log_prior=log_prior(names, prior, lengths))
+        self._set(log_likelihood=np.zeros(len(names)), n_rows=0)
         self._set(
-            names=names,
-            log_prior=log_prior(names, prior, lengths),
-            log_likelihood=np.zeros(len(names)),
-            n_rows=0,
-            likelihood=likelihood,
-            noise=checked_noise(likelihood, noise),
-            labels=checked_labels(labels, likelihood),
-            _asked=asked,
+            likelihood=likelihood, noise=checked_noise(likelihood, noise), labels=checked_labels(labels, likelihood)
         )
 
     def _set(self, **values: Any) -> None:
@@ -96,11 +95,14 @@ class Hypotheses:
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
 
-    def _after(self, log_likelihood: Real, n_rows: int) -> Self:
-        """The same space, further on."""
+    def _after(self, evidence: _Likelihoods, part: slice) -> Self:
+        """The same space, after some of the rows."""
+        total = self.log_likelihood + evidence.of(part, None)
+        if self._rules_out_all(total):
+            raise self._impossible(evidence, self.log_likelihood, part)
         after = object.__new__(type(self))
         after._set(**{field.name: getattr(self, field.name) for field in fields(self)})
-        after._set(log_likelihood=log_likelihood, n_rows=n_rows)
+        after._set(log_likelihood=total, n_rows=self.n_rows + part.stop - part.start)
         return after
 
     def __len__(self) -> int:
@@ -115,10 +117,7 @@ class Hypotheses:
 
     @cached_property
     def _scale(self) -> tuple[float, float]:
-        """The highest log joint, and the logarithm of the sum of all joints in parts of it; together they are log P(rows).
-
-        Apart they lose nothing: beside −1e20 the second would not be seen.
-        """
+        """The highest log joint, and the log of the sum of all in parts of it: beside −1e20 the second would not be seen."""
         joint = self.log_joint
         top = float(joint.max())
         return top, float(np.log(np.exp(joint - top).sum()))
@@ -193,7 +192,7 @@ class Hypotheses:
         >>> Hypotheses(["rain", "dry"]).update(likelihoods={"rain": 0.1, "dry": 0.5}).most_probable(1)
         [('dry', 0.8333333333333334)]
         """
-        check_whole("n", n)
+        errors.check_whole("n", n, 0)
         joint = self.log_joint
         best = np.argsort(-joint, kind="stable")[:n].tolist()
         return [(self.names[h], float(self.posterior[h])) for h in best if joint[h] > -np.inf]
@@ -229,13 +228,10 @@ class Hypotheses:
         >>> Hypotheses(says, labels=["no", "yes"]).update(days, "play").version_space
         ['if sunny']
         """
-        evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
-        total = self.log_likelihood
+        evidence, space = self._evidence(rows, target, predictions, likelihoods, log_likelihoods), self
         for part in _blocks(evidence.n_rows, len(self), evidence.at_once):
-            before, total = total, total + evidence.of(part, None)
-            if self._rules_out_all(total):
-                raise self._impossible(evidence, before, part)
-        return self._after(total, self.n_rows + evidence.n_rows)
+            space = space._after(evidence, part)
+        return space
 
     @takes_old(most="n")
     def trace(
@@ -254,10 +250,11 @@ class Hypotheses:
         >>> seen.posteriors.round(2).tolist()
         [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8], [0.06, 0.94]]
         """
-        check_whole("n", n, 1)
+        errors.check_whole("n", n, 1)
         evidence = self._evidence(rows, target, predictions, likelihoods, log_likelihoods)
-        last, highest, scales = self, np.full(len(self), -np.inf), []
-        for last in self._steps(evidence):
+        last, highest, scales = self, self.log_posterior, [(*self._scale, self.possible.sum())]
+        for row in range(evidence.n_rows):
+            last = last._after(evidence, slice(row, row + 1))
             np.maximum(highest, last.log_posterior, out=highest)
             scales.append((*last._scale, last.possible.sum()))
         kept = np.arange(len(self)) if len(self) <= n else np.lexsort((-last.log_joint, -highest))[:n]
@@ -265,18 +262,6 @@ class Hypotheses:
         tops, rests, n_possible = np.array(scales).T
         posteriors = np.exp(self.log_prior[kept] + np.cumsum(each, axis=0) - tops[:, None] - rests[:, None])
         return Trace([self.names[h] for h in kept.tolist()], posteriors, n_possible.astype(np.int64), self, last)
-
-    def _steps(self, evidence: _Likelihoods) -> Iterator[Self]:
-        """This space, and those after each row."""
-        space = self
-        yield space
-        for row in range(evidence.n_rows):
-            part = slice(row, row + 1)
-            total = space.log_likelihood + evidence.of(part, None)
-            if self._rules_out_all(total):
-                raise self._impossible(evidence, space.log_likelihood, part)
-            space = self._after(total, self.n_rows + row + 1)
-            yield space
 
     def _rules_out_all(self, log_likelihood: Real) -> bool:
         return bool((self.log_prior + log_likelihood).max() == -np.inf)
@@ -289,33 +274,25 @@ class Hypotheses:
             after = total + evidence.of(slice(first, half), None)
             first, last, total = (first, half - 1, total) if self._rules_out_all(after) else (half, last, after)
         possible = int((self.log_prior + total > -np.inf).sum())
-        exact = self.likelihood == "noise_free"
-        hint = " Allow for mistakes with likelihood='label_noise', or add hypotheses." if exact else " Add hypotheses."
-        return errors.ImpossibleEvidence(
+        noisy = "Allow for mistakes with likelihood='label_noise', or add hypotheses."
+        text = (
             f"row {first:,} has probability zero under every hypothesis that was still possible ({possible:,} of {len(self):,}), "
-            f"so there is no posterior. The space is as it was before the update.{hint}",
-            row=first,
-            n_possible=possible,
+            "so there is no posterior. The space is as it was before the update. "
+            f"{noisy if self.likelihood == 'noise_free' else 'Add hypotheses.'}"
         )
+        return errors.ImpossibleEvidence(text, row=first, n_possible=possible)
 
     def _evidence(
         self, rows: Any, target: Any, predictions: Any, likelihoods: Any, log_likelihoods: Any
     ) -> _Likelihoods:
-        kinds = {
-            "rows": rows,
-            "predictions": predictions,
-            "likelihoods": likelihoods,
-            "log_likelihoods": log_likelihoods,
-        }
+        outright = {"likelihoods": likelihoods, "log_likelihoods": log_likelihoods}
+        kinds = {"rows": rows, "predictions": predictions, **outright}
         there = [kind for kind, value in kinds.items() if value is not None]
-        if len(there) != 1:
-            raise errors.bad_setting("the evidence", " and ".join(there) or None, f"one of {', '.join(kinds)}")
-        if there[0].endswith("likelihoods"):
-            if target is not None:
-                raise errors.bad_setting("target", target, f"left out where {there[0]} are given")
-            return self._outright(kinds[there[0]], there[0])
-        if target is None:
-            raise errors.bad_setting("target", target, "a column's name, or each row's label or number")
+        errors.require(len(there) == 1, "the evidence", " and ".join(there) or None, f"one of {', '.join(kinds)}")
+        if there[0] in outright:
+            errors.require(target is None, "target", target, f"left out where {there[0]} are given")
+            return self._outright(outright[there[0]], there[0])
+        errors.require(target is not None, "target", target, "a column's name, or each row's label or number")
         table = None if rows is None else Examples(rows, target)
         said = self._said(table, predictions)
         column = vector(target) if table is None else table.target(target)
@@ -352,29 +329,19 @@ class Hypotheses:
 
     def _truth(self, column: Array) -> Array:
         """The targets as the likelihood takes them: numbers, or the numbers of labels."""
-        if self.likelihood == "gaussian":
-            values = floats(column)
-            if not np.isfinite(values).all():
-                row = int(np.isfinite(values).argmin())
-                value = plain(column[row])
-                raise errors.BadValue(
-                    f"the target of row {row:,} is {value!r}, and a finite number is needed there. Leave the row out, or choose "
-                    "another likelihood=.",
-                    value=value,
-                    row=row,
-                )
-            return values
-        values = codes(column, self.labels)
-        if values.min(initial=0) < 0:
-            row = int(values.argmin())
+        gaussian = self.likelihood == "gaussian"
+        values = floats(column) if gaussian else codes(column, self.labels)
+        for row in np.flatnonzero(~np.isfinite(values) if gaussian else values < 0).tolist():
             value = plain(column[row])
-            raise errors.UnknownLabel(
-                f"the target of row {row:,} is {value!r}, which is not among the labels."
-                f"{errors.did_you_mean(value, self.labels)}\n  Labels: {errors.listed(map(repr, self.labels))}. "
-                "Name all of them with labels=[...], or leave the row out.",
-                value=value,
-                row=row,
+            what = f"the target of row {row:,} is {value!r},"
+            if gaussian:
+                text = f"{what} and a finite number is needed there. Leave the row out, or choose another likelihood=."
+                raise errors.BadValue(text, value=value, row=row)
+            text = f"{what} which is not among the labels.{errors.did_you_mean(value, self.labels)}\n  Labels: "
+            text += (
+                f"{errors.listed(map(repr, self.labels))}. Name all of them with labels=[...], or leave the row out."
             )
+            raise errors.UnknownLabel(text, value=value, row=row)
         return values
 
     def _log_likelihood_of(self, said: Array, truth: Array) -> Real:
@@ -408,16 +375,21 @@ class Hypotheses:
         >>> three.predictive(predictions=["+", "-", "-"]).round(2).tolist()
         [[0.4, 0.6]]
         """
-        if self.likelihood == "gaussian":
-            raise errors.bad_setting("likelihood", "gaussian", "one of labels here; bayes_optimal has the mean number")
+        labels = self.likelihood != "gaussian"
+        errors.require(labels, "likelihood", "gaussian", "one of labels here; bayes_optimal has the mean number")
         heard, weights = self._heard()
         n_labels = len(self.labels)
 
         def shares_of(block: Array) -> Real:
-            if self.likelihood != "bernoulli":
-                return _votes(block, weights, n_labels)
-            second = np.clip(block @ weights, 0.0, 1.0)
-            return np.stack([1.0 - second, second], axis=1)
+            if self.likelihood == "bernoulli":
+                second = np.clip(block @ weights, 0.0, 1.0)
+                return np.stack([1.0 - second, second], axis=1)
+            shares = np.zeros((len(block), n_labels))
+            for start in range(0, len(weights), COLUMNS):  # a few hypotheses at a time stay in the processor's reach
+                few = slice(start, start + COLUMNS)
+                for label in range(n_labels):
+                    shares[:, label] += (block[:, few] == label) @ weights[few]
+            return shares
 
         shares = self._answers(rows, predictions, heard, shares_of)
         return (1.0 - self.noise) * shares + self.noise / (n_labels - 1) * (1.0 - shares) if self.noise else shares
@@ -444,7 +416,7 @@ class Hypotheses:
         >>> "".join(three.gibbs(predictions=["+", "-", "-"], seed=seed).item() for seed in range(10))
         '--++----+-'
         """
-        check_whole("seed", seed)
+        errors.check_whole("seed", seed, 0)
         drawn = np.random.default_rng(seed).choice(len(self), 1, p=self.posterior)
         answers = self._answers(rows, predictions, drawn, lambda block: block[:, 0])
         if self.likelihood == "gaussian":
@@ -467,16 +439,13 @@ class Hypotheses:
 
     def _said(self, rows: Any, predictions: Any) -> Predictions:
         """What hypotheses say of the rows."""
-        if (rows is None) == (predictions is None):
-            raise errors.bad_setting("rows", rows, "given, or predictions= in their place")
+        errors.require((rows is None) != (predictions is None), "rows", rows, "given, or predictions= in their place")
         if predictions is not None:
             array = self._matrix(predictions, "predictions")
             return Predictions(len(array), lambda part, chosen: array[part] if chosen is None else array[part, chosen])
         if self._asked is None:
-            raise errors.BadSetting(
-                "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
-                "hypotheses), or make the space from functions of a row."
-            )
+            text = "these hypotheses are known by name only, so they cannot be asked about rows. Give predictions= (rows × "
+            raise errors.BadSetting(f"{text}hypotheses), or make the space from functions of a row.")
         return self._asked.on(rows if isinstance(rows, Examples) else Examples(rows))
 
     def _matrix(self, values: Any, what: str) -> Array:
@@ -493,26 +462,19 @@ class Hypotheses:
         block = said.of(part, chosen)
         if said.mistakes is not None:
             return block
-        if self.likelihood == "gaussian":
-            values = floats(block)
-            self._refuse(~np.isfinite(values), block, part, chosen, "prediction", "a finite number")
-            return values
-        if self.likelihood == "bernoulli":
-            values = floats(block)
-            wrong = ~((values >= 0) & (values <= 1))
-            self._refuse(wrong, block, part, chosen, "prediction", "a probability from 0 to 1")
+        if self.likelihood in ("gaussian", "bernoulli"):
+            values, share = floats(block), self.likelihood == "bernoulli"
+            wrong = ~((values >= 0) & (values <= 1)) if share else ~np.isfinite(values)
+            wanted = "a probability from 0 to 1" if share else "a finite number"
+            self._refuse(wrong, block, part, chosen, "prediction", wanted)
             return values
         numbers = codes(block, self.labels)
         if numbers.min(initial=0) < 0:
             r, h = np.argwhere(numbers < 0)[0].tolist()
             value, name, row = plain(block[r, h]), self._name(h, chosen), part.start + r
-            raise errors.UnknownLabel(
-                f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not among the labels.\n"
-                f"  Labels: {errors.listed(map(repr, self.labels))}. Name all of them with labels=[...].",
-                value=value,
-                hypothesis=name,
-                row=row,
-            )
+            text = f"hypothesis {name!r} predicts {value!r} for row {row:,}, which is not among the labels.\n"
+            text += f"  Labels: {errors.listed(map(repr, self.labels))}. Name all of them with labels=[...]."
+            raise errors.UnknownLabel(text, value=value, hypothesis=name, row=row)
         return numbers
 
     def _refuse(self, wrong: Array, block: Array, part: slice, chosen: Chosen, what: str, wanted: str) -> None:
@@ -575,15 +537,125 @@ def _blocks(n_rows: int, width: int, at_once: int) -> Iterator[slice]:
         yield slice(start, min(start + height, n_rows))
 
 
-def _votes(said: Array, weights: Real, n_labels: int) -> Real:
-    """The weight of each label in each row. A few hypotheses at a time stay in the processor's reach."""
-    shares = np.zeros((len(said), n_labels))
-    for start in range(0, len(weights), COLUMNS):
-        few = slice(start, start + COLUMNS)
-        for label in range(n_labels):
-            shares[:, label] += (said[:, few] == label) @ weights[few]
-    return shares
-
-
 def _rows(n: int) -> str:
     return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+# What it is made from ------------------------------------------------------------------------------------------------
+
+
+def named(hypotheses: Any) -> tuple[Sequence[Any], Askable | None]:
+    """The names of the hypotheses, and what can be asked about rows, if anything can."""
+    if isinstance(hypotheses, Askable) and isinstance(hypotheses, Sequence):  # as a generator makes them
+        return hypotheses, hypotheses
+    if isinstance(hypotheses, (int, np.integer)) and not isinstance(hypotheses, bool):
+        errors.require(1 <= hypotheses <= MOST, "hypotheses", hypotheses, f"a number from 1 to {MOST:,}")
+        return range(int(hypotheses)), None
+    if isinstance(hypotheses, (str, bytes)) or not isinstance(hypotheses, Iterable):
+        raise errors.bad_setting("hypotheses", hypotheses, "a list of functions or of names, or how many there are")
+    by_name = isinstance(hypotheses, Mapping)
+    members = list(hypotheses.values()) if isinstance(hypotheses, Mapping) else [plain(each) for each in hypotheses]
+    errors.require(members, "hypotheses", {} if by_name else [], "one at least")
+    callables = sum(map(callable, members))
+    if callables != len(members) and (callables or by_name):
+        odd = next(member for member in members if not callable(member))
+        raise errors.bad_setting("hypotheses", odd, "all functions of a row, or all names")
+    names = list(hypotheses) if by_name else members
+    if callables and not by_name:  # their own names if these tell them apart, else h1, h2, …
+        names = [getattr(function, "__name__", "") for function in members]
+        if len(set(names)) < len(names) or {"", "<lambda>"} & set(names):
+            names = [f"h{i}" for i in range(1, len(names) + 1)]
+    seen = set()
+    for name in names:
+        if not is_hashable(name):
+            raise errors.bad_setting("hypotheses", name, "functions of a row, or names such as texts and numbers")
+        if name in seen:
+            raise errors.bad_setting("hypotheses", name, "different from each other: this name is there twice")
+        seen.add(name)
+    return names, Functions(members) if callables else None
+
+
+def log_prior(names: Sequence[Any], prior: Any, lengths: Any) -> Real:
+    """log P(h), which sums to one."""
+    by_length = isinstance(prior, str) and prior == "description_length"
+    wanted = "the bits of each hypothesis, together with prior='description_length'"
+    errors.require(by_length == (lengths is not None), "lengths", lengths, wanted)
+    if by_length:
+        bits = _of_each("length", lengths, names)
+        shares = -(bits - bits.min()) * log(2)
+        return np.asarray(shares - np.log(np.exp(shares).sum()))
+    if isinstance(prior, str):
+        if prior != "uniform":
+            raise errors.unknown_choice("prior", prior, ("uniform", "description_length"))
+        return np.full(len(names), -log(len(names)))
+    shares = _of_each("prior", prior, names)
+    total = float(shares.sum())
+    if abs(total - 1.0) > ROUNDING:
+        advice = "Divide them by their sum, or give prior='uniform'."
+        raise errors.BadPrior(f"the prior probabilities sum to {total:.12g}, and must sum to 1. {advice}", total=total)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(shares / total))
+
+
+def _of_each(what: str, numbers: Any, names: Sequence[Any]) -> Real:
+    """A number from 0 up for each hypothesis."""
+    array = matrix(by_name(f"the {what}", numbers, names))
+    errors.require(array.ndim, f"the {what}", numbers, "a number for each hypothesis")
+    if array.shape != (len(names),):
+        raise unlike_hypotheses(f"the {what}", array.shape, len(names))
+    values = floats(array)
+    for h in np.flatnonzero(~(np.isfinite(values) & (values >= 0))).tolist():
+        raise bad_number(what, plain(array[h]), names[h], "a finite number from 0 up")
+    return values
+
+
+def by_name(what: str, numbers: Any, names: Sequence[Any]) -> Any:
+    """Numbers by name in the order of the hypotheses; others as they are."""
+    if not isinstance(numbers, Mapping):
+        return numbers
+    known = set(names)
+    for name in (name for name in numbers if name not in known):
+        text = f"{what} names {name!r}, and there is no such hypothesis.{errors.did_you_mean(name, names)}\n"
+        raise errors.UnknownHypothesis(f"{text}  Hypotheses: {errors.listed(names)}", name=name)
+    if lacking := [name for name in names if name not in numbers]:
+        text = f"{what} has no number for {errors.listed(map(repr, lacking))}. Give one for every hypothesis."
+        raise errors.UnknownHypothesis(text, name=lacking[0])
+    return [numbers[name] for name in names]
+
+
+def checked_noise(likelihood: Any, noise: Any) -> float:
+    if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
+        raise errors.unknown_choice("likelihood", likelihood, LIKELIHOODS)
+    if likelihood in ("noise_free", "bernoulli"):
+        errors.require(noise is None, "noise", noise, f"left out when likelihood={likelihood!r}")
+        return 0.0
+    number = isinstance(noise, (int, float, np.integer, np.floating)) and not isinstance(noise, bool)
+    if likelihood == "label_noise":
+        share = number and 0 <= noise < 1
+        errors.require(share, "noise", noise, "the probability of a wrong label: from 0 up, and below 1")
+    else:
+        positive = number and isfinite(noise) and noise > 0
+        errors.require(positive, "noise", noise, "the standard deviation of the numbers, above 0")
+    return float(noise)
+
+
+def checked_labels(labels: Any, likelihood: str) -> tuple[Any, ...]:
+    values = tuple(vector(labels, "labels").tolist())
+    usable = all(is_hashable(label) and not is_missing(label) for label in values) and len(set(values)) == len(values)
+    yes_or_no = likelihood == "bernoulli"
+    wanted = f"texts, numbers or booleans, {'two' if yes_or_no else 'two at least'}, each once"
+    errors.require(usable and (len(values) == 2 if yes_or_no else len(values) > 1), "labels", list(values), wanted)
+    return values
+
+
+def unlike_hypotheses(what: str, shape: tuple[int, ...], n_hypotheses: int) -> errors.LengthMismatch:
+    turned = " Turn it around: it has hypotheses × rows." if len(shape) == 2 and shape[0] == n_hypotheses else ""
+    text = f"{what} has the shape {shape}, and there are {n_hypotheses:,} hypotheses. Give one for each of them."
+    return errors.LengthMismatch(text + turned, shape=shape)
+
+
+def bad_number(what: str, value: Any, hypothesis: Any, wanted: str, row: int | None = None) -> errors.BadValue:
+    """A prior, length, likelihood or prediction that cannot be one."""
+    place = "" if row is None else f" for row {row:,}"
+    text = f"the {what} of hypothesis {hypothesis!r}{place} is {value!r}, and {wanted} is needed there. "
+    return errors.BadValue(f"{text}Mend it, or take the hypothesis out.", value=value, hypothesis=hypothesis, row=row)

@@ -21,11 +21,11 @@ from banbury.errors import many
 from banbury.explain import Explanation, Term, explained
 from banbury.naive_bayes import MOST_SAMPLED, check_seed, class_number, tell_other_columns
 from banbury.networks.counting import NetworkCounts, counted
-from banbury.networks.pairs import Pairs
+from banbury.networks.pairs import Pairs, left_out_of_tree
 from banbury.networks.scoring import Scorer, marginals, queried
 from banbury.networks.structure import checked_parents, in_topological_order
 from banbury.networks.tables import conditional, given_table, given_values
-from banbury.networks.variables import MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, settled
+from banbury.networks.variables import MISSING, UNSEEN, Bins, First, Places, Variable, kind_of_values, no_block, settled
 from banbury.readers import Batch, Source, n_threads, read, read_row
 from banbury.readers.columns import missing
 from banbury.schema import Features, Missing, infer
@@ -474,7 +474,7 @@ class BeliefNetwork:
     def _node(self, name: Any) -> int:
         if name not in self.nodes:
             if isinstance(name, str) and name in self.left_out:
-                raise errors.left_out_of_tree(name, self.left_out[name])
+                raise left_out_of_tree(name, self.left_out[name])
             raise errors.unknown_column(name, self.nodes)
         return self.nodes.index(name)
 
@@ -758,7 +758,7 @@ def _only(features: Features, names: Sequence[str]) -> Features:
         return features
     for block in features:
         if isinstance(block, tuple):
-            raise errors.no_block_in_a_network(" + ".join(map(str, block)))
+            raise no_block(" + ".join(map(str, block)))
     return {name: family for name, family in features.items() if name in names}
 
 

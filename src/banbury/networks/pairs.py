@@ -118,7 +118,7 @@ class Pairs:
         """Of each column the one it depends on beside the class: Chow and Liu's tree, or what of it is beyond chance."""
         names = [variable.name for variable in self.features]
         if root is not None and root in self.left_out:
-            raise errors.left_out_of_tree(root, self.left_out[root])
+            raise left_out_of_tree(root, self.left_out[root])
         if root is not None and root not in names:
             raise errors.unknown_column(root, names)
         edges = [(int(a), int(b)) for a, b, _ in self.weighed(level)]
@@ -188,3 +188,9 @@ def _check_size(features: Sequence[Variable], n_classes: int) -> None:
             column=widest.name,
             cells=int(cells),
         )
+
+
+def left_out_of_tree(column: str, why: str) -> errors.UnknownColumn:
+    text = f"column {column!r} is no node of this network: it was left out ({why}). Name its family in features= to have it "
+    text += "counted all the same."
+    return errors.UnknownColumn(text, column=column)

@@ -20,7 +20,7 @@ from banbury.distributions.histogram import cut_by
 from banbury.distributions.keys import finite_numbers
 from banbury.readers import Batch, Codes, read
 from banbury.readers.columns import Coded, kind_of
-from banbury.schema import CATEGORICAL, Schema
+from banbury.schema import CATEGORICAL, Schema, warn_of_nothing
 from banbury.sums import Key, Keys, in_order
 
 Places = NDArray[np.int32]
@@ -204,7 +204,7 @@ def settled(first: First, feature: Feature, bins: Bins) -> Variable:
     """The variable of a column; where numbers are cut is settled by the first rows."""
     family, text = feature.family, feature.family.reads_text()
     if feature.columns:
-        raise errors.no_block_in_a_network(feature.name)
+        raise no_block(feature.name)
     if not text and not family.has_density():
         return Variable(feature.name, in_order(family.declared() or ()), family, feature.kind)
     given = cut_by(feature)
@@ -243,5 +243,11 @@ def chosen(first: First, schema: Schema, bins: Bins) -> tuple[tuple[Variable, ..
         else:
             found.append(settled(first, feature, bins))
     if schema.features and not found:
-        errors.warn(errors.nothing_chosen(left_out))
+        warn_of_nothing(left_out)
     return tuple(found), left_out
+
+
+def no_block(block: str) -> errors.BadSetting:
+    text = f"block {block!r} cannot be a node: a network's nodes are single columns, and its arrows say which depend on which. "
+    text += "Name the columns one by one in features=, or leave the block out of it."
+    return errors.BadSetting(text, name="features", value=block)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import check_whole
 from banbury.naive_bayes import Model
 from banbury.plots.display import Display, colour, library, mark, name, names
 from banbury.plots.features import ClassedRows, check_model, column_of, number_of, pair_of, span, table, two_columns
@@ -72,7 +71,7 @@ class DecisionBoundaryDisplay(Display):
             difference = pair_of("difference", difference, "two of the model's classes")
             for label in difference:
                 number_of(model, label)
-        check_whole("steps", steps, 2, 2_000)
+        errors.check_whole("steps", steps, 2, 2_000)
         points = None if data is None else ClassedRows(model, data, target, reading).points(pair)
         seen: tuple[Real | None, Real | None] = (None, None) if points is None else points[:2]
         xx0, xx1 = (np.linspace(*span(model, pair[i], seen[i]), steps) for i in (0, 1))

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury.arrays import Real
 from banbury.density import AsDensity
-from banbury.distributions.family import check_whole
 from banbury.naive_bayes import Model, log_sum
 from banbury.plots.contours import levels
 from banbury.plots.display import COLOURS, FAINT, Display, colour, name
@@ -66,7 +65,7 @@ class DensityDisplay(Display):
         """Draws two columns of a fitted density or mixture over the rows of ``data`` (2,000 of them at most)."""
         if not isinstance(density, AsDensity):
             raise errors.bad_setting("the density", type(density).__name__, "a fitted bb.Density or bb.Mixture")
-        check_whole("steps", steps, 2, 2_000)
+        errors.check_whole("steps", steps, 2, 2_000)
         first, second = two_columns(density._model(), features)
         columns = [[batch.numbers([column])[0].reshape(-1) for batch in read(data)] for column in (first, second)]
         x, y = (np.concatenate(parts).astype(np.float64) for parts in columns)

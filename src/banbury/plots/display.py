@@ -89,8 +89,10 @@ def library() -> Any:
         import matplotlib
         import matplotlib.pyplot
     except ImportError:
-        raise errors.missing_library(
-            "matplotlib", "pictures are drawn", "models, explanations and results print, and have their numbers"
+        raise errors.MissingLibrary(
+            "pictures are drawn with matplotlib, which is not installed. Install it with: pip install 'banbury[plots]'. Without "
+            "it, models, explanations and results print, and have their numbers.",
+            library="matplotlib",
         ) from None
     return matplotlib
 

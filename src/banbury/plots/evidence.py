@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from banbury.distributions.family import check_whole
+from banbury import errors
 from banbury.explain import Explanation
 from banbury.naive_bayes import Model
 from banbury.networks import BeliefNetwork
@@ -33,7 +33,7 @@ class EvidenceDisplay(Display):
     @takes_old(most="n")
     def __init__(self, explanation: Explanation, *, n: int = 15) -> None:
         check_type("the explanation", explanation, Explanation, "an Explanation, as model.explain makes it")
-        check_whole("n", n, 1, 10**6)
+        errors.check_whole("n", n, 1, 10**6)
         self.explanation = explanation
         shown, rest = explanation.evidence[:n], explanation.evidence[n:]
         alone = len({e.feature for e in explanation.evidence}) == 1 < len(explanation.evidence)  # the words of a text

@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature, check_whole
+from banbury.distributions.family import Feature
 from banbury.naive_bayes import Model
 from banbury.plots import contours
 from banbury.plots.display import Display, colour, line, name, names
@@ -96,7 +96,7 @@ class LikelihoodDisplay(Display):
         others are.
         """
         check_model(model)
-        check_whole("n", n, 1, 10**6)
+        errors.check_whole("n", n, 1, 10**6)
         parts = parts_of(model, feature)
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]

@@ -10,7 +10,7 @@ import numpy as np
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.family import Feature, check_whole, first_value
+from banbury.distributions.family import Feature, first_value
 from banbury.explain import DECIBANS, Explanation, Term, explained
 from banbury.explain.page import printable
 from banbury.naive_bayes import Model
@@ -106,7 +106,7 @@ class NomogramDisplay(Display):
             raise errors.bad_setting("against", against, "another class than the one it is weighed against")
         if not isinstance(limit, (int, float)) or isinstance(limit, bool) or not 1 <= limit <= 1e6:
             raise errors.bad_setting("limit", limit, "a number of decibans from 1 to 1,000,000")
-        check_whole("n", n, 1, 10**6)
+        errors.check_whole("n", n, 1, 10**6)
         for feature in model.schema.features:
             feature.family.check_line(feature)
         rows = None if data is None else ClassedRows(model, data, target, reading)

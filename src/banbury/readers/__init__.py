@@ -15,34 +15,14 @@ from banbury.readers.arrow import arrow, kind_of_type
 from banbury.readers.batches import Batch, Matrix, Remembering, Row, Source, Sparse, Widened, numbered
 from banbury.readers.columns import Codes, Kind, Scalar, Texts, kind_of, missing
 from banbury.readers.documents import as_texts
-from banbury.readers.encoding import column, encode, library
 from banbury.readers.files import are_paths, from_path, from_paths
 from banbury.readers.options import MISSING_VALUES, SUBJECT, Format, Headers, Options
-from banbury.readers.tables import from_texts
+from banbury.readers.tables import column, encode, from_texts, library
 from banbury.renamed import takes_old
 from banbury.threads import n_threads
 
-__all__ = [
-    "MISSING_VALUES",
-    "SUBJECT",
-    "Batch",
-    "Codes",
-    "Format",
-    "Headers",
-    "Kind",
-    "Remembering",
-    "Scalar",
-    "Source",
-    "Sparse",
-    "Texts",
-    "Widened",
-    "encode",
-    "from_texts",
-    "is_texts",
-    "n_threads",
-    "read",
-    "read_row",
-]
+__all__ = ["MISSING_VALUES", "SUBJECT", "Batch", "Codes", "Format", "Headers", "Kind", "Remembering", "Scalar"]
+__all__ += ["Source", "Sparse", "Texts", "Widened", "encode", "from_texts", "is_texts", "n_threads", "read", "read_row"]
 
 POLARS_STRINGS = ("String", "Categorical", "Enum")
 
@@ -50,21 +30,11 @@ READING = ("columns", "delimiter", "missing_values", "batch_rows", "format", "he
 STREAMED = 4096  # texts of a stream that are looked at together
 
 # What other libraries call our keywords.
-SAID_ELSEWHERE = {
-    "alphas": "alpha",
-    "cv": "folds",
-    "k": "folds",
-    "n_folds": "folds",
-    "n_splits": "folds",
-    "n_jobs": "threads",
-    "n_repeats": "repeats",
-    "random_state": "seed",
-    "sample_weight": "weights",
-    "sep": "delimiter",
-    "train_sizes": "sizes",
-    "top": "n",
-    "y": "target",
-}
+SAID_ELSEWHERE = dict(
+    pair.split("=")
+    for pair in """alphas=alpha cv=folds k=folds n_folds=folds n_splits=folds n_jobs=threads n_repeats=repeats random_state=seed
+    sample_weight=weights sep=delimiter train_sizes=sizes top=n y=target""".split()
+)
 
 
 @takes_old(names="columns")
@@ -127,8 +97,9 @@ def _read(data: Any, options: Options) -> Source:
         return source if isinstance(source, Source) else _chained(source, options)
     if hasattr(data, "toarray") and hasattr(data, "nnz"):
         return tables.from_sparse(data, options.columns, options.batch_rows)
-    if library(data) == "pandas" and not hasattr(data, "columns") and _is_row(data):
-        data = data.to_dict()
+    if library(data) == "pandas" and not hasattr(data, "columns") and hasattr(data, "index"):
+        is_row = len(data) and all(isinstance(name, str) for name in data.index)  # taken out of a frame
+        data = data.to_dict() if is_row else data
     if options.missing_values is not MISSING_VALUES and _is_table(data):
         raise errors.BadSetting(
             "missing_values= is for text files, where a missing value must be spelt. In a table, put None or NaN in its place, "
@@ -149,9 +120,16 @@ def _read_frame(data: Any, options: Options) -> Source | None:
         data = data.collect()
     names, batch_rows, is_frame = options.columns, options.batch_rows, hasattr(data, "columns")
     if library(data) == "pandas" and is_frame:
-        return tables.from_frame(data, names, batch_rows)
-    if library(data) == "pyarrow" and (source := _read_arrow(data, options)):
-        return source
+        return tables.single(tables.Frame(data, names), batch_rows)
+    if library(data) == "pyarrow":
+        pa = arrow()
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if isinstance(data, pa.Table):
+            return tables.from_arrow_table(data, names, batch_rows)
+        if hasattr(data, "to_batches"):
+            schema = getattr(data, "projected_schema", None) or data.schema
+            return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), names)
     if not is_frame and (source := _read_series(data, options)):
         return source
     if hasattr(data, "__array__") and not is_frame:
@@ -196,18 +174,6 @@ def _read_texts(values: Any, options: Options) -> Source:
     return from_texts(values, options.columns, options.batch_rows)
 
 
-def _read_arrow(data: Any, options: Options) -> Source | None:
-    pa = arrow()
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        return tables.from_arrow_table(data, options.columns, options.batch_rows)
-    if hasattr(data, "to_batches"):
-        schema = getattr(data, "projected_schema", None) or data.schema
-        return tables.from_arrow_batches(schema, lambda: tables.tamed(data.to_batches()), options.columns)
-    return None
-
-
 def _read_list(data: Sequence[Any], options: Options) -> Source:
     """Rows, records or batches: the first entry tells."""
     if not data:
@@ -217,9 +183,16 @@ def _read_list(data: Sequence[Any], options: Options) -> Source:
         return _read_paths(data, options)
     if isinstance(first, (str, bytes)) or (missing(first) and kind_of(data) == "string"):
         return _read_texts(data if type(data) is list else list(data), options)
-    if isinstance(first, Mapping) and (_is_record(first, options.kinds or {}) or _has_cells(first)):
-        return tables.from_records(data, options.columns, options.batch_rows)
-    if _is_batch(first):
+    if isinstance(first, Mapping) and (
+        _is_record(first, options.kinds or {})
+        or any(map(_is_cell, first.values()))  # no column of a table, so it is a row
+        or not any(map(_is_column, first.values()))
+    ):
+        keys = dict.fromkeys(key for record in data for key in record)  # what a row does not have is missing there
+        columns = {key: [record.get(key) for record in data] for key in keys}
+        return tables.from_mapping(columns, options.columns, options.batch_rows)
+    is_batch = isinstance(first, (str, os.PathLike)) or _is_table(first) or hasattr(first, "__arrow_c_stream__")
+    if first.ndim == 2 if hasattr(first, "ndim") else is_batch:
         return _chained(data, options)
     return tables.from_rows(data, options.columns, options.batch_rows)
 
@@ -246,23 +219,14 @@ def _read_paths(data: Sequence[Any], options: Options) -> Source:
     return Source(lambda: _aligned(chain.from_iterable(sources)), None, target=None if others else target)
 
 
-def _is_row(series: Any) -> bool:
-    """Whether a pandas Series is a row taken out of a frame: its entries have names, which are texts."""
-    return hasattr(series, "index") and len(series) > 0 and all(isinstance(name, str) for name in series.index)
-
-
 def _is_record(cells: Mapping[Any, Any], kinds: Mapping[str, str]) -> bool:
     """Whether a mapping is one row: it has values, and lists of numbers in the columns that hold them."""
-    return all(_is_cell(v) or (kinds.get(name) == "list" and _is_number_list(v)) for name, v in cells.items())
 
+    def is_list(name: Any, value: Any) -> bool:
+        numbers = kinds.get(name) == "list" and _is_column(value)
+        return numbers and all(isinstance(x, (int, float, np.number)) for x in value)
 
-def _has_cells(cells: Mapping[Any, Any]) -> bool:
-    """Whether a mapping in a list has a value that is no column of a table; then it is a row."""
-    return any(map(_is_cell, cells.values())) or not any(map(_is_column, cells.values()))
-
-
-def _is_number_list(value: Any) -> bool:
-    return _is_column(value) and all(isinstance(x, (int, float, np.number)) for x in value)
+    return all(_is_cell(value) or is_list(name, value) for name, value in cells.items())
 
 
 def _is_cell(value: Any) -> bool:
@@ -277,28 +241,23 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "columns") or hasattr(value, "schema")
 
 
-def _is_batch(value: Any) -> bool:
-    if hasattr(value, "ndim"):
-        return bool(value.ndim == 2)
-    return isinstance(value, (str, os.PathLike)) or _is_table(value) or hasattr(value, "__arrow_c_stream__")
-
-
 def _read_stream(data: Any, options: Options) -> Source:
     if isinstance(data, Iterator):
         entries, first = data, next(data, None)
         data = entries if first is None else chain([first], entries)
         if _is_prose(first):
-            return _streamed(data, options)
-        if isinstance(first, (str, os.PathLike)):
-            data = _Kept(data)
+
+            def batches() -> Iterator[Batch]:
+                while some := list(islice(data, options.batch_rows or STREAMED)):
+                    yield from from_texts(some, options.columns)
+
+            return Source(lambda: numbered(batches()), None, again=False)
         if isinstance(first, (str, os.PathLike)):
             data = _Kept(data)
     if isinstance(data, Iterable) and not hasattr(data, "columns"):
         return _chained(data, options)
-    raise TypeError(
-        f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of columns, "
-        "a 2-D array, a list of rows, records or texts, or batches of any of these."
-    )
+    text = f"cannot read rows from {type(data).__name__}. Give a file's or folder's path, a frame, a mapping of "
+    raise TypeError(f"{text}columns, a 2-D array, a list of rows, records or texts, or batches of any of these.")
 
 
 class _Kept:
@@ -312,22 +271,11 @@ class _Kept:
         return entries
 
 
-def _streamed(texts: Iterator[Any], options: Options) -> Source:
-    """Texts that come one by one."""
-
-    def batches() -> Iterator[Batch]:
-        while some := list(islice(texts, options.batch_rows or STREAMED)):
-            yield from from_texts(some, options.columns)
-
-    return Source(lambda: numbered(batches()), None, again=False)
-
-
 def _chained(data: Iterable[Any], options: Options) -> Source:
     """The batches of every table of an iterable, one table in memory at a time."""
-    files: dict[str, Source] = {}
+    files: dict[str, Source] = {}  # kept, because a file's source remembers the types that it had to widen
 
     def opened(table: Any) -> Source:
-        # A file's source is kept, because it remembers the types that it had to widen.
         if not isinstance(table, (str, os.PathLike)):
             return _read(table, options)
         path = os.fspath(table)
@@ -344,25 +292,17 @@ def _aligned(batches: Iterable[Batch]) -> Iterator[Batch]:
     for batch in numbered(batches):
         names = batch.names if names is None else names
         if batch.names != names and set(batch.names) != set(names):
-            raise _other_columns(batch, names)
+            lacking = [name for name in names if name not in batch.names]
+            extra = [name for name in batch.names if name not in names]
+            parts = [f"lacks {errors.listed(map(repr, lacking))}"] * bool(lacking)
+            parts += [f"adds {errors.listed(map(repr, extra))}"] * bool(extra)
+            text = f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} "
+            text += f"{' and '.join(parts)}. Give every batch the columns of the first."
+            raise errors.SchemaMismatch(text, lacking=lacking, extra=extra)
         batch.names, batch.share = names, None
         yield batch
     if names is None:
         raise errors.empty_data(why="the iterable gave no batch")
-
-
-def _other_columns(batch: Batch, names: tuple[str, ...]) -> errors.SchemaMismatch:
-    """A batch whose columns are not those of the first batch."""
-    lacking = [name for name in names if name not in batch.names]
-    extra = [name for name in batch.names if name not in names]
-    differences = [("lacks", lacking), ("adds", extra)]
-    parts = [f"{verb} {errors.listed(map(repr, columns))}" for verb, columns in differences if columns]
-    return errors.SchemaMismatch(
-        f"the batch that begins at row {batch.first_row:,}{errors.where(batch.source)} {' and '.join(parts)}. "
-        "Give every batch the columns of the first.",
-        lacking=lacking,
-        extra=extra,
-    )
 
 
 def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
@@ -384,19 +324,13 @@ def read_row(row: Any, names: Sequence[str], named: bool) -> Batch:
         if names and not any(name in cells for name in names):
             raise errors.unknown_column(names[0], list(cells))
         return Row(cells, names, named)
-    if isinstance(row, (list, tuple, np.ndarray)) and not any(
-        _is_column(cell) or isinstance(cell, Mapping) for cell in row
-    ):
+    listed = isinstance(row, (list, tuple, np.ndarray))
+    if listed and not any(_is_column(cell) or isinstance(cell, Mapping) for cell in row):
         return Row(dict(zip(tables.checked_names(names, len(row)), row, strict=True)), names, named)
-    return _row_of_table(row, names, named)
-
-
-def _row_of_table(table: Any, names: tuple[str, ...], named: bool) -> Batch:
-    unnamed = isinstance(table, (list, tuple, np.ndarray)) and not isinstance(table[0], Mapping)
-    batches = list(read(table, columns=names if unnamed else None))
+    batches = list(read(row, columns=names if listed and not isinstance(row[0], Mapping) else None))
     if len(batches) != 1 or batches[0].n_rows != 1:
         raise errors.not_one_row(sum(batch.n_rows for batch in batches))
-    batch = batches[0]
+    [batch] = batches
     for name in names:
         if name not in batch.names:
             raise errors.unknown_column(name, batch.names)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.readers.columns import (
-    FIRST_LISTS,
     LOWEST,
     Coded,
     Codes,
     Column,
     Empty,
+    Held,
     Kind,
     Lists,
     LooseLists,
@@ -24,7 +24,6 @@ from banbury.readers.columns import (
     Objects,
     Scalar,
     Texts,
-    Unfit,
     Wanted,
     converted,
     decoded,
@@ -44,10 +43,7 @@ def arrow(module: str = "") -> Any:
 def from_arrow(
     array: Any, strip: bool = False, missing_values: frozenset[str] = frozenset(), categorical: bool = True
 ) -> Column:
-    """The column of an Arrow array. ``strip`` and ``missing_values`` are for texts that came from a text file.
-
-    A dictionary array is taken for a declared choice among values unless ``categorical`` is false.
-    """
+    """The column of an Arrow array. ``strip``, ``missing_values``: of a text file; ``categorical``: a dictionary is declared."""
     if hasattr(array, "combine_chunks"):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if hasattr(array, "storage"):
@@ -73,24 +69,21 @@ def kind_of_type(data_type: Any) -> Kind:
     types = arrow("types")
     if types.is_dictionary(data_type):
         return kind_of_type(data_type.value_type)
-    for test, kind in _KINDS:
-        if getattr(types, test)(data_type):
+    for kind, tests in _KINDS.items():
+        if any(getattr(types, test)(data_type) for test in tests.split()):
             return kind
     lists = types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type)
     return "list" if lists and kind_of_type(data_type.value_type) in ("integer", "float") else "other"
 
 
-_KINDS: tuple[tuple[str, Kind], ...] = (
-    ("is_floating", "float"),
-    ("is_integer", "integer"),
-    ("is_string", "string"),
-    ("is_large_string", "string"),
-    ("is_string_view", "string"),
-    ("is_boolean", "boolean"),
-    ("is_decimal", "float"),
-    ("is_temporal", "date"),
-    ("is_null", "empty"),
-)
+_KINDS: dict[Kind, str] = {
+    "float": "is_floating is_decimal",
+    "integer": "is_integer",
+    "string": "is_string is_large_string is_string_view",
+    "boolean": "is_boolean",
+    "date": "is_temporal",
+    "empty": "is_null",
+}
 
 
 def _lists(array: Any) -> Column | None:
@@ -102,24 +95,20 @@ def _lists(array: Any) -> Column | None:
     else:
         offsets = plain(array.offsets)
         lengths, first = np.diff(offsets), int(offsets[0]) if len(offsets) else 0
-    common = usual_width(lengths[there].tolist()[:FIRST_LISTS]) if len(array) else getattr(array.type, "list_size", 0)
+    common = usual_width(map(int, lengths[there])) if len(array) else getattr(array.type, "list_size", 0)
     if not common:
         return None
     if (lengths[there] != common).any():
         return LooseLists(array.to_pylist(), common)
-    held = lengths == common  # where a list is null there may be numbers, or none
-    inner = _numbers(array.values.slice(first, int(lengths.sum())))
+    inside = array.values.slice(first, int(lengths.sum()))
+    inner = plain(inside) if kind_of_type(inside.type) == "integer" and not inside.null_count else floats(inside)
     if there.all():
         return Lists(inner.reshape(len(array), common))
     matrix = np.full((len(array), common), np.nan, dtype=inner.dtype if inner.dtype.kind == "f" else np.float64)
+    held = lengths == common  # where a list is null there may be numbers, or none
     matrix[held] = inner[np.repeat(held, lengths)].reshape(-1, common)
     matrix[~there] = np.nan
     return Lists(matrix)
-
-
-def _numbers(array: Any) -> NDArray[Any]:
-    """The numbers of an Arrow array, as they are where none is missing."""
-    return plain(array) if kind_of_type(array.type) == "integer" and not array.null_count else floats(array)
 
 
 def floats(array: Any) -> NDArray[Any]:
@@ -131,10 +120,7 @@ def floats(array: Any) -> NDArray[Any]:
 
 
 def plain(array: Any) -> NDArray[Any]:
-    """What lies in the buffer of a numeric or boolean array; where the array is null, that is anything.
-
-    ``to_numpy`` would import pandas, which takes longer than many a file.
-    """
+    """What lies in the buffer of a numeric or boolean array, anything where it is null; ``to_numpy`` would import pandas."""
     buffer = array.buffers()[1]
     if buffer is None:
         return np.zeros(len(array), dtype=array.type.to_pandas_dtype())
@@ -172,38 +158,30 @@ def _indices(array: Any) -> NDArray[Any]:
 def texts(array: Any) -> list[Any]:
     """The values of an Arrow array; a text that is not UTF-8 is taken for Latin-1."""
     try:
-        values: list[Any] = array.to_pylist()
+        return list(array.to_pylist())
     except UnicodeDecodeError:
         raw = array.cast(arrow().large_binary() if arrow("types").is_large_string(array.type) else arrow().binary())
-        values = [None if value is None else decoded(value) for value in raw.to_pylist()]
-    return values
+        return [None if value is None else decoded(value) for value in raw.to_pylist()]
 
 
-class ArrowColumn(Column):
+class ArrowColumn(Held):
     """A column in an Arrow array."""
 
     def __init__(self, array: Any, kind: Kind) -> None:
-        self.array = array
+        super().__init__(array)
         self._kind = kind
-
-    def __len__(self) -> int:
-        return len(self.array)
 
     def kind(self) -> Kind:
         return self._kind
 
     def cells(self) -> Iterable[Any]:
-        values: list[Any] = self.array.to_pylist()
-        return values
-
-    def cut(self, start: int, stop: int) -> Column:
-        return self._with(self.array.slice(start, stop - start))
+        return (value.as_py() for value in self.held)
 
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return self._with(self.array.take(_integers(rows)))
+        return self._with(self.held.take(_integers(rows)))
 
-    def _with(self, array: Any) -> Column:
-        return type(self)(array, self._kind)
+    def _with(self, held: Any) -> Column:
+        return type(self)(held, self._kind)
 
 
 class Strings(ArrowColumn):
@@ -217,20 +195,20 @@ class Strings(ArrowColumn):
 
     def encode(self) -> None:
         """Numbers the texts now, in the thread that has just parsed them; long ones are hardly categories, and wait."""
-        if len(self.array) and self.array.nbytes < LONG_TEXT * len(self.array):
+        if len(self.held) and self.held.nbytes < LONG_TEXT * len(self.held):
             self._encoded = self._codes(1)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         return converted(self._encoded or self._codes(threads), "string", wanted)
 
     def _codes(self, threads: int) -> Codes:
-        self.array = _narrow(self.array)
-        codes, first, _ = _core.encode_strings(*_buffers(self.array), self.strip, threads)
-        values = list(self._with(self.array.take(_integers(first))).cells())
+        self.held = _narrow(self.held)
+        codes, first, _ = _core.encode_strings(*_buffers(self.held), self.strip, threads)
+        values = list(self._with(self.held.take(_integers(first))).cells())
         return regrouped(Codes(codes, 0, []), values)  # two spellings in bytes may be one text
 
     def cells(self) -> Iterable[Any]:
-        values = texts(self.array)
+        values = texts(self.held)
         if not self.strip:
             return values
         stripped = (value and value.strip(BLANKS) for value in values)
@@ -238,9 +216,12 @@ class Strings(ArrowColumn):
 
     def texts(self) -> Texts:
         """The buffers of the array itself, unless a text is not UTF-8 or must be stripped of blanks."""
-        self.array = array = _narrow(self.array)
+        self.held = array = _narrow(self.held)
         if self.strip and _any_blanks(*_buffers(array)[:2]):
-            array = _stripped(array, self.missing_values)
+            pa, compute = arrow(), arrow("compute")
+            array = compute.ascii_trim(array, BLANKS)
+            gone = compute.is_in(array, pa.array(sorted(self.missing_values), array.type))
+            array = compute.if_else(gone, pa.scalar(None, array.type), array)
         try:
             array.validate(full=True)
         except arrow().ArrowInvalid:
@@ -249,7 +230,7 @@ class Strings(ArrowColumn):
 
     def take(self, rows: NDArray[np.int64]) -> Column:
         """Some of the strings; with 64-bit offsets, since 32-bit ones may not reach once rows are taken twice."""
-        wide = self.array.cast(arrow().large_string()) if self.array.type == arrow().string() else self.array
+        wide = self.held.cast(arrow().large_string()) if self.held.type == arrow().string() else self.held
         return self._with(wide.take(_integers(rows)))
 
     def _with(self, array: Any) -> Column:
@@ -283,13 +264,6 @@ def _any_blanks(offsets: NDArray[Any], data: NDArray[np.uint8]) -> bool:
     return bool(np.isin(ends, np.frombuffer(BLANKS.encode(), np.uint8)).any())
 
 
-def _stripped(array: Any, missing_values: frozenset[str]) -> Any:
-    pa, compute = arrow(), arrow("compute")
-    array = compute.ascii_trim(array, BLANKS)
-    gone = compute.is_in(array, pa.array(sorted(missing_values), array.type))
-    return compute.if_else(gone, pa.scalar(None, array.type), array)
-
-
 def _integers(array: NDArray[np.int64]) -> Any:
     """The array as an Arrow array. ``pyarrow.array`` would import pandas."""
     pa = arrow()
@@ -301,14 +275,14 @@ class Gapped(ArrowColumn):
     """Booleans or integers with nulls. Their codes stay whole; as numbers they are floats with NaN."""
 
     def numbers(self) -> NDArray[Any]:
-        return filled(self.array, np.nan, np.float64)
+        return filled(self.held, np.nan, np.float64)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         if self._kind == "boolean":
-            return converted(Codes(filled(self.array, 2, np.uint8), 0, [False, True]), "boolean", wanted)
-        if arrow("types").is_uint64(self.array.type):
-            return _from_dictionary(self.array.dictionary_encode(), False).codes(wanted, threads)
-        return Numbers(filled(self.array, LOWEST, np.int64)).codes(wanted, threads)
+            return converted(Codes(filled(self.held, 2, np.uint8), 0, [False, True]), "boolean", wanted)
+        if arrow("types").is_uint64(self.held.type):
+            return _from_dictionary(self.held.dictionary_encode(), False).codes(wanted, threads)
+        return Numbers(filled(self.held, LOWEST, np.int64)).codes(wanted, threads)
 
     def _with(self, array: Any) -> Column:
         return from_arrow(array)
@@ -317,30 +291,21 @@ class Gapped(ArrowColumn):
 class Rarities(ArrowColumn):
     """Dates, whose values are ISO texts, and what cannot be counted at all: nested, binary."""
 
-    def numbers(self) -> NDArray[Any]:
-        self._refuse("a number")
-        return np.full(len(self), np.nan)
-
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
         if self._kind != "date":
-            self._refuse("a text, a number or a yes or no")
-        plain = self.array if hasattr(self.array, "dictionary") else self.array.dictionary_encode()
+            self.refuse("a text, a number or a yes or no")
+        plain = self.held if hasattr(self.held, "dictionary") else self.held.dictionary_encode()
         texts = plain.dictionary.cast(arrow().string()).to_pylist()
         return converted(regrouped(Codes(_indices(plain), 0, []), texts), "string", wanted)
 
     def texts(self) -> Texts:
         types = arrow("types")
-        if types.is_binary(self.array.type) or types.is_large_binary(self.array.type):
-            return [None if value is None else decoded(value) for value in self.array.to_pylist()]
+        if types.is_binary(self.held.type) or types.is_large_binary(self.held.type):
+            return [None if value is None else decoded(value) for value in self.cells()]
         return Coded(self.codes(None, 1)).texts()
 
     def lists(self, width: int) -> NDArray[Any]:
-        return Objects(self.array.to_pylist()).lists(width)
-
-    def _refuse(self, needed: str) -> None:
-        for row, value in enumerate(self.array):
-            if value.is_valid:
-                raise Unfit(value.as_py(), row, needed)
+        return Objects(self.held.to_pylist()).lists(width)
 
     def present(self) -> list[Scalar]:
-        return [str(value) for value in self.array.drop_null().to_pylist()]
+        return [str(value) for value in self.held.drop_null().to_pylist()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.readers.columns import (
     KINDS_OF_DTYPES,
+    NUMERIC,
     Coded,
     Codes,
     Column,
@@ -36,10 +38,7 @@ STRETCH = 1 << 20  # numbers that are looked at in one go
 
 
 class Widened(Exception):
-    """A later block of a file does not fit the type that the first block showed.
-
-    The source has noted the wider type: iterating it again from the start succeeds, or widens once more.
-    """
+    """A later block of a file does not fit the type that the first showed: iterated again, the source reads the wider type."""
 
     def __init__(self, column: str, kind: Kind, line: int | None = None) -> None:
         super().__init__(f"column {column!r} is read as {kind} from line {line} on")
@@ -68,24 +67,15 @@ class Batch:
     """
 
     def __init__(
-        self,
-        names: tuple[str, ...],
-        n_rows: int,
-        columns: Mapping[str, Column],
-        named: bool = True,
-        source: str | None = None,
+        self, names: tuple[str, ...], n_rows: int, columns: Mapping[str, Column], named: bool = True, source: Any = None
     ) -> None:
-        self.names = names
-        self.named = named
-        self.n_rows = n_rows
-        self.first_row = 0
-        self.source = source
+        self.names, self.named, self.n_rows, self.first_row, self._columns = names, named, n_rows, 0, columns
+        self.source: str | None = source
         self.row_names: list[str] | None = None
         self.share: float | None = None
         self.known_fractional: frozenset[str] = frozenset()
         self.taken_for_whole: set[str] = set()
         self.threads: int | None = None  # for passes over the rows; None: as many as there are
-        self._columns = columns
 
     def __repr__(self) -> str:
         return f"Batch({self.n_rows:,} rows from {self.first_row:,}; {errors.listed(self.names)})"
@@ -136,7 +126,7 @@ class Batch:
     def integers(self, name: str) -> NDArray[Any] | None:
         """The column itself where it is an array of whole numbers, none of them missing."""
         column = self.column(name)
-        return column.numbers() if isinstance(column, Numbers) and fits_int64(column.array.dtype) else None
+        return column.numbers() if isinstance(column, Numbers) and fits_int64(column.held.dtype) else None
 
     def occurrences(self, names: Sequence[str]) -> Any:
         """These columns side by side, as the kernels take them: a matrix, or offsets, columns and values of a sparse one."""
@@ -204,25 +194,22 @@ class Batch:
         try:
             return ask(column)
         except Unfit as unfit:
-            row = self.first_row + unfit.row
-            raise errors.wrong_type(unfit.value, name, unfit.needed, row, self.source) from None
+            value, row, needed = unfit.args
+            raise errors.wrong_type(value, name, needed, self.first_row + row, self.source) from None
         except Uneven as uneven:
-            row = self.first_row + uneven.row
-            raise errors.BadValue(
-                f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {uneven.length:,} numbers, and lists of "
-                f"this column have {uneven.width:,}. Give each row as many numbers, or None where there are none, or leave the "
-                f"column out with features={{{name!r}: None}}.",
-                column=name,
-                row=row,
-            ) from None
+            row, length, width = uneven.args
+            row += self.first_row
+            text = f"row {row:,} of column {name!r}{errors.where(self.source)} is a list of {length:,} numbers, and lists of "
+            text += f"this column have {width:,}. Give each row as many numbers, or None where there are none, or leave the "
+            raise errors.BadValue(f"{text}column out with features={{{name!r}: None}}.", column=name, row=row) from None
+        except errors.BanburyError:
+            raise
         except (ArithmeticError, NotImplementedError, TypeError, ValueError) as problem:
-            if isinstance(problem, errors.BanburyError):
-                raise
-            raise errors.BadValue(
+            text = (
                 f"column {name!r}{errors.where(self.source)} holds what cannot be counted ({type(problem).__name__}: "
-                f"{problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}.",
-                column=name,
-            ) from None
+            )
+            text += f"{problem}). Convert it to numbers or texts, or leave it out with features={{{name!r}: None}}."
+            raise errors.BadValue(text, column=name) from None
 
 
 def _unpickled(kind: Callable[..., Batch], made: tuple[Any, ...], names: Any, first_row: int, row_names: Any) -> Batch:
@@ -243,14 +230,14 @@ class Remembering(Batch):
     def kind(self, name: str) -> Kind:
         return self._batch.kind(name)
 
-    def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
-        return self._once(("numbers", *names), lambda: self._batch.numbers(names))
+    def numbers(self, names: Sequence[str]) -> Any:
+        return self._once(self._batch.numbers, tuple(names))
 
-    def codes(self, name: str, wanted: Wanted | None = None) -> Codes:
-        return self._once(("codes", name, wanted), lambda: self._batch.codes(name, wanted))
+    def codes(self, name: str, wanted: Wanted | None = None) -> Any:
+        return self._once(self._batch.codes, name, wanted)
 
-    def lists(self, name: str, width: int) -> NDArray[Any]:
-        return self._once(("lists", name, width), lambda: self._batch.lists(name, width))
+    def lists(self, name: str, width: int) -> Any:
+        return self._once(self._batch.lists, name, width)
 
     def integers(self, name: str) -> NDArray[Any] | None:
         return self._batch.integers(name)
@@ -259,13 +246,12 @@ class Remembering(Batch):
         return self._batch.whole(names)
 
     def occurrences(self, names: Sequence[str]) -> Any:
-        return self._once(("occurrences", *names), lambda: self._batch.occurrences(names))
+        return self._once(self._batch.occurrences, tuple(names))
 
-    def _once(self, asked: Any, make: Callable[[], T]) -> T:
-        if asked not in self._kept:
-            self._kept[asked] = make()
-        kept: T = self._kept[asked]
-        return kept
+    def _once(self, ask: Callable[..., Any], *asked: Any) -> Any:
+        if (ask.__name__, asked) not in self._kept:
+            self._kept[ask.__name__, asked] = ask(*asked)
+        return self._kept[ask.__name__, asked]
 
 
 class NumberBatch(Batch):
@@ -280,7 +266,7 @@ class NumberBatch(Batch):
         made = self._held, self._own_names, self.named, self.source
         return _unpickled, (type(self), made, self.names, self.first_row, None)
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Any:
         raise NotImplementedError
 
     @cached_property
@@ -325,17 +311,15 @@ class Matrix(NumberBatch):
         super().__init__(array, names, named, source)
         self._array = ready(array)
 
-    def _column(self, name: str) -> NDArray[Any]:
-        column: NDArray[Any] = self._held[:, self._place[name]]
-        return column
+    def _column(self, name: str) -> Any:
+        return self._held[:, self._place[name]]
 
     def whole(self, names: Sequence[str]) -> NDArray[Any] | None:
         return self._array if fits_int64(self._array.dtype) and tuple(names) == self._own_names else None
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self._held.dtype
-        return dtype
+    def dtype(self) -> Any:
+        return self._held.dtype
 
     def kind(self, name: str) -> Kind:
         kind = self._kinds[self._place[name]]
@@ -343,7 +327,7 @@ class Matrix(NumberBatch):
 
     @cached_property
     def _kinds(self) -> list[Kind]:
-        kind = KINDS_OF_DTYPES[self.dtype.kind]
+        kind = KINDS_OF_DTYPES[self._held.dtype.kind]
         if kind != "float" or self.n_rows == 0:
             return [kind] * len(self.names)
         return ["empty" if missing else kind for missing in np.isnan(self._held[0]).tolist()]
@@ -376,15 +360,15 @@ class Sparse(NumberBatch):
     def matrix(self) -> Any:
         return self._held
 
-    def _column(self, name: str) -> NDArray[Any]:
+    def _column(self, name: str) -> Any:
         return self._dense([name])[:, 0]
+
+    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
+        return ready(np.asarray(self._chosen(names).toarray()))
 
     def _chosen(self, names: Sequence[str]) -> Any:
         places = self._places(names)
         return self._held if places is None else self._held[:, places]
-
-    def _dense(self, names: Sequence[str]) -> NDArray[Any]:
-        return ready(np.asarray(self._chosen(names).toarray()))
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         return [self._dense(names)] if names else []
@@ -396,20 +380,17 @@ class Sparse(NumberBatch):
 
 def all_whole(batch: Batch, names: Sequence[str]) -> set[str]:
     """Those of these columns whose numbers are all whole; as floats, so small that each of them is one."""
-    whole = [_is_whole(block[:, None] if block.ndim == 1 else block) for block in batch.numbers(names)] if names else []
-    return {name for name, each in zip(names, (each for block in whole for each in block), strict=True) if each}
-
-
-def _is_whole(columns: NDArray[Any]) -> list[bool]:
-    """Of each column of a matrix, stretch by stretch, so that it takes little memory."""
-    n_rows, n_columns = columns.shape
-    whole, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
-    for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):
-        x = columns[start : start + step]
-        odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
-        whole &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
-    each: list[bool] = whole.tolist()
-    return each
+    whole: list[bool] = []
+    for block in batch.numbers(names) if names else []:
+        columns = block[:, None] if block.ndim == 1 else block
+        n_rows, n_columns = columns.shape
+        each, step = np.ones(n_columns, dtype=np.bool_), max(STRETCH // max(n_columns, 1), 1)
+        for start in range(0, n_rows if columns.dtype.kind == "f" else 0, step):  # so that it takes little memory
+            x = columns[start : start + step]
+            odd = (x != np.rint(x)) | (np.abs(x) > EXACT)
+            each &= ~(odd & ~np.isnan(x) if odd.any() else odd).any(axis=0)
+        whole += each.tolist()
+    return {name for name, is_whole in zip(names, whole, strict=True) if is_whole}
 
 
 def fits_int64(dtype: np.dtype[Any]) -> bool:
@@ -433,44 +414,32 @@ class Row(Batch):
         values = [self._cells.get(name) for name in names]
         if {float, int}.issuperset(map(type, values)):
             return [np.array([values], dtype=np.float64)]
-        try:
-            return [np.array([[self._number(name) for name in names]], dtype=np.float64)]
-        except KeyError as error:
-            raise errors.unknown_column(error.args[0], self.names) from None
+        for name, value in zip(names, values, strict=True):
+            if name not in self._cells and name not in self.names:
+                raise errors.unknown_column(name, self.names)
+            if Objects([value]).kind() not in NUMERIC:
+                raise errors.wrong_type(value, name, "a number", 0)
+        return [np.array([[None if missing(value) else value for value in values]], dtype=np.float64)]
 
     def texts(self, name: str) -> Texts:
         value = self._cells.get(name)
         return [value] if type(value) is str else super().texts(name)
 
-    def _number(self, name: str) -> Any:
-        value = self._cell(name)
-        if missing(value):
-            return None
-        if Objects([value]).kind() not in ("boolean", "integer", "float"):
-            raise errors.wrong_type(value, name, "a number", 0)
-        return value
 
-
+@dataclass(frozen=True, eq=False)
 class Source:
     """The batches of one table, in order. Where ``again`` holds, iterating again starts anew.
 
     ``target`` is the column of the classes, where the source itself says so: a folder does.
     """
 
-    def __init__(
-        self,
-        start: Callable[[], Iterator[Batch]],
-        name: str | None = None,
-        again: bool = True,
-        target: str | None = None,
-    ) -> None:
-        self._start = start
-        self.name = name
-        self.again = again
-        self.target = target
+    start: Callable[[], Iterator[Batch]]
+    name: str | None = None
+    again: bool = True
+    target: str | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        return self._start()
+        return self.start()
 
 
 def numbered(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -491,5 +460,7 @@ def distinct(names: Sequence[Any], source: str | None = None) -> tuple[str, ...]
     """The names as texts; an error if two are the same."""
     texts = tuple(map(str, names))
     if len(set(texts)) < len(texts):
-        raise errors.duplicate_column(next(name for name in texts if texts.count(name) > 1), source)
+        twice = next(name for name in texts if texts.count(name) > 1)
+        text = f"two columns are named {twice!r}{errors.where(source)}. Rename one of them."
+        raise errors.DuplicateColumn(text, column=twice)
     return texts

@@ -5,11 +5,13 @@ Arrow's own streaming reader parses on one core; cutting here and parsing blocks
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain, islice, repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -76,7 +78,12 @@ def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True) -> I
         rest, offset = b"", start
         while piece := fetched(stream, BLOCK, path):
             data = rest + piece if rest else piece
-            end = line_end(data, newline, quoted) or _forced_end(data, newline, path)
+            end = line_end(data, newline, quoted)
+            if not end and len(data) >= LONGEST_RECORD:  # a stray quotation mark is borne with
+                end = data.rfind(newline) + 1
+                if not end:
+                    size = f"{LONGEST_RECORD >> 20} MB"
+                    raise errors.bad_file(path, f"it has no line break in {size}, so it is no table of lines.")
             rest = data[end:]
             if end:
                 yield Block(memoryview(data)[:end], offset)
@@ -85,19 +92,11 @@ def cut(path: str, start: int, newline: bytes = b"\n", quoted: bool = True) -> I
             yield Block(memoryview(rest), offset)
 
 
-def share(block: Block, path: str) -> float | None:
-    """How much of the file ends with this block; None if it is compressed, or gone."""
-    try:
-        size = 0 if path.lower().endswith(COMPRESSED) else os.path.getsize(path)
-    except OSError:
-        return None
-    return min((block.offset + len(block.data)) / size, 1.0) if size else None
-
-
 def line_end(data: bytes, newline: bytes, quoted: bool) -> int:
     """Where the last record ends; 0 if none does. A line break inside quotation marks ends no record."""
-    end = data.rfind(newline) + 1
-    open_quotes = _count_quotes(data, end) % 2 if quoted else 0
+    end, open_quotes = data.rfind(newline) + 1, 0
+    if quoted and data.find(b'"', 0, end) >= 0:  # faster than bytes.count where there are many
+        open_quotes = int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord('"'))) % 2
     while end and open_quotes:
         earlier = data.rfind(newline, 0, data.rfind(b'"', 0, end)) + 1
         open_quotes = (open_quotes + data.count(b'"', earlier, end)) % 2
@@ -105,31 +104,11 @@ def line_end(data: bytes, newline: bytes, quoted: bool) -> int:
     return end
 
 
-def _count_quotes(data: bytes, end: int) -> int:
-    if data.find(b'"', 0, end) < 0:
-        return 0
-    # Faster than bytes.count where there are many.
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8, end) == ord('"')))
-
-
-def _forced_end(data: bytes, newline: bytes, path: str) -> int:
-    """For a record that does not end: a stray quotation mark is borne with, a file without lines is not."""
-    if len(data) < LONGEST_RECORD:
-        return 0
-    end = data.rfind(newline) + 1
-    if not end:
-        raise errors.bad_file(path, f"it has no line break in {LONGEST_RECORD >> 20} MB, so it is no table of lines.")
-    return end
-
-
 def lines_before(path: str, offset: int, newline: bytes = b"\n") -> int:
     """How many lines end in the first ``offset`` bytes. Reads them again, so it is for errors only."""
     lines = 0
     with opened(path) as stream:
-        while offset > 0:
-            data = fetched(stream, min(offset, BLOCK), path)
-            if not data:
-                break
+        while offset > 0 and (data := fetched(stream, min(offset, BLOCK), path)):
             lines, offset = lines + data.count(newline), offset - len(data)
     return lines
 
@@ -147,15 +126,30 @@ class BlockFile(Protocol):
     """A file that is read in blocks: the first is inferred from, the others are parsed on several threads.
 
     ``infer`` parses the first block, whose types become those of the file; ``parse`` another, on a thread of its own.
-    ``finished`` makes a batch of what was parsed, and ``explained`` says in our words what Arrow could not parse.
+    ``finished`` makes a batch of what was parsed, ``records`` are the block's, each with its line of the file, and
+    ``explained`` says in our words what Arrow could not parse.
     """
 
     path: str
 
     def infer(self, block: Block) -> Any: ...
     def parse(self, block: Block) -> Any: ...
-    def finished(self, table: Any, block: Block) -> Batch: ...
+    def records(self, block: Block) -> Iterator[tuple[int, Any]]: ...
     def explained(self, error: Exception, block: Block) -> Exception: ...
+
+    def finished(self, parsed: Any, block: Block) -> Any:
+        return parsed
+
+    def line(self, block: Block, row: int) -> int | None:
+        """The line of the file on which the block's row begins; Arrow counts neither blank lines nor quoted breaks."""
+        return next((line for line, _ in islice(self.records(block), row, None)), None)
+
+    def wrong_type(self, value: Any, column: str, line: int | None) -> errors.BadValue:
+        """The error of a value in a column that must hold numbers."""
+        text = f"{self.path}, {f'line {line:,}' if line else 'a line'}: column {column!r} holds {value!r}, and a number is "
+        text += "needed there. Mend the value, name it in missing_values=, or choose another family for the column in "
+        text += "features=."
+        return errors.BadValue(text, value=value, column=column, line=line, path=self.path)
 
     def read(self, first: Block, blocks: Iterator[Block]) -> Iterator[Batch]:
         return numbered(self._read(first, blocks))
@@ -164,26 +158,24 @@ class BlockFile(Protocol):
         yield self._tried(lambda: self.infer(first), first)
         n_workers = min(n_threads(None), MOST_THREADS)
         with ThreadPoolExecutor(n_workers) as pool:
-            waiting: deque[tuple[Block, Future[Any]]] = deque()  # a few are under way at any time
+            waiting: deque[tuple[Future[Any], Block]] = deque()  # a few are under way at any time
             try:
-                for block in blocks:
-                    waiting.append((block, pool.submit(self.parse, block)))
-                    if len(waiting) > n_workers:
-                        yield self._next(waiting)
-                while waiting:
-                    yield self._next(waiting)
+                for block in chain(blocks, repeat(None, n_workers)):
+                    if block is not None:
+                        waiting.append((pool.submit(self.parse, block), block))
+                    if waiting and (block is None or len(waiting) > n_workers):
+                        future, parsed = waiting.popleft()
+                        yield self._tried(future.result, parsed)
             finally:
-                for _, future in waiting:
+                for future, _ in waiting:
                     future.cancel()
-
-    def _next(self, waiting: deque[tuple[Block, Future[Any]]]) -> Batch:
-        block, future = waiting.popleft()
-        return self._tried(future.result, block)
 
     def _tried(self, parse: Callable[[], Any], block: Block) -> Batch:
         try:
-            batch = self.finished(parse(), block)
+            batch: Batch = self.finished(parse(), block)
         except arrow().ArrowException as error:
             raise self.explained(error, block) from None
-        batch.share = share(block, self.path)
+        with contextlib.suppress(OSError):  # gone
+            size = 0 if self.path.lower().endswith(COMPRESSED) else os.path.getsize(self.path)
+            batch.share = min((block.offset + len(block.data)) / size, 1.0) if size else None
         return batch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -48,29 +48,20 @@ class Codes:
 
 
 class Unfit(Exception):
-    """A value, at a row of the column, that is not what was asked for."""
-
-    def __init__(self, value: Any, row: int, needed: str) -> None:
-        super().__init__(value, row, needed)
-        self.value, self.row, self.needed = value, row, needed
+    """A value, at a row of the column, that is not what was asked for: value, row, what is needed."""
 
 
 class Uneven(Exception):
-    """A list, at a row of the column, that has not as many numbers as lists of the column have."""
-
-    def __init__(self, row: int, length: int, width: int) -> None:
-        super().__init__(row, length, width)
-        self.row, self.length, self.width = row, length, width
+    """A list that has not as many numbers as lists of the column have: its row, its length, theirs."""
 
 
 class NumberList(list[float]):
     """A cell that is a list of numbers; a long one is shown short."""
 
     def __str__(self) -> str:
-        if len(self) <= SHOWN + 2:
-            return f"[{', '.join(f'{number:.4g}' for number in self)}]"
-        first = ", ".join(f"{number:.4g}" for number in self[:SHOWN])
-        return f"[{first}, … {len(self):,} numbers]"
+        few = len(self) <= SHOWN + 2
+        first = ", ".join(f"{number:.4g}" for number in (self if few else self[:SHOWN]))
+        return f"[{first}]" if few else f"[{first}, … {len(self):,} numbers]"
 
     __repr__ = __str__
 
@@ -95,18 +86,20 @@ class Column(Protocol):
         """The values one by one, None or NaN where one is missing."""
         return Coded(self.codes(None, 1)).cells()
 
+    def refuse(self, needed: str, kinds: Collection[str] = ()) -> None:
+        """Raises for the first value that is not missing, nor of one of these kinds."""
+        for row, value in enumerate(self.cells()):
+            if not missing(value) and kind_of([value]) not in kinds:
+                raise Unfit(value, row, needed)
+
     def numbers(self) -> NDArray[Any]:
         """The numbers, missing ones NaN. Here there are none: the first value that is no number is refused."""
-        for row, value in enumerate(self.cells()):
-            if not missing(value) and kind_of([value]) not in NUMERIC:
-                raise Unfit(value, row, "a number")
+        self.refuse("a number", NUMERIC)
         return np.full(len(self), np.nan)
 
     def lists(self, width: int) -> NDArray[Any]:
         """The lists of so many numbers, (rows, numbers); a row whose list is missing is NaN. Here there are none."""
-        for row, value in enumerate(self.cells()):
-            if not missing(value):
-                raise Unfit(value, row, f"a list of {width:,} numbers")
+        self.refuse(f"a list of {width:,} numbers")
         return np.full((len(self), width), np.nan)
 
     def texts(self) -> Texts:
@@ -131,68 +124,65 @@ def threads_for(n_rows: int, threads: int | None) -> int:
     return n_threads(threads) if n_rows >= PARALLEL_ROWS else 1
 
 
-class ArrayColumn(Column):
-    """A column in a NumPy array."""
+class Held(Column):
+    """A column in a list, an array or an Arrow array."""
 
-    def __init__(self, array: NDArray[Any], text: bool = False) -> None:
-        self.array = array
-        self.text = text
+    def __init__(self, held: Any, text: bool = False) -> None:
+        self.held, self.text = held, text
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.held)
 
     def cells(self) -> Iterable[Any]:
-        values: list[Any] = self.array.tolist()
-        return values
+        return list(self.held.tolist())
 
     def cut(self, start: int, stop: int) -> Column:
-        return type(self)(self.array[start:stop], self.text)
+        return self._with(self.held[start:stop])
 
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return type(self)(self.array.take(rows), self.text)
+        return self._with(self.held.take(rows))
+
+    def _with(self, held: Any) -> Column:
+        return type(self)(held, self.text)
 
 
-class Numbers(ArrayColumn):
+class Numbers(Held):
     """Booleans, integers or floats, kept as they are."""
 
     def kind(self) -> Kind:
-        kind = KINDS_OF_DTYPES[self.array.dtype.kind]
-        all_missing = (
-            kind == "float" and len(self) > 0 and self.array[0] != self.array[0] and np.isnan(self.array).all()
-        )
-        return "empty" if all_missing else kind
+        kind, array = KINDS_OF_DTYPES[self.held.dtype.kind], self.held
+        return "empty" if kind == "float" and len(array) and array[0] != array[0] and np.isnan(array).all() else kind
 
     def numbers(self) -> NDArray[Any]:
-        return ready(self.array)
+        return ready(self.held)
 
     def present(self) -> list[Scalar]:
-        values: list[Scalar] = self.array[self.array == self.array].tolist()
-        return values
+        return list(self.held[self.held == self.held].tolist())
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        kind = self.array.dtype.kind
+        kind = self.held.dtype.kind
         if kind == "b":
-            return converted(Codes(self.array.view(np.uint8), 0, [False, True]), "boolean", wanted)
-        if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.array)) is not None:
+            return converted(Codes(self.held.view(np.uint8), 0, [False, True]), "boolean", wanted)
+        if kind == "f" and wanted == "integer" and (codes := _whole_codes(self.held)) is not None:
             return codes
-        if kind == "f":
-            return converted(_float_codes(self.array, threads), "float", wanted)
-        return converted(integer_codes(ready(self.array), threads, wanted), "integer", wanted)
+        if kind == "f":  # adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes
+            return converted(_numbered(ready(self.held) + self.held.dtype.type(0), threads), "float", wanted)
+        return converted(integer_codes(ready(self.held), threads, wanted), "integer", wanted)
 
 
-class FixedWidth(ArrayColumn):
+class FixedWidth(Held):
     """Strings or bytes of a fixed width."""
 
     def kind(self) -> Kind:
         return "string"
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        codes, first = encode_bytes(self.array, threads)
+        codes, first = encode_bytes(self.held, threads)
         return converted(regrouped(Codes(codes, 0, []), list(self.take(first).cells())), "string", wanted)
 
     def cells(self) -> Iterable[Any]:
-        texts = self.array.tolist()
-        return texts if self.array.dtype.kind == "U" else map(decoded, texts)
+        texts = self.held.tolist()
+        return texts if self.held.dtype.kind == "U" else map(decoded, texts)
 
     def texts(self) -> Texts:
         return list(self.cells())
@@ -202,77 +192,69 @@ class Dates(FixedWidth):
     """Instants or durations. Their values, where they are wanted, are ISO texts."""
 
     def kind(self) -> Kind:
-        return "empty" if len(self) and bool(np.isnat(self.array).all()) else "date"
+        return "empty" if len(self) and bool(np.isnat(self.held).all()) else "date"
 
     def cells(self) -> Iterable[Any]:
-        return (None if np.isnat(value) else str(value) for value in self.array)
+        return (None if np.isnat(value) else str(value) for value in self.held)
 
 
-class Objects(Column):
+class Objects(Held):
     """A list of Python objects: texts, and what a table holds when its cells are not of one type."""
 
-    def __init__(self, values: list[Any], text: bool = False) -> None:
-        self.values = values
-        self.text = text
-
-    def __len__(self) -> int:
-        return len(self.values)
+    held: list[Any]
 
     @cached_property
     def _kind(self) -> Kind:
-        return kind_of(self.values)
+        return kind_of(self.held)
 
     def kind(self) -> Kind:
         return self._kind
 
     def cells(self) -> Iterable[Any]:
-        return self.values
+        return self.held
 
     def numbers(self) -> NDArray[Any]:
         if self._kind not in NUMERIC:
             return super().numbers()
-        return np.array([None if missing(value) else value for value in self.values], dtype=np.float64)
+        return np.array([None if missing(value) else value for value in self.held], dtype=np.float64)
 
     def lists(self, width: int) -> NDArray[Any]:
-        return Lists(stacked(self.values, width)).lists(width)
+        return Lists(stacked(self.held, width)).lists(width)
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        encoded = _core.encode_objects(self.values)
-        if encoded is None:
-            codes, values = _numbered(self.values)
-            return converted(Codes(codes, 0, values), None, wanted)
-        codes, first, _ = encoded
-        return converted(Codes(codes, 0, [str(self.values[row]) for row in first.tolist()]), "string", wanted)
+        encoded = _core.encode_objects(self.held)
+        if encoded is not None:
+            codes, first, _ = encoded
+            return converted(Codes(codes, 0, [str(self.held[row]) for row in first.tolist()]), "string", wanted)
+        numbering: dict[Scalar, int] = {}  # as a Python dict does: 1, 1.0 and True are one value
+        places = (
+            -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
+            for row, value in enumerate(self.held)
+        )
+        codes = np.fromiter(places, np.int32, len(self.held))
+        return converted(Codes(codes, 0, list(numbering)), None, wanted)
 
     def texts(self) -> Texts:
         """The list itself where it holds texts, None and NaN only."""
-        types = set(map(type, self.values))
-        if types <= {str, float, type(None)} and (float not in types or all(map(_is_text_or_gap, self.values))):
-            return self.values
-        return [_text(value, row) for row, value in enumerate(self.values)]
+        types = set(map(type, self.held))
+        if types <= {str, float, type(None)} and (
+            float not in types or all(type(value) is not float or value != value for value in self.held)
+        ):
+            return self.held
+        return [
+            value if type(value) is str else None if missing(value) else to_string(natural(value, row))
+            for row, value in enumerate(self.held)
+        ]
 
     def head(self, n: int) -> list[Scalar]:
-        cells = ((row, value) for row, value in enumerate(self.values) if not missing(value))
+        cells = ((row, value) for row, value in enumerate(self.held) if not missing(value))
         if self._kind == "other":
             return [str(value) for _, value in islice(cells, n)]
         values = [natural(value, row) for row, value in islice(cells, n)]
         return [to_string(value) for value in values] if self._kind == "string" else values
 
-    def cut(self, start: int, stop: int) -> Column:
-        return Objects(self.values[start:stop], self.text)
-
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return Objects([self.values[row] for row in rows.tolist()], self.text)
-
-
-def _is_text_or_gap(value: Any) -> bool:
-    return type(value) is not float or value != value
-
-
-def _text(value: Any, row: int) -> str | None:
-    if value is None or type(value) is str:
-        return value
-    return None if missing(value) else to_string(natural(value, row))
+        return self._with([self.held[row] for row in rows.tolist()])
 
 
 class Coded(Column):
@@ -326,7 +308,7 @@ class Empty(Coded):
         super().__init__(Codes(np.full(n_rows, -1, dtype=np.int32), 0, []), False)
 
 
-class Lists(ArrayColumn):
+class Lists(Held):
     """Lists of numbers, all of one length, as rows of a matrix. A list that lacks a number is missing."""
 
     def __init__(self, array: NDArray[Any], text: bool = False) -> None:
@@ -336,7 +318,7 @@ class Lists(ArrayColumn):
     @cached_property
     def _whole(self) -> NDArray[Any]:
         """The matrix itself, unless a list lacks some of its numbers: then it has none of them."""
-        numbers = ready(self.array)
+        numbers = ready(self.held)
         if numbers.dtype.kind != "f" or not (gaps := np.isnan(numbers).any(axis=1)).any():
             return numbers
         numbers = numbers.copy()
@@ -344,7 +326,7 @@ class Lists(ArrayColumn):
         return numbers
 
     def kind(self) -> Kind:
-        if len(self) == 0 or self.array.dtype.kind != "f" or not np.isnan(self.array[0]).any():
+        if len(self) == 0 or self.held.dtype.kind != "f" or not np.isnan(self.held[0]).any():
             return "list"
         return "empty" if np.isnan(self._whole[:, 0]).all() else "list"
 
@@ -357,19 +339,17 @@ class Lists(ArrayColumn):
         return np.full((len(self), width), np.nan)
 
     def cells(self) -> Iterable[Any]:
-        return (None if any(x != x for x in row) else NumberList(row) for row in self.array.tolist())
+        return (None if any(x != x for x in row) else NumberList(row) for row in self.held.tolist())
 
     def codes(self, wanted: Wanted | None, threads: int) -> Codes:
-        for row, value in enumerate(self.cells()):
-            if value is not None:
-                raise Unfit(value, row, "a text, a number or a yes or no")
+        self.refuse("a text, a number or a yes or no")
         return Empty(len(self)).coded
 
     def texts(self) -> Texts:
         return Coded(self.codes(None, 1)).texts()
 
     def take(self, rows: NDArray[np.int64]) -> Column:
-        return Lists(self.array.take(rows, axis=0))
+        return Lists(self.held.take(rows, axis=0))
 
 
 class LooseLists(Objects):
@@ -383,16 +363,13 @@ class LooseLists(Objects):
         return "list"
 
     def cells(self) -> Iterable[Any]:
-        return (None if missing(value) else NumberList(value) for value in self.values)
+        return (None if missing(value) else NumberList(value) for value in self.held)
 
     def head(self, n: int) -> list[Scalar]:
         return list(islice((value for value in self.cells() if value is not None), n))
 
-    def cut(self, start: int, stop: int) -> Column:
-        return LooseLists(self.values[start:stop], self.width)
-
-    def take(self, rows: NDArray[np.int64]) -> Column:
-        return LooseLists([self.values[row] for row in rows.tolist()], self.width)
+    def _with(self, values: list[Any]) -> Column:
+        return LooseLists(values, self.width)
 
 
 def usual_width(lengths: Iterable[int]) -> int | None:
@@ -488,10 +465,7 @@ def small_span(n_rows: int) -> int:
 
 
 def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = None) -> Codes:
-    """Integers of a small range are their own codes, without a copy; others are numbered as they occur.
-
-    A conversion of the values would have to visit the whole range, so it is given the values that occur.
-    """
+    """Integers of a small range are their own codes, without a copy; others, or to be converted, are numbered as met."""
     if len(array) == 0:
         return Codes(array, 0, [])
     if wanted in (None, "integer") and (array.dtype != np.uint64 or int(array.max()) < 2**63):
@@ -499,8 +473,7 @@ def integer_codes(array: NDArray[Any], threads: int, wanted: Wanted | None = Non
         low, high = int(lows[0]), int(highs[0])
         if high - low < small_span(len(array)):
             return Codes(array, low, range(low, high + 1))
-    codes, first = encode_bytes(array, threads)
-    return _without(Codes(codes, 0, array[first].tolist()), array[first] == LOWEST)
+    return _numbered(array, threads)
 
 
 def _whole_codes(array: NDArray[Any]) -> Codes | None:
@@ -521,18 +494,16 @@ def _whole_codes(array: NDArray[Any]) -> Codes | None:
     return Codes(codes, int(low), values) if (same | gaps).all() else None
 
 
-def _float_codes(array: NDArray[Any], threads: int) -> Codes:
-    # Adding 0.0 turns -0.0 into 0.0, so that the two have the same bytes.
-    array = ready(array) + array.dtype.type(0)
+def _numbered(array: NDArray[Any], threads: int) -> Codes:
+    """Any numbers, numbered as they occur; NaN and the lowest integer are missing."""
     codes, first = encode_bytes(array, threads)
-    return _without(Codes(codes, 0, array[first].tolist()), np.isnan(array[first]))
-
-
-def _without(codes: Codes, gaps: NDArray[np.bool_]) -> Codes:
-    """The codes with some of their values taken for missing."""
+    numbers = array[first]
+    gaps = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == LOWEST
     if not gaps.any():
-        return codes
-    return regrouped(codes, [None if gap else value for value, gap in zip(codes.values, gaps, strict=True)])
+        return Codes(codes, 0, numbers.tolist())
+    values = numbers.astype(object)
+    values[gaps] = None
+    return regrouped(Codes(codes, 0, []), values.tolist())
 
 
 def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -545,38 +516,24 @@ def encode_bytes(array: NDArray[Any], threads: int) -> tuple[NDArray[np.int32], 
     return codes, first
 
 
-def _numbered(values: list[Any]) -> tuple[NDArray[np.int32], list[Scalar]]:
-    """Numbers any hashable scalars as a Python dict does: 1, 1.0 and True are one value."""
-    numbering: dict[Scalar, int] = {}
-    codes = np.empty(len(values), dtype=np.int32)
-    for row, value in enumerate(values):
-        codes[row] = -1 if missing(value) else numbering.setdefault(natural(value, row), len(numbering))
-    return codes, list(numbering)
-
-
 def converted(codes: Codes, kind: Wanted | None, wanted: Wanted | None) -> Codes:
     """The same rows with values of the wanted kind. Costs the number of distinct values, not of rows."""
     if wanted is None or wanted == kind:
         return codes
-    return regrouped(codes, [_converted_value(codes, k, wanted) for k in range(len(codes.values))])
-
-
-def _converted_value(codes: Codes, k: int, wanted: Wanted) -> Scalar | None:
-    value = codes.values[k]
-    try:
-        return CONVERSIONS[wanted](value)
-    except (ValueError, KeyError, OverflowError):
-        rows = np.flatnonzero(codes.codes == codes.low + k)
-        if len(rows) == 0:
-            return None
-        raise Unfit(value, int(rows[0]), NEEDED[wanted]) from None
+    convert, needed = CONVERSIONS[wanted]
+    values: list[Scalar | None] = []
+    for k, value in enumerate(codes.values):
+        try:
+            values.append(convert(value))
+        except (ValueError, KeyError, OverflowError):
+            rows = np.flatnonzero(codes.codes == codes.low + k)
+            if len(rows):
+                raise Unfit(value, int(rows[0]), needed) from None
+            values.append(None)
+    return regrouped(codes, values)
 
 
 BOOLEANS: dict[Scalar, bool] = {"true": True, "false": False, 0: False, 1: True}
-
-
-def to_boolean(value: Scalar) -> bool:
-    return BOOLEANS[value.lower() if isinstance(value, str) else value]
 
 
 def to_integer(value: Scalar) -> int:
@@ -597,17 +554,14 @@ def to_string(value: Scalar) -> str:
     return str(value)
 
 
-CONVERSIONS: dict[Wanted, Callable[[Scalar], Scalar]] = {
-    "boolean": to_boolean,
-    "integer": to_integer,
-    "float": float,
-    "string": to_string,
-}
-NEEDED: dict[Wanted, str] = {
-    "boolean": "a yes or no (True, False, 0 or 1)",
-    "integer": "a whole number",
-    "float": "a number",
-    "string": "a text",
+CONVERSIONS: dict[Wanted, tuple[Callable[[Any], Scalar], str]] = {
+    "boolean": (
+        lambda value: BOOLEANS[value.lower() if isinstance(value, str) else value],
+        "a yes or no (True, False, 0 or 1)",
+    ),
+    "integer": (to_integer, "a whole number"),
+    "float": (float, "a number"),
+    "string": (to_string, "a text"),
 }
 
 
@@ -650,10 +604,6 @@ def natural(value: Any, row: int) -> Scalar:
         return decoded(value)
     if isinstance(value, (bool, int, float)):
         return value
-    return _natural_rarity(value, row)
-
-
-def _natural_rarity(value: Any, row: int) -> Scalar:
     kind = _kind_of_type(type(value))
     if kind == "float":
         return float(value)
@@ -679,10 +629,7 @@ KINDS: tuple[tuple[tuple[type, ...], Kind], ...] = (
 
 
 def _kind_of_type(kind: type) -> Kind:
-    for types, name in KINDS:
-        if issubclass(kind, types):
-            return name
-    return "other"
+    return next((name for types, name in KINDS if issubclass(kind, types)), "other")
 
 
 def kind_of(values: Sequence[Any]) -> Kind:

@@ -26,11 +26,9 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 def from_delimited(path: str, options: Options) -> Source:
     """A delimited text file, which need not fit in memory. Where its columns are named, it has no header."""
-    delimiter = options.delimiter
-    if delimiter is not None and (
-        not isinstance(delimiter, str) or len(delimiter.encode()) != 1 or delimiter in '\0\n\r"'
-    ):
-        raise errors.bad_setting("delimiter", delimiter, "one ASCII character, or None to have it found out")
+    mark = options.delimiter
+    fits = mark is None or (isinstance(mark, str) and len(mark.encode()) == 1 and mark not in '\0\n\r"')
+    errors.require(fits, "delimiter", mark, "one ASCII character, or None to have it found out")
     return Source(_DelimitedFile(path, options).batches, path)
 
 
@@ -71,25 +69,22 @@ class _DelimitedFile(BlockFile):
             fields: list[str] = next(self._records(header), [])
         except csv.Error as error:
             raise errors.bad_file(self.path, f"its header cannot be read ({error}).") from None
-        if names is not None and len(names) != len(fields):
+        if names is None:
+            fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
+            if 2 * sum(map(is_number, fields)) > len(fields):
+                warning = f"the first line of {self.path} is read as the header, and most of it is numbers. "
+                errors.warn(
+                    errors.BanburyWarning(f"{warning}Name the columns with columns= if the file has no header.")
+                )
+            return distinct(fields, self.path)
+        if len(names) != len(fields):
             line = lines_before(self.path, self.start - len(header), self.newline) + 1
-            what = (
-                f"{errors.many(len(fields), 'field')} divided by {self.delimiter!r}" if len(fields) > 1 else "1 field"
-            )
-            raise errors.LengthMismatch(
-                f"{self.path}, line {line:,}: {what}, and columns has {len(names):,}: "
-                f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter with "
-                "delimiter= if it is another; take the line out if it is no row.",
-                path=self.path,
-                line=line,
-            )
-        if names is not None:
-            return distinct(names)
-        fields = [field.strip() or f"x{j}" for j, field in enumerate(fields)]
-        if 2 * sum(map(is_number, fields)) > len(fields):
-            warning = f"the first line of {self.path} is read as the header, and most of it is numbers. "
-            errors.warn(errors.BanburyWarning(f"{warning}Name the columns with columns= if the file has no header."))
-        return distinct(fields, self.path)
+            what = f"{len(fields):,} fields divided by {self.delimiter!r}" if len(fields) > 1 else "1 field"
+            text = f"{self.path}, line {line:,}: {what}, and columns has {len(names):,}: "
+            text += f"{errors.shortened(self.delimiter.join(fields), 80)!r}. Name each field once; give the delimiter "
+            text += "with delimiter= if it is another; take the line out if it is no row."
+            raise errors.LengthMismatch(text, path=self.path, line=line)
+        return distinct(names)
 
     def _text(self, data: bytes) -> str:
         """The bytes as text, by the rule that the blocks follow too: UTF-8, or else Latin-1."""
@@ -115,16 +110,10 @@ class _DelimitedFile(BlockFile):
     def parse(self, block: Block) -> Any:
         return self._batch(self._table(block))
 
-    def finished(self, table: Any, block: Block) -> Batch:
-        batch: Batch = table
-        return batch
-
     def _batch(self, table: Any) -> Batch:
         """The block's columns, texts already encoded: that way it is done beside the counting of the block before."""
-        columns = {
-            name: from_arrow(column, True, self.missing_values)
-            for name, column in zip(self.names, table.columns, strict=True)
-        }
+        each = (from_arrow(column, True, self.missing_values) for column in table.columns)
+        columns = dict(zip(self.names, each, strict=True))
         for name, column in columns.items():
             if isinstance(column, Strings) and self.kinds.get(name) != "text":
                 column.encode()
@@ -142,24 +131,20 @@ class _DelimitedFile(BlockFile):
                 raise
         if not self.warned:
             self.warned = True
-            warning = (
-                f"{self.path} is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
-            )
-            errors.warn(errors.BanburyWarning(warning))
+            how = "is not UTF-8, so it is read as Latin-1. Save it as UTF-8 if its letters come out wrong."
+            errors.warn(f"{self.path} {how}")
         texts = {name: arrow().string() for name in self.names if self.types.get(name, None) == arrow().string()}
         return self._parse_as(block, types | texts)
 
     def _parse_as(
         self, block: Block, types: Mapping[str, Any], check_utf8: bool = False, only: Sequence[str] = ()
     ) -> Any:
-        pa_csv = arrow("csv")
+        pa_csv, quoted = arrow("csv"), self.quoted
         return pa_csv.read_csv(
             arrow().BufferReader(block.data),
             pa_csv.ReadOptions(use_threads=False, block_size=2 * len(block.data) + 1024, column_names=self.names),
             pa_csv.ParseOptions(
-                delimiter=self.delimiter,
-                quote_char='"' if self.quoted else False,
-                newlines_in_values=self.quoted,
+                delimiter=self.delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
             ),
             pa_csv.ConvertOptions(
                 null_values=_blanked(self.missing_values),
@@ -181,7 +166,18 @@ class _DelimitedFile(BlockFile):
         """What Arrow could not parse or convert, in our words; a type that proved too narrow is widened."""
         pa, types = arrow(), self._column_types()
         if not self._parses(block, dict.fromkeys(self.names, pa.string())):
-            return self._broken(error, block)
+            expected = len(self.names)
+            for line, fields in self.records(block):
+                if len(fields) != expected:
+                    text = self.delimiter.join(fields)
+                    return errors.BadFile(
+                        f"{self.path}, line {line:,}: {errors.many(len(fields), 'field')} where the header has {expected}: "
+                        f"{text if len(text) <= 80 else text[:77] + '...'!r}. "
+                        "Mend the line, or name the delimiter with delimiter=.",
+                        path=self.path,
+                        line=line,
+                    )
+            return errors.bad_file(self.path, reason(error))
         first = first_refused(len(self.names), lambda few: self._parses(block, types, self.names[few]))
         column = self.names[first]
         if column not in types or self._parses(block, types, [column]):
@@ -189,16 +185,16 @@ class _DelimitedFile(BlockFile):
         texts = self._parse_as(block, {column: pa.string()}, only=[column])[column]
         try:
             row = first_refused(len(texts), lambda few: _fit(texts[few], types[column]))
-            line = self._line(block, row)
+            line_or_none = self.line(block, row)
         except pa.ArrowNotImplementedError:  # a time of day, which Arrow parses in a file alone
-            row, line = 0, None
+            row, line_or_none = 0, None
         if column in self.kinds:
             value = next(iter(from_arrow(texts.slice(row, 1)).head(1)), None)
-            return errors.wrong_type_in_line(value, column, "a number", line, self.path)
-        self.types[column] = next(
-            wider for wider in _wider_types(types[column]) if self._parses(block, {column: wider}, [column])
-        )
-        return Widened(column, kind_of_type(self.types[column]), line)
+            return self.wrong_type(value, column, line_or_none)
+        wider = [pa.int64(), pa.float64(), pa.string()]  # the narrowest first
+        narrow = 0 if pa.types.is_null(types[column]) else 1 if pa.types.is_integer(types[column]) else 2
+        self.types[column] = next(each for each in wider[narrow:] if self._parses(block, {column: each}, [column]))
+        return Widened(column, kind_of_type(self.types[column]), line_or_none)
 
     def _parses(self, block: Block, types: Mapping[str, Any], only: Sequence[str] = ()) -> bool:
         """Whether the block's columns, or some of them, are of these types."""
@@ -208,30 +204,10 @@ class _DelimitedFile(BlockFile):
             return False
         return True
 
-    def _broken(self, error: Exception, block: Block) -> Exception:
-        """The first record of the block that has not as many fields as the header."""
-        expected = len(self.names)
-        for line, fields in self._lines(block):
-            if len(fields) != expected:
-                text = self.delimiter.join(fields)
-                return errors.BadFile(
-                    f"{self.path}, line {line:,}: {errors.many(len(fields), 'field')} where the header has {expected}: "
-                    f"{text if len(text) <= 80 else text[:77] + '...'!r}. "
-                    "Mend the line, or name the delimiter with delimiter=.",
-                    path=self.path,
-                    line=line,
-                )
-        return errors.bad_file(self.path, reason(error))
-
-    def _line(self, block: Block, row: int) -> int | None:
-        """The line of the file on which the block's row begins; Arrow counts neither blank lines nor quoted breaks."""
-        return next((line for line, _ in islice(self._lines(block), row, None)), None)
-
-    def _lines(self, block: Block) -> Iterator[tuple[int, list[str]]]:
+    def records(self, block: Block) -> Iterator[tuple[int, list[str]]]:
         """The records of the block, each with the line of the file on which it begins; as far as they can be read."""
         reader = self._records(bytes(block.data))
-        line = lines_before(self.path, block.offset, self.newline) + 1
-        begin = line
+        begin = line = lines_before(self.path, block.offset, self.newline) + 1
         with contextlib.suppress(csv.Error):
             for fields in reader:
                 if fields:
@@ -249,45 +225,30 @@ def is_utf8(data: memoryview) -> bool:
 
 def records(text: str, delimiter: str, quoted: bool) -> Any:
     """Python's own reader, which knows its line: for the header, for sniffing and for errors."""
-    stream = io.StringIO(text, newline="")
-    return (
-        csv.reader(stream, delimiter=delimiter)
-        if quoted
-        else csv.reader(stream, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    )
+    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
 
 
 def sniffed(text: str) -> str:
     """The delimiter on which header and first records agree best; a space only if no other divides the header."""
     scores = {delimiter: _agreement(text, delimiter) for delimiter in DELIMITERS}
     best = max(scores, key=lambda delimiter: scores[delimiter])
-    if scores[best] == (0.0, 1):
-        return " " if _agreement(text, " ")[0] == 1.0 else ","
-    return best
+    nothing = " " if _agreement(text, " ")[0] == 1.0 else ","
+    return nothing if scores[best] == (0.0, 1) else best
 
 
 def _agreement(text: str, delimiter: str) -> tuple[float, int]:
     """The share of records that have as many fields as the header, and that number; (0, 1) if it divides nothing."""
-    counts = []
-    try:
-        for fields in records(text, delimiter, quoted=delimiter != "\t"):
-            counts += [len(fields)] if fields else []
-            if len(counts) > SNIFFED_RECORDS:
-                break
-    except csv.Error:
-        pass
+    counts: list[int] = []
+    with contextlib.suppress(csv.Error):
+        lengths = (len(fields) for fields in records(text, delimiter, quoted=delimiter != "\t") if fields)
+        for length in islice(lengths, SNIFFED_RECORDS + 1):
+            counts.append(length)
     if not counts or counts[0] < 2:
         return 0.0, 1
     # The last record may be cut off by the end of the head.
     judged = counts[:-1] if len(counts) > 2 else counts
     return sum(count == counts[0] for count in judged) / len(judged), counts[0]
-
-
-def _wider_types(data_type: Any) -> list[Any]:
-    """The types that can hold more, the narrowest first: integers become floats, anything becomes texts."""
-    pa, types = arrow(), arrow("types")
-    wider = [pa.int64(), pa.float64(), pa.string()]
-    return wider if types.is_null(data_type) else wider[1:] if types.is_integer(data_type) else wider[2:]
 
 
 def _fit(texts: Any, data_type: Any) -> bool:

@@ -14,17 +14,14 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Literal
 
-import numpy as np
-
 from banbury import errors
 from banbury.readers.batches import Batch, Source, numbered
 from banbury.readers.blocks import COMPRESSED, ending, fetched, opened
-from banbury.readers.columns import Coded, Codes, Column, Objects, decoded, missing
-from banbury.readers.decoding import declared_in_html, decode_file
+from banbury.readers.columns import Coded, Column, Objects, decoded, missing
+from banbury.readers.decoding import declared_in_html, decode_file, html_text
 from banbury.readers.mail import begins_as_mail, begins_as_mbox, message_text, messages
-from banbury.readers.markup import html_text
 from banbury.readers.options import SUBJECT, Options
-from banbury.readers.tables import TEXT, names_for
+from banbury.readers.tables import TEXT, encode, names_for
 from banbury.threads import n_threads
 
 Form = Literal["text", "mail", "html"]
@@ -57,16 +54,11 @@ _BINARY = (
 def form_of(path: str, begin: bytes) -> Form:
     """What a document is: by its ending, or for one that says nothing by what the file begins with."""
     last = ending(path)
-    if last in MAIL:
+    silent = last not in (*MAIL, *HTML, *TEXT_ENDINGS)
+    if last in MAIL or (silent and begins_as_mail(begin)):
         return "mail"
-    if last in HTML:
-        return "html"
-    if last not in TEXT_ENDINGS:
-        if begins_as_mail(begin):
-            return "mail"
-        if begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html")):
-            return "html"
-    return "text"
+    page = begin[:256].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    return "html" if last in HTML or (silent and page) else "text"
 
 
 def text_of(data: bytes, form: Form, options: Options) -> tuple[str, bool]:
@@ -76,12 +68,6 @@ def text_of(data: bytes, form: Form, options: Options) -> tuple[str, bool]:
     if form == "html":
         return html_text(decode_file(data, declared_in_html(data))), False
     return decode_file(data), False
-
-
-def _is_mailbox(path: str, begin: bytes) -> bool:
-    """Whether a file of mail may hold several messages."""
-    last = ending(path)
-    return last in MAILBOXES or (last not in MAIL and begins_as_mbox(begin))
 
 
 def as_texts(values: list[Any], options: Options) -> list[str | None]:
@@ -124,14 +110,10 @@ class Losses:
 
     def tell_broken(self, source: str | None) -> None:
         if self.broken:
-            _warn(
+            errors.warn(
                 f"{len(self.broken):,} of {self.n_messages:,} messages{errors.where(source)} are broken (damaged, cut off, or in "
                 f"an unknown encoding), and only what can be read of them is: {errors.listed(self.broken, 3)}"
             )
-
-
-def _warn(text: str) -> None:
-    errors.warn(errors.BanburyWarning(text))
 
 
 def from_files(
@@ -148,17 +130,13 @@ class _Documents:
     def __init__(
         self, files: Sequence[File], name: str | None, options: Options, unreadable: Sequence[tuple[str, str]]
     ) -> None:
-        self.files = files
-        self.name = name
-        self.options = options
-        self.unreadable = unreadable
+        self.files, self.name, self.options, self.unreadable = files, name, options, unreadable
         self.warned = False
         labelled = any(file.label is not None for file in files)
         self.names = names_for((CLASS, TEXT) if labelled else (TEXT,), options.columns)
 
     def batches(self) -> Iterator[Batch]:
-        losses = Losses(list(self.unreadable))
-        n_rows = 0
+        losses, n_rows = Losses(list(self.unreadable)), 0
         for batch in numbered(_ahead(self._gathered(losses))):
             n_rows += batch.n_rows
             yield batch
@@ -185,22 +163,22 @@ class _Documents:
         """The batch of some documents: the class, name and text of each."""
         columns: dict[str, Column] = {self.names[-1]: Objects([text for _, _, text in rows], text=True)}
         if len(self.names) == 2:
-            columns[self.names[0]] = _choices([label for label, _, _ in rows])
+            columns[self.names[0]] = Coded(encode([label for label, _, _ in rows]), categorical=False)
         batch = Batch(self.names, len(rows), columns, True, self.name)
         batch.row_names, batch.share = [name for _, name, _ in rows], share
         return batch
 
     def _documents(self, file: File, losses: Losses) -> Iterator[tuple[str, str, float]]:
         """Name and text of each document of a file, and how much of the file is read with it."""
-        shown = shown_path(file.path)
+        path, shown, last = file.path, shown_path(file.path), ending(file.path)
         try:
-            data, whole = beginning(file.path)
-            form = form_of(file.path, data) if self.options.format == "auto" else self.options.format
-            if form == "mail" and _is_mailbox(file.path, data):
-                yield from self._messages(file.path, shown, data if whole else None, losses)
+            data, whole = beginning(path)
+            form = form_of(path, data) if self.options.format == "auto" else self.options.format
+            if form == "mail" and (last in MAILBOXES or (last not in MAIL and begins_as_mbox(data))):
+                yield from self._messages(path, shown, data if whole else None, losses)
                 return
             if not whole:
-                with _stream(file.path) as stream:
+                with _stream(path) as stream:
                     data = stream.read()
             for begin, what in _BINARY:
                 if data.startswith(begin):
@@ -208,7 +186,7 @@ class _Documents:
                     return
             yield shown, self._text(data, form, shown, losses), 1.0
         except (OSError, errors.BanburyError) as problem:
-            losses.files.append((shown, _why(problem, file.path)))
+            losses.files.append((shown, _why(problem, path)))
 
     def _text(self, data: bytes, form: Form, name: str, losses: Losses, cut_off: bool = False) -> str:
         text, broken = text_of(data, form, self.options)
@@ -217,25 +195,16 @@ class _Documents:
         return text
 
     def _messages(self, path: str, shown: str, data: bytes | None, losses: Losses) -> Iterator[tuple[str, str, float]]:
-        """The messages of a mailbox: ``data``, or else the file, which is never held whole."""
-        if data is not None:
-            alone = b"\nFrom " not in data and data.strip()
-            for name, text in self._numbered(
-                iter([(data, False)]) if alone else messages(io.BytesIO(data)), shown, losses
-            ):
-                yield name, text, 0.0
-            return
-        size = 0 if path.lower().endswith(COMPRESSED) else os.path.getsize(path)
-        with _stream(path) as stream:
-            for name, text in self._numbered(messages(stream), shown, losses):
+        """The messages of a mailbox: ``data``, or else the file, which is never held whole. One that is alone has no number."""
+        size = 0 if data is not None or path.lower().endswith(COMPRESSED) else os.path.getsize(path)
+        with _stream(path) if data is None else io.BytesIO(data) as stream:
+            alone = data is not None and b"\nFrom " not in data and data.strip()
+            mail = iter([(data or b"", False)]) if alone else messages(stream)
+            first = list(islice(mail, 2))
+            for number, (message, cut_off) in enumerate(chain(first, mail), 1):
+                name = f"{shown}, message {number:,}" if len(first) > 1 else shown
+                text = self._text(message, "mail", name, losses, cut_off)
                 yield name, text, min(stream.tell() / size, 1.0) if size else 0.0
-
-    def _numbered(self, mail: Iterator[tuple[bytes, bool]], shown: str, losses: Losses) -> Iterator[tuple[str, str]]:
-        """The messages with their numbers; one that is alone has none."""
-        first = list(islice(mail, 2))
-        for number, (data, cut_off) in enumerate(chain(first, mail), 1):
-            name = f"{shown}, message {number:,}" if len(first) > 1 else shown
-            yield name, self._text(data, "mail", name, losses, cut_off)
 
     def _tell(self, losses: Losses, n_rows: int) -> None:
         """Says once what could not be read; an error if that is all."""
@@ -251,21 +220,15 @@ class _Documents:
         where = errors.where(self.name)
         if losses.files:
             n_files = len(self.files) + len(self.unreadable)
-            _warn(
+            errors.warn(
                 f"{len(losses.files):,} of {n_files:,} files{where} cannot be read, and are skipped: {losses.reasons()}. "
                 "Mend them or take them away, and count again if they matter."
             )
         losses.tell_broken(self.name)
         if self.options.headers is not SUBJECT and not losses.n_messages and n_rows:
-            _warn(
+            errors.warn(
                 f"no file{where} was read as mail, so headers= had no effect. If they are messages, say so with format='mail'."
             )
-
-
-def _choices(labels: list[Any]) -> Column:
-    numbering = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    codes = np.array([numbering[label] for label in labels], dtype=np.int32)
-    return Coded(Codes(codes, 0, list(numbering)), categorical=False)
 
 
 def _ahead(items: Iterator[Batch]) -> Iterator[Batch]:
@@ -319,25 +282,21 @@ def _stream(path: str) -> io.BufferedReader:
 
 
 def from_folder(path: str, options: Options) -> Source | list[str]:
-    """The documents in a folder, each of the class that its sub-folder is named for, or of none without sub-folders.
-
-    Of a folder with nothing but tables in it, a table in parts, the paths are given back.
-    """
+    """The documents in a folder, of the class that their sub-folder is named for; of a folder of tables alone their paths."""
     unreadable: list[tuple[str, str]] = []
     try:
         entries = _visible(path)
     except OSError as problem:
         raise errors.bad_file(path, f"{_why(problem, path)}.") from None
-    seen = {_identity(path)}
-    files = []
+    files, seen = list[File](), {os.path.realpath(path)}
     for name, is_folder in entries:
         if is_folder:
-            label = decoded(os.fsencode(name))
-            files += [File(each, label) for each in _below(os.path.join(path, name), seen.copy(), unreadable)]
+            below = _below(os.path.join(path, name), seen.copy(), unreadable)
+            files += [File(each, shown_path(name)) for each in below]
     beside = [os.path.join(path, name) for name, is_folder in entries if not is_folder]
     if files or unreadable:
         if beside:
-            _warn(
+            errors.warn(
                 f"{path} has a sub-folder per class, so the {len(beside):,} files beside them are ignored. "
                 "Move them into the folder of their class to have them read."
             )
@@ -352,23 +311,10 @@ def from_folder(path: str, options: Options) -> Source | list[str]:
 
 def _visible(folder: str) -> list[tuple[str, bool]]:
     """Names in a folder in order, hidden ones left out, and whether each is a folder itself."""
-    with os.scandir(folder) as entries:
-        return sorted((entry.name, _is_folder(entry)) for entry in entries if not entry.name.startswith("."))
+    return sorted((name, os.path.isdir(os.path.join(folder, name))) for name in os.listdir(folder) if name[0] != ".")
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself, for instance
-        return False
-
-
-def _identity(folder: str) -> tuple[int, int]:
-    status = os.stat(folder)
-    return status.st_dev, status.st_ino
-
-
-def _below(folder: str, seen: set[tuple[int, int]], unreadable: list[tuple[str, str]]) -> list[str]:
+def _below(folder: str, seen: set[str], unreadable: list[tuple[str, str]]) -> list[str]:
     """All files below a folder, in order. No folder is looked into twice, so links that lead back end."""
     files: list[str] = []
     waiting = [(folder, True)]
@@ -377,12 +323,12 @@ def _below(folder: str, seen: set[tuple[int, int]], unreadable: list[tuple[str, 
         if not is_folder:
             files.append(path)
             continue
+        place = os.path.realpath(path)
         try:
-            identity = _identity(path)
-            entries = _visible(path) if identity not in seen else []
+            entries = _visible(path) if place not in seen else []
         except OSError as problem:
             unreadable.append((shown_path(path), _why(problem, path)))
             continue
-        seen.add(identity)
+        seen.add(place)
         waiting += [(os.path.join(path, name), inner) for name, inner in reversed(entries)]
     return files

@@ -19,7 +19,7 @@ from banbury.readers.blocks import COMPRESSED, ending, head_of, reason
 from banbury.readers.delimited import from_delimited
 from banbury.readers.documents import HTML, MAIL, File, beginning, form_of, from_files, from_folder
 from banbury.readers.lines import from_lines
-from banbury.readers.options import Format, Options
+from banbury.readers.options import Options
 from banbury.readers.tables import from_arrow_batches
 
 DELIMITED = (".csv", ".tsv", ".txt", ".data", ".dat", ".tab")
@@ -49,17 +49,17 @@ def are_paths(texts: Sequence[Any]) -> bool:
     Each entry must be a single word that ends as files do (so that one that is not there is missed), or the path of a file
     that is there and ends so or has a folder in it, or that of a folder with a slash at the end.
     """
-    return all(map(_is_path, texts))
 
+    def is_path(text: Any) -> bool:
+        if not isinstance(text, str) or len(text) > LONGEST_PATH or "\n" in text:
+            return isinstance(text, os.PathLike)
+        if text.endswith(os.sep):
+            return os.path.isdir(os.path.expanduser(text))
+        if known_ending(text) and len(text.split()) == 1:
+            return True
+        return (known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text))
 
-def _is_path(text: Any) -> bool:
-    if not isinstance(text, str) or len(text) > LONGEST_PATH or "\n" in text:
-        return isinstance(text, os.PathLike)
-    if text.endswith(os.sep):
-        return os.path.isdir(os.path.expanduser(text))
-    if known_ending(text) and len(text.split()) == 1:
-        return True
-    return (known_ending(text) or os.sep in text) and os.path.isfile(os.path.expanduser(text))
+    return all(map(is_path, texts))
 
 
 def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[str]:
@@ -67,34 +67,37 @@ def from_path(path: str | os.PathLike[str], options: Options) -> Source | list[s
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
         return from_folder(path, options)
-    if glob.has_magic(path) and not os.path.exists(path):
-        return from_paths(_matches(path), path, options)
-    _check_readable(path, options.format)
+    if not os.path.exists(path):
+        if not glob.has_magic(path):
+            raise errors.missing_file(path, near(path))
+        paths = sorted(glob.glob(path, recursive=True))
+        if not paths:
+            raise errors.missing_file(path, [], "no file matches it")
+        return from_paths([each for each in paths if not os.path.isdir(each)] or paths, path, options)
+    if not os.access(path, os.R_OK):
+        raise errors.bad_file(path, "you have no permission to read it.")
+    if not os.path.isfile(path):
+        raise errors.bad_file(path, "it is no regular file.")
+    if os.path.getsize(path) == 0 and options.format == "auto":
+        raise errors.bad_file(path, "it is empty.")
     if _are_documents(path, options):
         return from_files([File(path)], path, options)
     kind = kind_of_table(path)
     if kind == "Parquet":
         return from_parquet(path, options)
-    _check_text(path, kind)
-    if kind == "JSON":
-        return from_lines(path, options)
-    return from_delimited(path, options)
+    head = head_of(path)
+    for begin, content, advice in CONTENTS:
+        if head.startswith(begin):
+            raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
+    if b"\0" in head:
+        raise errors.bad_file(path, f"it is not text (byte {head.index(0):,} is zero), so it is no {kind} file.")
+    return from_lines(path, options) if kind == "JSON" else from_delimited(path, options)
 
 
 def _are_documents(path: str, options: Options) -> bool:
-    """Whether a file holds documents: said so, or mail or HTML, or one text."""
-    return options.format != "auto" or is_document(path) or _is_one_text(path, options)
-
-
-def is_document(path: str) -> bool:
-    """Whether a file is mail or HTML, by its ending; if that says nothing, by what the file begins with."""
-    if known_ending(path):
-        return ending(path) in MAIL + HTML
-    return form_of(path, _begin(path)) != "text"
-
-
-def _is_one_text(path: str, options: Options) -> bool:
-    """Whether a file whose name says nothing is one text: to a model of a column of text alone, which no header names."""
+    """Whether a file holds documents: said so, or mail or HTML, or, to a model of a column of text alone, one text."""
+    if options.format != "auto" or is_document(path):
+        return True
     kinds = options.kinds or {}
     if known_ending(path) or options.columns is not None or options.delimiter is not None:
         return False
@@ -102,6 +105,13 @@ def _is_one_text(path: str, options: Options) -> bool:
     if list(kinds.values()) != ["text"] or header.startswith((b"{", b"PAR1")):
         return False
     return not {name.encode() for name in kinds} & {name.strip(b' "\r') for name in re.split(rb"[,;\t|]", header)}
+
+
+def is_document(path: str) -> bool:
+    """Whether a file is mail or HTML, by its ending; if that says nothing, by what the file begins with."""
+    if known_ending(path):
+        return ending(path) in MAIL + HTML
+    return form_of(path, _begin(path)) != "text"
 
 
 def _begin(path: str) -> bytes:
@@ -120,39 +130,16 @@ def from_paths(paths: list[str], name: str | None, options: Options) -> Source |
     return from_files([*map(File, paths)], name, options)
 
 
-def _matches(pattern: str) -> list[str]:
-    """The files that match, in order; folders only if nothing else does."""
-    paths = sorted(glob.glob(pattern, recursive=True))
-    if not paths:
-        raise errors.missing_file(pattern, [], "no file matches it")
-    return [path for path in paths if not os.path.isdir(path)] or paths
-
-
-def _check_readable(path: str, form: Format) -> None:
-    if not os.path.exists(path):
-        raise errors.missing_file(path, near(path))
-    if not os.access(path, os.R_OK):
-        raise errors.bad_file(path, "you have no permission to read it.")
-    if not os.path.isfile(path):
-        raise errors.bad_file(path, "it is no regular file.")
-    if os.path.getsize(path) == 0 and form == "auto":
-        raise errors.bad_file(path, "it is empty.")
-
-
 def near(path: str) -> list[str]:
-    """The names in the same folder that are most like this one."""
+    """The names in the same folder that are most like this one, and not in their ending alone."""
     folder, name = os.path.split(path)
     try:
         there = os.listdir(folder or ".")
     except OSError:
         return []
-    like = [other for other in there if _alike(name.partition(".")[0], other.partition(".")[0])]
+    stems = (difflib.SequenceMatcher(None, name.partition(".")[0], other.partition(".")[0]) for other in there)
+    like = [other for other, stem in zip(there, stems, strict=True) if stem.ratio() >= 0.7]
     return [os.path.join(folder, other) for other in difflib.get_close_matches(name, like, n=1)]
-
-
-def _alike(stem: str, other: str) -> bool:
-    """Whether one may be meant by the other: names that share their ending alone are not."""
-    return difflib.SequenceMatcher(None, stem, other).ratio() >= 0.7
 
 
 def kind_of_table(path: str) -> str:
@@ -164,42 +151,29 @@ def kind_of_table(path: str) -> str:
     return "Parquet" if begin.startswith(b"PAR1") else "JSON" if begin.startswith(b"{") else "CSV"
 
 
-def _check_text(path: str, kind: str) -> None:
-    head = head_of(path)
-    for begin, content, advice in CONTENTS:
-        if head.startswith(begin):
-            raise errors.bad_file(path, f"it holds {content}, not {kind}. {advice}")
-    if b"\0" in head:
-        raise errors.bad_file(path, f"it is not text (byte {head.index(0):,} is zero), so it is no {kind} file.")
-
-
 def from_parquet(path: str, options: Options) -> Source:
     """A Parquet file, some rows at a time. Strings are read as the codes that they are stored as, but for texts."""
-    pq = arrow("parquet")
+    pa, pq = arrow(), arrow("parquet")
 
     def reader(coded: list[str] | None = None) -> Any:
         try:
             return pq.ParquetFile(path, read_dictionary=coded, memory_map=True)
-        except (OSError, arrow().ArrowException) as error:
+        except (OSError, pa.ArrowException) as error:
             raise errors.bad_file(path, f"it is no Parquet file, or damaged ({reason(error)}).") from None
 
     with reader() as file:
         schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    texts = _renamed_texts(schema.names, options)
-    coded = [field.name for field in schema if kind_of_type(field.type) == "string" and field.name not in texts]
+    own, named, kinds = schema.names, options.columns, options.kinds or {}
+    names = own if named is None or len(named) != len(own) else named
+    strings = [field.name for field in schema if kind_of_type(field.type) == "string"]
+    texts = {mine for mine, name in zip(own, names, strict=True) if kinds.get(name) == "text"}
     declared = [j for j, field in enumerate(schema) if arrow("types").is_dictionary(field.type)]
 
     def start() -> Iterator[Any]:
         try:
-            with reader(coded) as file:
+            with reader([name for name in strings if name not in texts]) as file:
                 yield from file.iter_batches(batch_size=options.batch_rows or PARQUET_ROWS)
-        except (OSError, arrow().ArrowException) as error:
+        except (OSError, pa.ArrowException) as error:
             raise errors.bad_file(path, f"it is damaged ({reason(error)}).") from None
 
-    return from_arrow_batches(schema, start, options.columns, source=path, declared=declared, n_rows=n_rows)
-
-
-def _renamed_texts(own: Sequence[str], options: Options) -> set[str]:
-    """The columns to be read as texts, by the names that they have in the file."""
-    names = own if options.columns is None or len(options.columns) != len(own) else options.columns
-    return {mine for mine, name in zip(own, names, strict=True) if (options.kinds or {}).get(name) == "text"}
+    return from_arrow_batches(schema, start, named, source=path, declared=declared, n_rows=n_rows)

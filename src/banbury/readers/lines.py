@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,18 +55,35 @@ class _LinesFile(BlockFile):
 
     def parse(self, block: Block) -> Any:
         self._refuse_depth(block)
-        pa_json = arrow("json")
+        pa_json, fixed = arrow("json"), self._explicit()
         return pa_json.read_json(
             arrow().BufferReader(block.data),
             pa_json.ReadOptions(use_threads=False, block_size=len(block.data) + 1024),
-            pa_json.ParseOptions(explicit_schema=self._explicit()),
+            pa_json.ParseOptions(explicit_schema=arrow().schema(fixed) if fixed else None),
         )
 
     def finished(self, table: Any, block: Block) -> Batch:
-        self._check_types(table, block)
-        names = names_for(list(self.types), self.names)
-        columns = [self._column(table, name) for name in self.types]
-        return arrow_batch(names, arrow().table(columns, names=list(names)), self.path, ())
+        """Notes what the first block did not show, and raises Widened so that reading begins again."""
+        pa = arrow()
+        for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
+            known = self.types.get(name)
+            if data_type in (known, pa.null()):
+                continue
+            both = _wider(known, self._fixed(name, data_type, table, block))
+            line = lines_before(self.path, block.offset) + 1
+            if both is None:
+                raise self._bad_line(line, _two_types(name, kind_of_type(data_type), kind_of_type(known)))
+            if both != known:
+                self.types[name] = both
+                raise Widened(name, kind_of_type(both), line)
+        names, columns = names_for(list(self.types), self.names), []
+        for name, known in self.types.items():
+            column = table[name] if name in table.column_names else pa.nulls(len(table))
+            columns.append(column.cast(pa.float64()) if known == pa.float64() else column)
+        return arrow_batch(names, pa.table(columns, names=list(names)), self.path, ())
+
+    def _bad_line(self, line: int, why: str) -> errors.BadFile:
+        return errors.BadFile(f"{self.path}, line {line:,}: {why}", path=self.path, line=line)
 
     def _refuse_depth(self, block: Block) -> None:
         """Arrow's reader goes as deep as brackets do, until the stack ends."""
@@ -75,26 +91,14 @@ class _LinesFile(BlockFile):
         steps = ((raw == ord("{")) | (raw == ord("["))).astype(np.int8) - ((raw == ord("}")) | (raw == ord("]")))
         if int(np.maximum.reduce(np.cumsum(steps, dtype=np.int32), initial=0)) <= DEEPEST:
             return
-        for number, line in enumerate(bytes(block.data).split(b"\n")):  # brackets inside of texts do not count
-            if line.count(b"{") + line.count(b"[") > DEEPEST and _depth(line) > DEEPEST:
-                at = lines_before(self.path, block.offset) + number + 1
-                raise errors.bad_line(
-                    self.path, at, f"it is nested more than {DEEPEST} deep. Give each column a plain value."
-                )
+        for line, row in self.records(block):  # brackets inside of texts do not count
+            if row.count(b"{") + row.count(b"[") > DEEPEST and _depth(row) > DEEPEST:
+                raise self._bad_line(line, f"it is nested more than {DEEPEST} deep. Give each column a plain value.")
 
-    def _explicit(self) -> Any:
+    def _explicit(self) -> list[tuple[str, Any]]:
         """The columns whose type is given to Arrow: floats take integers too, texts need not be dates."""
-        fixed = self._explicit_types()
-        return arrow().schema(fixed) if fixed else None
-
-    def _explicit_types(self) -> list[tuple[str, Any]]:
         pa = arrow()
         return [(name, each) for name, each in self.types.items() if each in (pa.float64(), pa.string())]
-
-    def _column(self, table: Any, name: str) -> Any:
-        pa = arrow()
-        column = table[name] if name in table.column_names else pa.nulls(len(table))
-        return column.cast(pa.float64()) if self.types[name] == pa.float64() else column
 
     def _fixed(self, name: str, data_type: Any, table: Any, block: Block) -> Any:
         """The type a column is read as: floats where numbers are demanded, and no dates where texts are."""
@@ -105,58 +109,39 @@ class _LinesFile(BlockFile):
         if kind_of_type(data_type) in ("integer", "float", "empty"):
             return arrow().float64()
         row, value = next((row, value) for row, value in enumerate(table[name].to_pylist()) if value is not None)
-        raise errors.wrong_type_in_line(value, name, "a number", self._line(block, row), self.path)
-
-    def _check_types(self, table: Any, block: Block) -> None:
-        """Notes what the first block did not show, and raises Widened so that reading begins again."""
-        pa = arrow()
-        for name, data_type in zip(table.schema.names, table.schema.types, strict=True):
-            known = self.types.get(name)
-            if data_type in (known, pa.null()):
-                continue
-            both = _wider(known, self._fixed(name, data_type, table, block))
-            line = lines_before(self.path, block.offset) + 1
-            if both is None:
-                raise errors.bad_line(self.path, line, _two_types(name, kind_of_type(data_type), kind_of_type(known)))
-            if both != known:
-                self.types[name] = both
-                raise Widened(name, kind_of_type(both), line)
+        raise self.wrong_type(value, name, self.line(block, row))
 
     def explained(self, error: Exception, block: Block) -> Exception:
-        known = {name: "a number" if each == arrow().float64() else "a text" for name, each in self._explicit_types()}
-        for line, row in _rows(self.path, block):
+        known = {name: "a number" if each == arrow().float64() else "a text" for name, each in self._explicit()}
+        for line, row in self.records(block):
             try:
-                cells = json.loads(row, object_pairs_hook=_each_once, parse_constant=_refused)
+                cells = json.loads(row, object_pairs_hook=each_once, parse_constant=_refused)
             except ValueError:
                 cells = None
             if not isinstance(cells, dict):
                 said = _SAID.search(str(error))
                 why = said[1].rstrip(".") if said else reason(error).rstrip(".")
-                return errors.bad_line(self.path, line, f"it is not one JSON object ({why}).")
+                return self._bad_line(line, f"it is not one JSON object ({why}).")
             for name, value in _values(cells, ""):
                 word = WORDS[type(value)]
                 if known.setdefault(name, word) == word:
                     continue
                 if name in self.numbers:
-                    return errors.wrong_type_in_line(value, name, "a number", line, self.path)
-                return errors.bad_line(self.path, line, _two_types(name, word, known[name]))
+                    return self.wrong_type(value, name, line)
+                return self._bad_line(line, _two_types(name, word, known[name]))
         return errors.bad_file(self.path, reason(error))
 
-    def _line(self, block: Block, row: int) -> int | None:
-        """The line of the file that holds the block's row; Arrow does not count blank lines."""
-        return next((line for line, _ in islice(_rows(self.path, block), row, None)), None)
+    def records(self, block: Block) -> Iterator[tuple[int, bytes]]:
+        """The lines of the block that are not blank, each with its number in the file."""
+        lines = enumerate(bytes(block.data).split(b"\n"), lines_before(self.path, block.offset) + 1)
+        return ((number, line) for number, line in lines if line.strip())
 
 
-def _rows(path: str, block: Block) -> Iterator[tuple[int, bytes]]:
-    """The lines of the block that are not blank, each with its number in the file."""
-    lines = enumerate(bytes(block.data).split(b"\n"), lines_before(path, block.offset) + 1)
-    return ((number, line) for number, line in lines if line.strip())
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of JSON that has these pairs; an error if it has a name twice."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
-        raise ValueError("a name is there twice")
+        raise ValueError("a name stands twice")
     return cells
 
 

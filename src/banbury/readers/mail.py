@@ -13,8 +13,7 @@ import urllib.parse
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from banbury.readers.decoding import charset, declared_in_html, decode
-from banbury.readers.markup import html_text
+from banbury.readers.decoding import charset, declared_in_html, decode, html_text
 from banbury.readers.options import Headers
 
 DEEPEST = 30  # messages and multiparts within each other
@@ -52,11 +51,7 @@ def begins_as_mbox(data: bytes) -> bool:
 
 
 def messages(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """The messages of an mbox, one at a time, and whether each was cut off.
-
-    A message begins at a postmark that follows a blank line and is followed by a header. A line of a message that looked
-    like a postmark was quoted with ``>``, which is taken away again.
-    """
+    """The messages of an mbox, whether each was cut off; each begins at a postmark between a blank line and a header."""
     message: list[bytes] = []
     size, after_blank, postmark = 0, True, b""
     for line in lines:
@@ -118,10 +113,13 @@ class _Reader:
     def message(self, data: bytes, depth: int) -> _Content:
         envelope = _ENVELOPE.match(data)
         fields, body = self._fields(data, envelope.end() if envelope else 0)
-        if not fields and body.strip():
-            self.broken = True
+        self.broken |= not fields and bool(body.strip())
         content = self._part(fields, body, depth)
-        return _Content(content.kind, self._chosen(fields) + content.texts, content.names)
+        if self.keep:
+            chosen = [f"{name}: {self._value(value)}" for name, value in fields]
+        else:
+            chosen = [self._value(value) for name, value in fields if name.lower() in self.names]
+        return _Content(content.kind, chosen + content.texts, content.names)
 
     def _fields(self, data: bytes, start: int) -> tuple[list[tuple[str, bytes]], bytes]:
         """The header fields, and what follows the blank line after them."""
@@ -131,14 +129,8 @@ class _Reader:
             start = one.end()
         if data.startswith(b"\n", start):
             return fields, data[start + 1 :]
-        if fields and start < len(data):
-            self.broken = True
+        self.broken |= bool(fields) and start < len(data)
         return fields, data[start:]
-
-    def _chosen(self, fields: list[tuple[str, bytes]]) -> list[str]:
-        if self.keep:
-            return [f"{name}: {self._value(value)}" for name, value in fields]
-        return [self._value(value) for name, value in fields if name.lower() in self.names]
 
     def _value(self, value: bytes) -> str:
         """A header's value on one line, with its encoded words decoded."""
@@ -180,16 +172,13 @@ class _Reader:
             return _Content(kind, content.texts, [*content.names, name])
         if not kind.startswith("text/") or (placed == "attachment" and name):
             return _Content(kind, [], [name])
-        return _Content(kind, [self._text_of(kind, parameters.get("charset"), self._bytes(body, own))], [name])
-
-    def _text_of(self, kind: str, declared: str | None, data: bytes) -> str:
+        data, declared = self._bytes(body, own), parameters.get("charset")
         if kind in ("text/html", "text/xhtml"):
-            return html_text(self._text(data, declared or declared_in_html(data)))
-        return self._text(data, declared)
+            return _Content(kind, [html_text(self._text(data, declared or declared_in_html(data)))], [name])
+        return _Content(kind, [self._text(data, declared)], [name])
 
     def _text(self, data: bytes, declared: str | None) -> str:
-        if declared and charset(declared) is None and not data.isascii():
-            self.broken = True
+        self.broken |= bool(declared) and charset(declared or "") is None and not data.isascii()
         return decode(data, declared)
 
     def _multipart(self, kind: str, boundary: str, body: bytes, depth: int) -> _Content:
@@ -258,9 +247,14 @@ class _Reader:
             return self._base64(body)
         if encoding == b"quoted-printable":
             return binascii.a2b_qp(body)
-        if encoding in (b"x-uuencode", b"uuencode", b"x-uue", b"uue"):
-            return _uudecoded(body)
-        return body
+        if encoding not in (b"x-uuencode", b"uuencode", b"x-uue", b"uue"):
+            return body
+        pieces = []
+        for line in body.split(b"\n"):
+            if line and not line.startswith((b"begin ", b"end")):
+                with contextlib.suppress(ValueError):
+                    pieces.append(binascii.a2b_uu(line))
+        return b"".join(pieces)
 
     def _base64(self, data: bytes) -> bytes:
         try:
@@ -270,12 +264,3 @@ class _Reader:
         kept = _NO_BASE64.sub(b"", data)
         kept = kept[: -1 if len(kept) % 4 == 1 else None]
         return binascii.a2b_base64(kept + b"=" * (-len(kept) % 4))
-
-
-def _uudecoded(body: bytes) -> bytes:
-    pieces = []
-    for line in body.split(b"\n"):
-        if line and not line.startswith((b"begin ", b"end")):
-            with contextlib.suppress(ValueError):
-                pieces.append(binascii.a2b_uu(line))
-    return b"".join(pieces)

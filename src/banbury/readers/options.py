@@ -28,15 +28,14 @@ class Options:
 
     def checked(self) -> Options:
         """Raises for what no option may be."""
-        values = self.missing_values
-        if values is not MISSING_VALUES and not _are_texts(values):
-            raise errors.bad_setting("missing_values", values, "the texts that stand for a missing value")
-        if self.batch_rows is not None and self.batch_rows < 1:
-            raise errors.bad_setting("batch_rows", self.batch_rows, "a whole number above 0, or None")
+        values, headers, rows = self.missing_values, self.headers, self.batch_rows
+        spelt = values is MISSING_VALUES or _are_texts(values)
+        errors.require(spelt, "missing_values", values, "the texts that stand for a missing value")
+        errors.require(rows is None or rows >= 1, "batch_rows", rows, "a whole number above 0, or None")
         if self.format not in FORMATS:
             raise errors.unknown_choice("format", self.format, FORMATS)
-        if self.headers not in (SUBJECT, "keep", "drop") and not _are_texts(self.headers):
-            raise errors.bad_setting("headers", self.headers, "'keep', 'drop' or a list of headers' names")
+        known = headers in (SUBJECT, "keep", "drop") or _are_texts(headers)
+        errors.require(known, "headers", headers, "'keep', 'drop' or a list of headers' names")
         return self
 
 

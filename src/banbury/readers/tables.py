@@ -1,8 +1,8 @@
-"""Tables in memory as sources: NumPy, pandas, Arrow and what speaks its protocol, mappings, records, rows."""
+"""Tables in memory as sources, and anything one-dimensional as a column: NumPy, pandas, Polars, Arrow, lists, mappings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,19 @@ from numpy.typing import NDArray
 from banbury import _core, errors
 from banbury.readers.arrow import arrow, from_arrow
 from banbury.readers.batches import Batch, LazyColumns, Matrix, Source, Sparse, distinct, numbered, positions
-from banbury.readers.columns import Column, Empty, Lists, from_array, from_list, ready
-from banbury.readers.encoding import column, from_pandas
+from banbury.readers.columns import (
+    Coded,
+    Codes,
+    Column,
+    Empty,
+    Lists,
+    Objects,
+    Unfit,
+    from_array,
+    from_list,
+    ready,
+    regrouped,
+)
 from banbury.threads import n_threads
 
 SMALL_CHUNK = 16384
@@ -58,8 +69,10 @@ def from_numpy(array: NDArray[Any], names: Names, batch_rows: int | None) -> Sou
     labels = checked_names(names, array.shape[1])
     if array.dtype.kind in "biuf":
         return single(Matrix(array, labels, names is not None), batch_rows)
-    columns: dict[str, Column] = {name: _cells(array[:, j]) for j, name in enumerate(labels)}
-    return single(Batch(labels, array.shape[0], columns, names is not None), batch_rows)
+    each: list[Any] = [array[:, j] for j in range(array.shape[1])]
+    columns = [from_list(cells.tolist()) if array.dtype.kind == "O" else from_array(cells) for cells in each]
+    named = dict(zip(labels, columns, strict=True))
+    return single(Batch(labels, array.shape[0], named, names is not None), batch_rows)
 
 
 def _not_a_table(array: Any) -> errors.BanburyError:
@@ -70,11 +83,9 @@ def _not_a_table(array: Any) -> errors.BanburyError:
         )
     what = "1D array" if array.ndim == 1 else "scalar array"
     shown = repr(array if array.size <= 20 else array[:20])
-    return errors.BanburyError(
-        f"Expected 2D array, got {what} instead:\narray={shown}.\n"
-        "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
-        "or array.reshape(1, -1) if it contains a single sample."
-    )
+    text = f"Expected 2D array, got {what} instead:\narray={shown}.\n"
+    text += "Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+    return errors.BanburyError(f"{text}or array.reshape(1, -1) if it contains a single sample.")
 
 
 def from_sparse(matrix: Any, names: Names, batch_rows: int | None) -> Source:
@@ -102,25 +113,17 @@ def has_twins(rows: Any) -> bool:
     return _core.has_twins(offsets, columns, rows.shape[1], n_threads(None))
 
 
-def _cells(array: NDArray[Any]) -> Column:
-    return from_list(array.tolist()) if array.dtype.kind == "O" else from_array(array)
-
-
-def from_frame(frame: Any, names: Names, batch_rows: int | None) -> Source:
-    """A pandas DataFrame, whose columns are looked at only when they are asked for."""
-    own = frame.columns.tolist()
-    labels = names_for(own, names)
-    place = dict(zip(labels, own, strict=True))
-    return single(Frame(frame, labels, LazyColumns(lambda name: from_pandas(frame[place[name]]))), batch_rows)
-
-
 class Frame(Batch):
-    """A pandas DataFrame. A small one of numbers gives them all at once, which pandas does faster than one column."""
+    """A pandas DataFrame, whose columns are looked at only when they are asked for.
 
-    def __init__(self, frame: Any, names: tuple[str, ...], columns: LazyColumns) -> None:
-        super().__init__(names, len(frame), columns)
-        self._frame = frame
-        self._own_names = names
+    A small one of numbers gives them all at once, which pandas does faster than one column.
+    """
+
+    def __init__(self, frame: Any, names: Names) -> None:
+        own = frame.columns.tolist()
+        self._frame, self._own_names = frame, names_for(own, names)
+        place = dict(zip(self._own_names, own, strict=True))
+        super().__init__(self._own_names, len(frame), LazyColumns(lambda name: from_pandas(frame[place[name]])))
 
     def numbers(self, names: Sequence[str]) -> list[NDArray[Any]]:
         if self._frame.size <= SMALL_FRAME and tuple(names) == self._own_names:
@@ -136,12 +139,15 @@ def from_mapping(table: Mapping[Any, Any], names: Names, batch_rows: int | None)
     columns: dict[str, Column] = {}
     for name, values in zip(labels, table.values(), strict=True):
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-            raise errors.scalar_for_column(name, values)
+            text = f"column {name!r} is {values!r}, and a column is a list or an array with one value per row. "
+            raise errors.BanburyError(f"{text}For a single row give a list with one mapping in it.", column=name)
         columns[name] = from_list(values) if type(values) is list else _matrix(values) or column(values)
     n_rows = len(columns[labels[0]]) if labels else 0
     for name, values in columns.items():
         if len(values) != n_rows:
-            raise errors.uneven_columns(labels[0], n_rows, name, len(values))
+            text = f"column {labels[0]!r} has {n_rows:,} rows and column {name!r} has {len(values):,}. Give columns of one "
+            text += "length."
+            raise errors.LengthMismatch(text, column=name)
     return single(Batch(labels, n_rows, columns), batch_rows)
 
 
@@ -152,15 +158,8 @@ def _matrix(values: Any) -> Column | None:
     array = np.asarray(values)
     if array.dtype.kind not in "biuf" or array.shape[1] == 0:
         return None
-    if isinstance(values, np.ma.MaskedArray):
-        array = np.ma.filled(values.astype(np.float64), np.nan)
-    return Lists(array)
-
-
-def from_records(records: Sequence[Mapping[Any, Any]], names: Names, batch_rows: int | None) -> Source:
-    """A list of mappings, one per row; a key that a row does not have is missing there."""
-    keys = dict.fromkeys(key for record in records for key in record)
-    return from_mapping({key: [record.get(key) for record in records] for key in keys}, names, batch_rows)
+    masked = isinstance(values, np.ma.MaskedArray)
+    return Lists(np.ma.filled(values.astype(np.float64), np.nan) if masked else array)
 
 
 def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Source:
@@ -168,17 +167,18 @@ def from_rows(rows: Sequence[Any], names: Names, batch_rows: int | None) -> Sour
     try:
         array = np.asarray(rows)
     except ValueError:
-        raise _ragged(rows) from None
+        lengths = [np.size(row) if np.ndim(row) == 0 else len(row) for row in rows]
+        for row, length in enumerate(lengths):
+            if length != lengths[0]:
+                raise errors.LengthMismatch(
+                    f"row {row:,} has {length:,} cells and row 0 has {lengths[0]:,}. Give rows of one length.", row=row
+                ) from None
+        different = "the rows hold sequences of different lengths. Give one number or text per cell."
+        raise errors.LengthMismatch(different) from None
     if array.ndim == 2 and array.dtype.kind not in "biufc":
         # NumPy would make texts of the numbers that stand beside texts.
         array = np.array(rows, dtype=object)
     return from_numpy(array, names, batch_rows)
-
-
-def _ragged(rows: Sequence[Any]) -> Exception:
-    lengths = [np.size(row) if np.ndim(row) == 0 else len(row) for row in rows]
-    row = next((row for row, length in enumerate(lengths) if length != lengths[0]), 0)
-    return errors.ragged_rows(row, lengths[row], lengths[0])
 
 
 def from_texts(values: Any, names: Names = None, batch_rows: int | None = None) -> Source:
@@ -199,16 +199,17 @@ def from_arrow_table(table: Any, names: Names, batch_rows: int | None, text: boo
     n_chunks = table.column(0).num_chunks if table.num_columns else 1
     if n_chunks > 1 and table.num_rows < SMALL_CHUNK * n_chunks:
         table = table.combine_chunks()
-    batches = from_arrow_batches(
+    source = from_arrow_batches(
         table.schema, lambda: iter(table.to_batches(max_chunksize=batch_rows)), names, n_rows=table.num_rows
     )
-    return Source(lambda: (_as_texts(batch, names) for batch in batches)) if text else batches
 
+    def texts() -> Iterator[Batch]:
+        for batch in source:
+            batch.named = names is not None
+            batch.column(batch.names[0]).text = True
+            yield batch
 
-def _as_texts(batch: Batch, names: Names) -> Batch:
-    batch.named = names is not None
-    batch.column(batch.names[0]).text = True
-    return batch
+    return Source(texts) if text else source
 
 
 def from_arrow_batches(
@@ -220,11 +221,7 @@ def from_arrow_batches(
     declared: Collection[int] | None = None,
     n_rows: int | None = None,
 ) -> Source:
-    """Arrow record batches, as ``start`` gives them; without any, one batch of no rows.
-
-    ``declared`` are the positions of the dictionary columns that were declared categorical; None means all. ``n_rows`` are
-    the rows of all batches together, where that is known.
-    """
+    """Arrow record batches, ``n_rows`` in all; without any, one of no rows. ``declared``: places of categoricals, None: all."""
     labels = names_for(distinct(schema.names, source), names)
 
     def batches() -> Iterator[Batch]:
@@ -258,15 +255,15 @@ def arrow_batch(
 
 def from_arrow_stream(data: Any, names: Names) -> Source:
     """Anything with Arrow's stream protocol. What is an iterator itself can be read only once."""
+
+    def opened() -> Any:
+        readers = arrow().RecordBatchReader
+        return data if isinstance(data, readers) else readers.from_stream(data)
+
+    reader = opened()
     if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
-        reader = _reader(data)
         return from_arrow_batches(reader.schema, lambda: tamed(reader), names, again=False)
-    return from_arrow_batches(_reader(data).schema, lambda: tamed(_reader(data)), names)
-
-
-def _reader(data: Any) -> Any:
-    pa = arrow()
-    return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+    return from_arrow_batches(reader.schema, lambda: tamed(opened()), names)
 
 
 def tamed(batches: Any) -> Iterator[Any]:
@@ -276,3 +273,68 @@ def tamed(batches: Any) -> Iterator[Any]:
     except arrow().ArrowException as error:
         why = (str(error).splitlines() or ["no reason given"])[0]
         raise errors.BanburyError(f"the stream of batches broke off: {why}") from None
+
+
+def encode(values: Any, threads: int = 1) -> Codes:
+    """The labels as codes of their distinct values; None and NaN are missing.
+
+    >>> encode(["spam", "ham", None, "spam"])
+    Codes(codes=array([ 0,  1, -1,  0], dtype=int32), low=0, values=['spam', 'ham'])
+    """
+    try:
+        return column(values).codes(None, threads)
+    except Unfit as unfit:
+        value, row, needed = unfit.args
+        raise errors.wrong_type(value, "labels", needed, row) from None
+
+
+def column(values: Any) -> Column:
+    """The column of anything one-dimensional."""
+    if type(values) is list:
+        return Objects(values) if values and type(values[0]) is str else from_list(values)
+    if isinstance(values, np.ndarray):
+        return _from_numpy(values)
+    if library(values) == "pandas":
+        return from_pandas(values)
+    if library(values) == "pyarrow":
+        return from_arrow(values)
+    if hasattr(values, "__arrow_c_stream__"):
+        return from_arrow(arrow().chunked_array(values))
+    if hasattr(values, "__arrow_c_array__"):
+        return from_arrow(arrow().array(values))
+    if hasattr(values, "__array__"):
+        return _from_numpy(np.asarray(values))
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise errors.no_column(values)
+    return column(list(values))
+
+
+def _from_numpy(values: np.ndarray[Any, Any]) -> Column:
+    if values.ndim != 1:
+        raise errors.no_column(values)
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        return Objects(values.tolist())
+    return from_array(np.asarray(values))
+
+
+def from_pandas(values: Any) -> Column:
+    """The column of a pandas Series, Index or array. Plain NumPy types are not copied."""
+    if hasattr(values, "columns"):
+        raise errors.no_column(values)
+    array = getattr(values, "array", values)
+    if hasattr(array, "to_timestamp"):
+        array = values = array.to_timestamp()
+    if isinstance(values.dtype, np.dtype):
+        return from_array(values.to_numpy())
+    if hasattr(array, "categories") and hasattr(array, "codes"):
+        categories = column(array.categories)
+        return Coded(regrouped(Codes(array.codes, 0, []), categories.head(len(categories))))
+    try:
+        return from_arrow(arrow().array(array))
+    except (TypeError, OverflowError, arrow().ArrowException):
+        return Objects(np.asarray(values, dtype=object).tolist())
+
+
+def library(values: Any) -> str:
+    """The library that a thing is of: pandas, polars, pyarrow."""
+    return type(values).__module__.partition(".")[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from banbury import errors
-from banbury.distributions.family import check_whole
+from banbury.errors import check_whole
 from banbury.files.arrays import replacing
 from banbury.naive_bayes import Model, estimate
 from banbury.reports.findings import Findings, measure

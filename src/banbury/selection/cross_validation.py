@@ -129,7 +129,8 @@ def _left_one_out(rows: Dataset, settings: Mapping[str, Any]) -> CrossValidation
     if not all(f.family.can_leave_one_out((f,), choice, rows.weights is not None) for f in kinds.values()):
         n_rows = int(np.count_nonzero(rows.labels >= 0))
         if not 2 <= n_rows <= MOST_FOLDS:
-            raise errors.too_many_to_leave_out(n_rows, MOST_FOLDS)
+            text = f"folds='loo' has no formula for these settings, and there are {n_rows:,} rows; row by row it can be done for "
+            raise errors.BadSetting(f"{text}two to {MOST_FOLDS:,} of them. Give a number of folds, or how='mean'.")
         each = np.full(rows.n_rows, -1, dtype=np.int64)
         each[rows.labels >= 0] = np.arange(n_rows)
         splits = rounds(each, rows.labels, 0, None)

@@ -78,7 +78,9 @@ class Dataset:
                 for part in parts(batch, growing.schema, labels):
                     growing.add(part)
         except errors.TooManyCells as many:
-            raise errors.too_many_folds(getattr(many, "column", ""), n_groups, n_classes) from None
+            column = getattr(many, "column", "")
+            text = f"column {column!r} has too many values for {n_groups:,} folds × {n_classes:,} classes: there is a number for "
+            raise errors.BadSetting(f"{text}each of them. Give fewer folds.", column=column) from None
         return growing.frozen()
 
     @cached_property

@@ -203,7 +203,8 @@ def _rounds(splits: Iterable[Any], labels: NDArray[np.int32]) -> Iterator[Round]
         tested[test] = True
         pending.append((rows, test))
     if overlapping:
-        errors.warn(errors.tested_what_it_learned())
+        text = "some split tests rows that it also learns from, so its answers are not those of a model that has not seen them."
+        errors.warn(errors.BanburyWarning(text))
     if not n_splits:
         raise errors.bad_setting("folds", "no split at all", WANTED)
     yield _round(pending, labels)

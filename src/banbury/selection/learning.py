@@ -446,8 +446,11 @@ class LearningCurve(CurveScores):
             try:
                 from matplotlib import pyplot
             except ImportError:
-                instead = "to_dict() has its numbers"
-                raise errors.missing_library("matplotlib", "a learning curve is drawn", instead) from None
+                raise errors.MissingLibrary(
+                    "a learning curve is drawn with matplotlib, which is not installed. Install it with: pip install "
+                    "'banbury[plots]'. Without it, to_dict() has its numbers.",
+                    library="matplotlib",
+                ) from None
             ax = pyplot.subplots()[1]
         for each in self._learners:
             ax.errorbar(self.sizes, each.mean_accuracy, each.standard_error, marker="o", capsize=3, label=each.name)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.distributions.text import warn_of_no_words
 from banbury.naive_bayes import Model, estimate, score_each
 from banbury.readers import Batch, Remembering
 from banbury.selection.dataset import Dataset
@@ -38,7 +39,7 @@ class PendingWarnings:
 
     def warn(self, how: str) -> None:
         for column, n_words in self.wordless.items():
-            errors.warn(errors.no_words_left(column, n_words))
+            warn_of_no_words(column, n_words)
         if self.impossible:
             errors.warn(errors.all_impossible(self.impossible, f"how={how!r}"))
 

@@ -1,29 +1,215 @@
-"""Semi-supervised learning: expectation maximisation, for rows of which some, or all, have no label."""
+"""Semi-supervised learning: expectation maximisation, for rows of which some, or all, have no label.
 
-from banbury.semi_supervised.expectation_maximisation import (
-    HOWS,
-    TRIAL,
-    Climb,
-    Task,
-    climb,
-    labelled_starts,
-    narrowed,
-    onward,
-    seeded_start,
-    with_starts,
-)
+Soft labels from a model, a model from soft labels, until neither changes.
+
+A. Dempster, N. Laird and D. Rubin, *Maximum likelihood from incomplete data via the EM algorithm* (1977); of texts, K. Nigam,
+A. McCallum, S. Thrun and T. Mitchell, *Text classification from labeled and unlabeled documents using EM* (2000).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.naive_bayes import Model, estimate
 from banbury.semi_supervised.observed import Observed
+from banbury.tally import Label
 
-__all__ = [
-    "HOWS",
-    "TRIAL",
-    "Climb",
-    "Observed",
-    "Task",
-    "climb",
-    "labelled_starts",
-    "narrowed",
-    "onward",
-    "seeded_start",
-    "with_starts",
-]
+TRIAL = 30  # iterations after which a mixture's poorer starts are given up
+GO_ON = 3  # starts that go on from there
+ROUNDS = 5  # of gathering texts, before a mixture of them begins to climb
+GATHERED = 2 / 3  # of an equal part of the rows: so many are gathered by each class
+LITTLE = 1e-3  # of its weight: what any other row counts there
+HOWS = ("mle", "map", "mean")  # those that maximise something
+FALL = 1e-9  # of the objective: rounding may lose as much
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Rows to be learned from: of each its weight and the number of its class, −1 where it has none; and how it is estimated."""
+
+    observed: Observed
+    classes: tuple[Label, ...]
+    labels: NDArray[np.int32]
+    weights: Real
+    settings: Mapping[str, Any]  # of bb.estimate
+
+    def model(self, soft: Real) -> Model:
+        """What rows × classes of weights come to."""
+        return estimate(self.observed.tally(self.classes, soft), **self.settings)
+
+    def soft_labels(self, log_joint: Real) -> Real:
+        """P(class | row); of a row that has a label, one."""
+        return self.expected(log_joint)[0]
+
+    def expected(self, log_joint: Real) -> tuple[Real, float]:
+        """The soft labels; and log P(rows), of rows that have a label that of row and label, each as often as it weighs."""
+        joint = np.array(log_joint.T, order="C")  # classes × rows: sums over few classes are quick
+        highest = joint.max(axis=0)
+        np.exp(np.subtract(joint, highest, out=joint), out=joint)
+        whole = joint.sum(axis=0)
+        joint /= whole
+        each = highest + np.log(whole)
+        known = np.flatnonzero(self.labels >= 0)
+        own = self.labels[known]
+        joint[:, known] = 0.0
+        joint[own, known] = 1.0
+        each[known] = log_joint[known, own]
+        counted = self.weights > 0
+        return joint.T, float((self.weights[counted] * each[counted]).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """Where EM came to from one start.
+
+    ``log_likelihoods`` and ``objectives`` have a number for each iteration. The objective is the log-likelihood plus the log of
+    the prior, but for a constant: what no iteration makes smaller.
+    """
+
+    model: Model
+    soft: Real  # the weights of rows × classes that the model was learned from
+    posteriors: Real  # what it says of each row
+    log_likelihoods: tuple[float, ...]
+    objectives: tuple[float, ...]
+    converged: bool
+    fell: bool = False  # whether it ended because another iteration would have lost
+    said: tuple[Warning | str, ...] = ()  # of the model that is kept
+
+
+def climb(task: Task, start: Real, max_iter: int, tol: float) -> Climb:
+    """EM from P(class | row), rows × classes, until the objective grows by no more than ``tol`` of itself."""
+    _refuse_empty(task.classes, task.weights @ start)
+    return _climbed(task, start, None, max_iter, tol)
+
+
+def _refuse_empty(classes: tuple[Label, ...], weights: Real) -> None:
+    """Raises where a class has no weight."""
+    for c in np.flatnonzero(~(weights > 0)).tolist():
+        text = f"class {classes[c]!r} has no row to start from: all weights of its rows are zero. "
+        raise errors.EmptyData(f"{text}Give one of its rows a weight above zero, or leave the class out.")
+
+
+def onward(task: Task, last: Climb, max_iter: int, tol: float) -> Climb:
+    """The same climb, of ``max_iter`` iterations in all."""
+    return _climbed(task, last.posteriors, last, max_iter, tol)
+
+
+def _climbed(task: Task, posteriors: Real, last: Climb | None, max_iter: int, tol: float) -> Climb:
+    """Iterations from these posteriors on, which ``last`` came to; one that loses is not kept, and ends it."""
+    while last is None or not (last.converged or last.fell or len(last.objectives) >= max_iter):
+        soft = posteriors * task.weights[:, None]
+        model = task.model(soft)
+        posteriors, likelihood = task.expected(task.observed.log_joint(model))
+        objective = likelihood + log_prior(model)
+        if last is None:
+            last = Climb(model, soft, posteriors, (likelihood,), (objective,), False)
+            continue
+        gained, size = objective - last.objectives[-1], abs(objective)
+        converged = -max(tol, FALL) * size <= gained <= tol * size
+        if gained < -FALL * size:
+            return replace(last, converged=converged, fell=True)
+        likelihoods, objectives = (*last.log_likelihoods, likelihood), (*last.objectives, objective)
+        last = Climb(model, soft, posteriors, likelihoods, objectives, converged)
+    return last
+
+
+def log_prior(model: Model) -> float:
+    """What the priors of all features and of the classes add to the log-likelihood, but for a constant."""
+    pairs = zip(model.tally.groups, model.parameters, strict=True)
+    total = sum(family.log_prior(parameters, sums, model.choice) for (family, _, sums), parameters in pairs)
+    prior = model.class_prior
+    if isinstance(prior, (int, float)) and not isinstance(prior, bool) and prior > 0:
+        total += float(prior) * float(model.log_prior.sum())
+    return total
+
+
+def with_starts(
+    task: Task, starts: Iterable[Callable[[], Real]], max_iter: int, tol: float, trial: int | None = None
+) -> Climb:
+    """The best of several climbs, by the objective; after ``trial`` iterations only the best three go on. Words go by name."""
+    climbs = list[Climb]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.BanburyWarning)
+        for start in starts:
+            climbs.append(climb(task, start(), min(trial or max_iter, max_iter), tol))
+            climbs = _best(climbs)[: 1 if trial is None else GO_ON]
+        best = _best([onward(task, each, max_iter, tol) for each in climbs])[0]
+    tally = task.observed.named(task.classes, best.soft)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = estimate(tally, **task.settings)
+    model = replace(model, threads=task.observed.threads)
+    return replace(best, model=model, said=tuple(each.message for each in said))
+
+
+def _best(climbs: list[Climb]) -> list[Climb]:
+    """The highest first; of equals the one that was first."""
+    return sorted(climbs, key=lambda each: -each.objectives[-1])
+
+
+def narrowed(model: Model) -> list[tuple[Label, str, float]]:
+    """Where a bell curve of a class is so narrow, beside its column, that it stands on one value: class, column and value."""
+    groups = zip(model.tally.groups, model.parameters, strict=True)
+    return [
+        (model.classes[c], features[f].name, value)
+        for (_, features, sums), parameters in groups
+        for f, c, value in parameters.collapsed(sums)
+    ]
+
+
+# Starts --------------------------------------------------------------------------------------------------------------
+
+
+def labelled_starts(task: Task, starts: int, seed: int) -> Iterator[Callable[[], Real]]:
+    """What a model of the rows that have labels says of the others; then of the same rows, weighted at random."""
+
+    def start(drawn: Real) -> Real:
+        known = np.flatnonzero(task.labels >= 0)
+        soft = np.zeros((len(task.labels), len(task.classes)))
+        soft[known, task.labels[known]] = task.weights[known] * drawn[known]
+        _refuse_empty(task.classes, soft.sum(axis=0))
+        return task.soft_labels(task.observed.log_joint(task.model(soft)))
+
+    rng = np.random.default_rng(seed)
+    for number in range(starts):
+        yield partial(start, np.ones(len(task.weights)) if number == 0 else rng.exponential(size=len(task.weights)))
+
+
+def seeded_start(task: Task, rng: np.random.Generator) -> Callable[[], Real]:
+    """What a model says whose every class is by half a row drawn at random; texts, being thin, then gather the nearest rows."""
+    n_classes = len(task.classes)
+    drawn = rng.choice(np.flatnonzero(task.weights > 0), n_classes, replace=False)
+
+    def start() -> Real:
+        if n_classes == 1:
+            return np.ones((len(task.weights), 1))
+        soft = np.repeat(task.weights[:, None] / n_classes, n_classes, axis=1)
+        soft[drawn, np.arange(n_classes)] += task.weights.sum() / n_classes
+        log_joint = task.observed.log_joint(task.model(soft))
+        for _ in range(ROUNDS if task.observed.texts else 0):
+            log_joint = task.observed.log_joint(task.model(_gathered(task, log_joint)))
+        return task.soft_labels(log_joint)
+
+    return start
+
+
+def _gathered(task: Task, log_joint: Real) -> Real:
+    """For each class the rows that speak for it most by the word, beside the next best class; and a little of all others."""
+    n_rows, n_classes = log_joint.shape
+    words = np.maximum(task.observed.n_words, 1.0)
+    soft = np.repeat(LITTLE * task.weights[:, None], n_classes, axis=1)
+    for c in range(n_classes):
+        ahead = (log_joint[:, c] - np.delete(log_joint, c, axis=1).max(axis=1)) / words
+        nearest = np.argsort(np.where(task.weights > 0, -ahead, np.inf), kind="stable")
+        nearest = nearest[: max(int(GATHERED * n_rows / n_classes), 1)]
+        soft[nearest, c] += task.weights[nearest]
+    return soft

@@ -19,13 +19,51 @@ from banbury.naive_bayes import Model
 from banbury.readers import Batch, Codes
 from banbury.schema import Schema
 from banbury.selection.dataset import Encoded
-from banbury.semi_supervised.cells import RowCells
-from banbury.sums import Counts, Words, in_parts, weighed
+from banbury.sums import Counts, Keys, Words, as_index, in_parts, weighed
 from banbury.tally import Growing, Label, Tally, count_rows
 
 Parts = NDArray[np.uint64]
 SMALL = 1e-9  # a class with less of a row is left out when the row is counted
 PIECE = 1 << 20  # rows that are counted together
+
+
+@dataclass(frozen=True)
+class RowCells:
+    """Of every feature that is counted by key its keys, and which of them each row has: 0 is none, 1 the first."""
+
+    schema: Schema  # of these features alone
+    keys: tuple[Keys, ...]
+    places: tuple[NDArray[np.int64], ...]
+    threads: int
+
+    @classmethod
+    def of(cls, batch: Batch, schema: Schema, weights: Real, threads: int) -> RowCells | None:
+        """None where bins are so many that how wide they are depends on the rows that are counted."""
+        keyed = tuple(f for f in schema.features if f.family.key_finder(f, (), threads) is not None)
+        schema = replace(schema, features=keyed)
+        if not keyed:
+            return cls(schema, (), (), threads)
+        one = Codes(np.zeros(batch.n_rows, dtype=np.int32), 0, [0])
+        counted = count_rows(batch, schema, one, np.ascontiguousarray(weights), threads).tally
+        if counted.schema != schema:
+            return None
+        known = {f.name: sums.keys[k] for _, group, sums in counted.groups for k, f in enumerate(group)}
+        finders = [feature.family.key_finder(feature, known[feature.name], threads) for feature in keyed]
+        places = tuple(np.asarray(find(batch)).astype(np.int64) + 1 for find in finders if find is not None)
+        return cls(schema, tuple(known[feature.name] for feature in keyed), places, threads)
+
+    def count(self, shares: Real) -> Counts:
+        """The rows of each key and class, of which each class has these shares, rows × classes."""
+        parts, n_classes = in_parts(shares), shares.shape[1]
+        low, size = np.ones(len(self.keys), dtype=np.int64), as_index([len(keys) for keys in self.keys])
+        each = []
+        for c in range(n_classes):
+            rows, mine = weighed(np.zeros(len(parts), dtype=np.int32), parts[:, c])
+            cells = _core.count_codes(list(self.places), low, size, rows, 1, mine, self.threads)
+            each.append(cells.arranged([1, int(size.sum())]))
+        turned = np.arange(n_classes * size.sum()).reshape(n_classes, -1).T
+        cells = Integers.join(each).arranged([int(size.sum()), n_classes], as_index(turned.reshape(-1)))
+        return Counts(self.keys, cells).without_empty([f.family.declared() for f in self.schema.features])
 
 
 @dataclass(frozen=True)
@@ -61,11 +99,8 @@ class Observed:
 
     def log_joint(self, model: Model) -> Real:
         """log P(class) + log P(row | class) under a model of ``tally``; of a row that every class rules out the log prior."""
-        batch = self.batch
-        if self.texts:
-            batch = batch.with_columns(
-                {t.feature.name: Encoded(t.offsets, t.ids, t.times, t.missing) for t in self.texts}
-            )
+        texts = {t.feature.name: Encoded(t.offsets, t.ids, t.times, t.missing) for t in self.texts}
+        batch = self.batch.with_columns(texts) if texts else self.batch
         batch.threads = self.threads
         joint: Real = model._kernel(batch, model.parameters, "log_joint")[0]
         impossible = np.isneginf(joint)
@@ -122,27 +157,17 @@ class Observed:
             some = classes[first : first + together]
             weights = np.ascontiguousarray(parts[:, first : first + together].swapaxes(0, 1)).reshape(-1, 2)
             numbers = np.repeat(np.arange(len(some), dtype=np.int32), self.n_rows)
-            part = self._times(len(some))
+            n = len(some)
+            if n > 1 and n not in self._repeats:  # those that were asked for last are kept
+                self._repeats.clear()
+                self._repeats[n] = self.batch.take(np.tile(np.arange(self.n_rows), n))
+            part = self._repeats[n] if n > 1 else self.batch
+            part.threads = self.threads
             growing.add(count_rows(part, schema, Codes(numbers, 0, list(some)), weights, self.threads))
         return growing.frozen()
 
-    def _times(self, n: int) -> Batch:
-        """The rows so many times over; those that were asked for last are kept."""
-        if n == 1:
-            return self.batch
-        if n not in self._repeats:
-            self._repeats.clear()
-            self._repeats[n] = self.batch.take(np.tile(np.arange(self.n_rows), n))
-            self._repeats[n].threads = self.threads
-        return self._repeats[n]
-
     def _count(
-        self,
-        schema: Schema,
-        classes: tuple[Label, ...],
-        rows: Int,
-        numbers: NDArray[np.int32],
-        weights: Parts,
+        self, schema: Schema, classes: tuple[Label, ...], rows: Int, numbers: NDArray[np.int32], weights: Parts
     ) -> Tally:
         growing = Growing(schema, classes)
         for start in range(0, max(len(rows), 1), PIECE):
@@ -171,5 +196,4 @@ def _shares(soft: Real) -> Real:
     whole = soft.sum(axis=1, keepdims=True)
     kept = np.where(soft > SMALL * whole, soft, 0.0)
     left = kept.sum(axis=1, keepdims=True)
-    kept *= whole / np.where(left > 0, left, 1.0)
-    return kept
+    return np.asarray(kept * (whole / np.where(left > 0, left, 1.0)))
