@@ -23,6 +23,7 @@ from test_laws import Case, law, parametrized, quietly
 from test_selection import EVERY, Data, Splits, mixed_frame, refitted, tables
 
 HISTOGRAMS, KERNELS, RANKS = "the bins of histograms", "the bandwidths of kernels", "the ranks of words"
+TREES = "the leaves and strengths of quantile trees"
 
 
 def kept(data: Data) -> set[str]:
@@ -30,7 +31,7 @@ def kept(data: Data) -> set[str]:
     names = {family.name for family in data.families.values()}
     texts = [family for family in data.families.values() if isinstance(family, Text)]
     ranked = any(family.drop_most_frequent or family.max_words is not None for family in texts)
-    found = {"histogram": HISTOGRAMS, "kernel_density": KERNELS}
+    found = {"histogram": HISTOGRAMS, "kernel_density": KERNELS, "quantile_tree": TREES}
     return {note for name, note in found.items() if name in names} | ({RANKS} if ranked else set())
 
 

@@ -29,8 +29,8 @@ from banbury.readers.columns import Empty, Numbers
 from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
 from banbury.sums import Keys
-from banbury.table import batches
-from banbury.tally import Tally, count
+from banbury.table import Table, batches
+from banbury.tally import Tally, counted
 
 ALL = "all"  # the one class
 MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
@@ -449,7 +449,8 @@ def counted(
     if len(shape) == 2 and shape[0] and not shape[1]:
         raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
-    tally = count(table, classes=[ALL], features=features, weights=own, missing=missing, threads=threads)  # type: ignore[arg-type]
+    given = {"features": features, "weights": own, "missing": missing, "threads": threads, "trees": "none"}
+    tally = counted(Table.of(table, classes=[ALL], **given))
     tally = tally if every is None else tally * every
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")

@@ -34,6 +34,7 @@ from banbury.renamed import takes_old
 
 Features = Any  # "auto", a family for all columns, or a mapping from column to family or None
 Missing = Literal["skip", "category"]
+Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: from 100 rows on, always, or never
 
 MOST_CATEGORIES = 20  # of whole numbers among the first rows, for a column to be one of categories ...
 FEWEST_ROWS = 100  # ... and rows that have to show it
@@ -332,12 +333,12 @@ def infer(
     features: Features,
     missing: Missing,
     more_to_come: bool = False,
-    all_trees: bool = False,
+    trees: Trees = "many",
 ) -> Schema:
     """The schema of a table whose first batch this is; ``reserved`` columns are not features: they are the target, say.
 
     ``more_to_come``: the batch may be of a few rows only, so a column of one value, or of none, may still show others.
-    ``all_trees``: numbers are quantile trees, however few there are.
+    ``trees``: numbers are quantile trees where there are many rows, always ("all"), or never ("none").
     """
     if missing not in ("skip", "category"):
         raise errors.unknown_choice("missing", missing, ["skip", "category"])
@@ -352,10 +353,10 @@ def infer(
     numbers = [name for name, kind in kinds.items() if kind in ("integer", "float")]
     sample = first_rows(batch, batch.names if tuple(numbers) == batch.names else numbers)
     steady = set() if more_to_come else _steady(batch, kinds, numbers, sample, missing)
-    few = {} if more_to_come or all_trees else _few_values(batch, numbers, sample)
+    few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample)
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
-    many = all_trees or batch.n_rows >= FEWEST_ROWS
+    many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
     chosen: list[tuple[str, Family, str]] = []
     left_out: dict[str, str] = {}
     for name in columns:

@@ -20,7 +20,7 @@ from banbury.distributions.keys import dense_numbers
 from banbury.progress import watched
 from banbury.readers import Batch, Codes, Scalar, Source, Widened, encode, from_texts, is_texts, n_threads, read
 from banbury.readers.batches import all_whole
-from banbury.schema import Features, Missing, Schema, infer
+from banbury.schema import Features, Missing, Schema, Trees, infer
 from banbury.sums import MOST_ROWS
 
 IN_MEMORY = 1 << 26  # bytes of rows that come only once, before they are kept in a file
@@ -40,7 +40,7 @@ class Table:
     missing: Missing = "skip"
     data: Any = None  # what the source was opened from, and how
     reading: Mapping[str, Any] = field(default_factory=dict)
-    all_trees: bool = False  # whether inference takes every column of numbers for a quantile tree
+    trees: Trees = "many"  # whether inference takes columns of numbers for quantile trees
 
     @classmethod
     def of(
@@ -56,7 +56,7 @@ class Table:
         missing: Missing = "skip",
         threads: int | None = None,
         labelled: bool = True,
-        all_trees: bool = False,
+        trees: Trees = "many",
         **reading: Any,
     ) -> Table:
         """The table of any data; the arguments are those of ``bb.count``. Not ``labelled``: the rows belong to no class.
@@ -72,11 +72,11 @@ class Table:
         source = opened(data, schema, reading)
         if not labelled:
             labels = Labels.without_target(weights, n_threads(threads))
-            return cls(source, labels, schema, features, missing, data, reading)
+            return cls(source, labels, schema, features, missing, data, reading, trees)
         if target is None and classes is None and np.ndim(weights) < 2:
             target = source.target
         labels = Labels.of(target, weights, classes, n_threads(threads), groups)
-        return cls(source, labels, schema, features, missing, data, reading, all_trees)
+        return cls(source, labels, schema, features, missing, data, reading, trees)
 
     @property
     def name(self) -> str | None:
@@ -103,7 +103,7 @@ class Table:
         if self.schema is not None:
             return self.schema
         aside = self.labels.aside(batch.names)
-        return infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.all_trees)
+        return infer(batch, aside, self.labels.name, self.chosen, self.missing, more_to_come, self.trees)
 
     @property
     def chosen(self) -> Features:

@@ -220,7 +220,7 @@ class QuantileTree(BinnedFamily):
         return total
 
     def leave_one_out_notes(self) -> list[str]:
-        return ["the leaves of quantile trees, their strength and the shares of the classes"]
+        return ["the leaves and strengths of quantile trees"]
 
 
 @dataclass(frozen=True)

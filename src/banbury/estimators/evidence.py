@@ -131,7 +131,7 @@ class EvidenceClassifier(NaiveBayesClassifier):
             raise errors.unknown_choice("weigh", self.weigh, ["auto", True, False])
 
     def _schema(self, batch: Batch, more_to_come: bool) -> Schema:
-        return infer(batch, [], None, self.features, self.missing, more_to_come, all_trees=True)  # type: ignore[arg-type]
+        return infer(batch, [], None, self.features, self.missing, more_to_come, trees="all")  # type: ignore[arg-type]
 
     def _weighed(self, tally: Tally, batch: Batch, labels: NDArray[Any], sample_weight: Any, groups: Any) -> Any:
         """The weights, or None where there are too few rows, or nothing to weigh."""

@@ -89,7 +89,9 @@ class _Learner(TakesTables, BaseEstimator):  # type: ignore[misc]
             check_whole(name, getattr(self, name), 1)
 
     def _schema(self, batch: Batch) -> Schema:
-        return Table.of(batch, labelled=False, features=self.features, missing=self.missing).settled(batch)
+        return Table.of(batch, labelled=False, features=self.features, missing=self.missing, trees="none").settled(
+            batch
+        )
 
     def _observed(self, batch: Batch, weights: Real) -> Observed:
         batch.threads = n_threads(self.threads)

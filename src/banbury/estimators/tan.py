@@ -75,7 +75,7 @@ class TANClassifier(TakesTables, ClassifierMixin, BaseEstimator):  # type: ignor
         threads = batch.threads = n_threads(self.threads)
         given = Labels.of(labels, sample_weights(sample_weight, batch.n_rows), None, threads)
         given.check_length(batch.n_rows)
-        schema = infer(batch, [], None, self.features, self.missing)  # type: ignore[arg-type]
+        schema = infer(batch, [], None, self.features, self.missing, trees="none")  # type: ignore[arg-type]
         pairs = Pairs.beginning(batch, schema, given, bins)(batch).checked()
         network = BeliefNetwork.from_pairs(pairs, choice, self.level, self.root, self.threads)
         self.classes_ = sorted_classes(pairs.target.values, labels.dtype)

@@ -119,7 +119,9 @@ class BeliefNetwork:
 
         def begin(batch: Batch) -> Callable[[Batch], NetworkCounts]:
             first[:] = [batch]
-            schema = infer(batch.only(order), (), None, _only(features, order), missing, more_to_come=True)
+            schema = infer(
+                batch.only(order), (), None, _only(features, order), missing, more_to_come=True, trees="none"
+            )
             for name, why in schema.left_out.items():
                 raise errors.BadSetting(
                     f"column {name!r} is named in parents=, and cannot be counted: {why}. Declare it in features=, or take it "

@@ -57,7 +57,7 @@ class Pairs:
 
         def begin(batch: Batch) -> Callable[[Batch], Pairs]:
             leaked = {name: "the target" for name in (labels.column,) if name is not None and name in batch.names}
-            schema = infer(batch, leaked | labels.reserved(), labels.name, features, missing)
+            schema = infer(batch, leaked | labels.reserved(), labels.name, features, missing, trees="none")
             return cls.beginning(batch, schema, labels, bins)
 
         found: Pairs = counted(source, labels, begin)

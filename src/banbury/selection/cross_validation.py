@@ -238,7 +238,7 @@ def _tuned(rows: Dataset, settings: Mapping[str, Any]) -> Model:
 
 def weighed_rows(data: Any, target: Any, **settings: Any) -> Dataset:
     """Rows as evidence is weighed: numbers are quantile trees, and what is missing is a value."""
-    return held(data, target, **settings, missing="category", all_trees=True)
+    return held(data, target, **settings, missing="category", trees="all")
 
 
 def _weighed(rows: Dataset, settings: Mapping[str, Any]) -> Model:
