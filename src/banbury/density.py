@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, DensityMixin, clone  # noqa: TID253
 from sklearn.utils.validation import check_is_fitted  # noqa: TID253
 
 from banbury import errors
+from banbury import tally as tallies
 from banbury.arrays import Real
 from banbury.distributions.family import Feature, Parameters
 from banbury.distributions.information import equal_groups
@@ -30,7 +31,7 @@ from banbury.renamed import takes_old
 from banbury.schema import Features, Schema
 from banbury.sums import Keys
 from banbury.table import Table, batches
-from banbury.tally import Tally, counted
+from banbury.tally import Tally
 
 ALL = "all"  # the one class
 MOST_COMBINATIONS = 1_000_000  # of values that one question asks for
@@ -450,7 +451,7 @@ def counted(
         raise errors.EmptyData(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
     table = {"text": list(data)} if is_texts(data) else data
     given = {"features": features, "weights": own, "missing": missing, "threads": threads, "trees": "none"}
-    tally = counted(Table.of(table, classes=[ALL], **given))
+    tally = tallies.counted(Table.of(table, classes=[ALL], **given))
     tally = tally if every is None else tally * every
     if not tally.classes:
         raise errors.empty_data(None, "every row has a weight of zero")
