@@ -86,9 +86,9 @@ class Weighing:
             )
             for p in weights.pairs
         )
-        groups = [group for group in model.parameters if not {f.name for f in group.features}.issubset(names)]
-        own = WeighedParameters((*columns, *pairs), self.columns, cell_terms(evidence), tables, tuple(evidence.counts))
-        return (own, *groups)
+        return (
+            WeighedParameters((*columns, *pairs), self.columns, cell_terms(evidence), tables, tuple(evidence.counts)),
+        )
 
     def _evidence(self, tally: Tally) -> Evidence:
         counts = []
@@ -238,8 +238,9 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
         raise errors.bad_setting(
             "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
         )
-    rows = WeighedRows.of(table, tally, columns)
-    threads = table.labels.threads
+    rows, threads = WeighedRows.of(table, tally, columns), table.labels.threads
+    rows, at = rows.without_twins()
+    columns = [columns[j] for j in at]
     weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
     tables = Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)
     return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables))

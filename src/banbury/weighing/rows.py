@@ -62,6 +62,16 @@ class WeighedRows:
         groups = None if self.groups is None else self.groups[at]
         return WeighedRows(np.ascontiguousarray(self.codes[at]), self.labels[at], weights, groups)
 
+    def without_twins(self) -> tuple[WeighedRows, list[int]]:
+        """The rows without columns that say what an earlier one says, cell by cell; and the columns that are left."""
+        first: dict[bytes, int] = {}
+        for j, column in enumerate(self.codes.T):
+            first.setdefault(np.unique(column, return_inverse=True)[1].astype(np.uint32).tobytes(), j)
+        kept = sorted(first.values())
+        if len(kept) == self.codes.shape[1]:
+            return self, kept
+        return WeighedRows(self.codes[:, kept], self.labels, self.weights, self.groups)._merged(), kept
+
     def weighing(self, weights: Real) -> WeighedRows:
         """The rows that weigh something, of these weights."""
         at = np.flatnonzero(weights > 0)

@@ -1,0 +1,426 @@
+"""Weighed evidence: weights, pairs and corrections are those of slow twins, and depend on what rows hold alone."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.utils.estimator_checks import check_estimator
+
+import banbury as bb
+import naive_trees
+from banbury import errors
+from banbury.distributions.trees import halved, tree_of
+from banbury.weighing.evidence import Evidence, Pair, Terms, cell_terms, correction_terms, folded
+from banbury.weighing.learning import Weights
+from banbury.weighing.model import cells_of
+from banbury.weighing.rows import WeighedRows
+
+RNG = np.random.default_rng(5)
+
+
+def banbury(*arguments: str) -> str:
+    """What a command prints."""
+    command = [sys.executable, "-m", "banbury", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def table(n: int = 300, seed: int = 0) -> tuple[dict[str, list[Any]], list[str]]:
+    """Two numbers, two words and a flag; the class depends on some of them, and on two together."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=n), rng.integers(0, 40, n).astype(float)
+    word, other = rng.choice(["red", "green", "blue"], n), rng.choice(["x", "y"], n)
+    flag = rng.random(n) < 0.5
+    score = a + (word == "red") + 2.0 * ((other == "x") == flag) - 1.5 + 0.05 * (b - 20) + rng.normal(size=n)
+    a[rng.random(n) < 0.1] = np.nan
+    columns: dict[str, Any] = {"a": a, "b": b, "word": word, "other": other, "flag": flag}
+    return {name: values.tolist() for name, values in columns.items()}, np.where(score > 0, "yes", "no").tolist()
+
+
+def frame(rows: dict[str, list[Any]]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Any, Any, bb.EvidenceClassifier]:
+    rows, labels = table()
+    data = frame(rows)
+    return data, labels, bb.EvidenceClassifier(threads=1).fit(data, labels)
+
+
+# Trees ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_are_those_of_the_slow_twin(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = rng.poisson(3.0, (rng.integers(2, 30), 3)).astype(float)
+    prior = (cells.sum(axis=0) + 0.5) / (cells.sum() + 1.5)
+    tree, strengths = tree_of(cells, prior)
+    slow = [dict(enumerate(row)) for row in cells.tolist()]
+    levels, expected = naive_trees.tree(slow, dict(enumerate(prior.tolist())), None, lambda _: [])
+    if not tree.told_apart:
+        assert strengths == expected
+        assert [sorted({(nodes.tolist().index(k), len(nodes) - nodes.tolist()[::-1].index(k)) for k in nodes.tolist()})
+                for nodes in tree.levels] == [sorted(nodes) for nodes in levels]  # fmt: skip
+    plain, left_out = tree.shares(cells, strengths, prior)[-1], tree.left_out(cells, strengths, prior)[-1]
+    levels = [sorted({(int(np.argmax(nodes == k)), len(nodes) - int(np.argmax(nodes[::-1] == k))) for k in nodes})
+              for nodes in tree.levels]  # fmt: skip
+    for leaf in range(len(cells)):
+        every = naive_trees.share(slow, levels, strengths, leaf, dict(enumerate(prior.tolist())))
+        np.testing.assert_allclose(plain[leaf], list(every.values()), rtol=1e-12)
+        for own in range(3):
+            less = naive_trees.share(slow, levels, strengths, leaf, dict(enumerate(prior.tolist())), own)
+            np.testing.assert_allclose(left_out[leaf, own], list(less.values()), rtol=1e-12)
+            if cells[leaf, own] >= 1:
+                row = tree.of_rows(cells, strengths, prior, np.array([leaf]), np.array([own]), np.ones(1))
+                np.testing.assert_allclose(row[0], list(less.values()), rtol=1e-12)
+
+
+def test_a_row_that_is_left_out_was_never_counted() -> None:
+    cells = np.random.default_rng(1).poisson(2.0, (9, 2)).astype(float)
+    prior, tree = np.array([0.4, 0.6]), halved(cells.sum(axis=1))
+    left_out = tree.left_out(cells, (2.0, 2.0), prior)[-1]
+    for leaf, own in product(range(9), range(2)):
+        if cells[leaf, own]:
+            without = cells.copy()
+            without[leaf, own] -= 1
+            assert np.array_equal(left_out[leaf, own], tree.shares(without, (2.0, 2.0), prior)[-1][leaf])
+
+
+# Pairs ----------------------------------------------------------------------------------------------------------------
+
+
+def evidence_of(n: int = 300) -> Evidence:
+    rows, labels = table(n)
+    tally = bb.count(frame(rows), labels, features={"a": bb.QuantileTree(), "b": bb.QuantileTree()}, missing="category")
+    columns = cells_of(tally)
+    weighed = WeighedRows.of(bb.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
+    return Evidence.of(columns, (Pair(0, 1, 4.0), Pair(2, 3, 1.0), Pair(0, 2, 16.0)), weighed, 2)
+
+
+def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int, int], np.ndarray[Any, Any]]:
+    """δ of every fine cell, as formulas have it."""
+    a, b = evidence.nodes[pair.first], evidence.nodes[pair.second]
+    columns = [evidence.columns[pair.first], evidence.columns[pair.second]]
+    counts = [evidence.counts[pair.first], evidence.counts[pair.second]]
+    prior = evidence.prior
+
+    def shares(side: int, level: int, node: int) -> Any:
+        cells, nodes = columns[side], (a, b)[side]
+        last = (nodes.n_coarse, nodes.n_fine)[level] - 1
+        if node == last:
+            return prior
+        depth = nodes.levels[level]
+        if own is None:
+            return cells.plain.shares(counts[side], cells.plain_strengths, prior)[depth][node]
+        return cells.plain.left_out(counts[side], cells.plain_strengths, prior)[depth][node, own]
+
+    def apart(level: int, u: int, v: int) -> Any:
+        p = shares(0, level, u) * shares(1, level, v) / prior
+        return p / p.sum()
+
+    def counted(level: int, u: int, v: int) -> Any:
+        total = np.zeros(2)
+        for codes, label, weight in zip(evidence.rows.codes, evidence.rows.labels, evidence.rows.weights, strict=True):
+            i, j = int(a.fine[codes[pair.first]]), int(b.fine[codes[pair.second]])
+            place = (i, j) if level else (int(a.coarse[i]), int(b.coarse[j]))
+            total[label] += weight * (place == (u, v))
+        if own is not None:
+            total[own] = max(total[own] - 1.0, 0.0)
+        return total
+
+    found = {}
+    coarser = (a.n_coarse, b.n_coarse) != (a.n_fine, b.n_fine)
+    for u, v in product(range(a.n_fine), range(b.n_fine)):
+        base, ratio = apart(1, u, v), np.ones(2)
+        if coarser:
+            wide = int(a.coarse[u]), int(b.coarse[v])
+            n, p0 = counted(0, *wide), apart(0, *wide)
+            ratio = (n + pair.strength * p0) / (n.sum() + pair.strength) / p0
+        start = base * ratio / (base * ratio).sum()
+        n = counted(1, u, v)
+        found[u, v] = np.log((n + pair.strength * start) / (n.sum() + pair.strength)) - np.log(base)
+    return found
+
+
+def test_pairs_are_those_of_the_slow_twin() -> None:
+    evidence = evidence_of(80)
+    for pair, (plain, left_out) in zip(evidence.pairs, evidence.pair_tables(1), strict=True):
+        width = evidence.nodes[pair.second].n_fine
+        for own in (None, 0, 1):
+            for (u, v), delta in slow_pair(evidence, pair, own).items():
+                fast = plain[u * width + v] if own is None else left_out[u * width + v, own]
+                np.testing.assert_allclose(fast, delta, rtol=1e-9, atol=1e-12)
+
+
+def test_corrections_fold_to_the_sum_of_their_levels() -> None:
+    evidence = evidence_of()
+    terms, _, owners = correction_terms(evidence)
+    table_of_levels = RNG.normal(size=(terms.n_cells, 2))
+    each = folded(evidence, terms, owners, table_of_levels)
+    codes = evidence.rows.codes
+    ones, none = np.ones(len(terms.sizes)), np.zeros(2)
+    slow = bb._core.weighed_scores(terms.lookups(codes), table_of_levels.ravel(), ones, none, None, 1)
+    finest: Terms = cell_terms(evidence)
+    fast = bb._core.weighed_scores(
+        finest.lookups(codes), np.concatenate(each).ravel(), np.ones(len(finest.sizes)), none, None, 1
+    )
+    np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-12)
+
+
+# What the answer depends on --------------------------------------------------------------------------------------------
+
+
+def test_neither_the_order_of_rows_nor_the_threads_matter(fitted: Any) -> None:
+    data, labels, clf = fitted
+    order = np.random.default_rng(3).permutation(len(data))
+    shuffled = data.iloc[order].reset_index(drop=True)
+    for threads in (1, 2):
+        other = bb.EvidenceClassifier(threads=threads).fit(shuffled, [labels[i] for i in order])
+        assert np.array_equal(other.predict_proba(data), clf.predict_proba(data))
+        assert other.weighing_ is not None and clf.weighing_ is not None
+        assert other.weighing_.worth() == clf.weighing_.worth()
+
+
+def test_a_weight_of_two_is_the_row_twice_and_of_none_no_row(fitted: Any) -> None:
+    data, labels, _ = fitted
+    weights = np.random.default_rng(4).integers(0, 3, len(data))
+    weighed = bb.EvidenceClassifier().fit(data, labels, sample_weight=weights)
+    at = np.repeat(np.arange(len(data)), weights)
+    repeated = bb.EvidenceClassifier().fit(data.iloc[at].reset_index(drop=True), [labels[i] for i in at])
+    assert np.array_equal(weighed.predict_proba(data), repeated.predict_proba(data))
+
+
+def test_evidence_adds_up_to_the_log_odds_and_names_pairs(fitted: Any) -> None:
+    data, _, clf = fitted
+    model = clf.model_
+    assert any(" with " in name for name in clf.weighing_.worth())
+    for i in range(0, 300, 7):
+        told = model.explain(data.iloc[[i]])
+        posterior = dict(zip(model.classes, model.log_posterior(data.iloc[[i]])[0], strict=True))
+        assert told.log_odds == pytest.approx(posterior[told.winner] - posterior[told.against], abs=1e-9)
+        total = told.prior + sum(e.decibans for e in told.evidence)
+        assert total == pytest.approx(told.decibans, abs=1e-9)
+    assert "other with flag" in str(model.explain(data.iloc[[0]]))
+
+
+def test_two_columns_together_are_found_where_neither_tells() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 2, (2, 400))
+    rows, labels = np.stack([a, b], axis=1), (a ^ b).tolist()
+    plain = bb.NaiveBayesClassifier().fit(rows, labels).score(rows, labels)
+    clf = bb.EvidenceClassifier().fit(rows, labels)
+    assert plain < 0.8 and clf.score(rows, labels) == 1.0
+    assert bb.EvidenceClassifier(pairs=False, correct=False).fit(rows, labels).score(rows, labels) < 0.8
+
+
+def test_a_column_twice_changes_nothing_and_a_useless_one_little() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X, noise = X[:, :8], np.random.default_rng(0).normal(size=(len(X), 2))
+    alone = bb.EvidenceClassifier().fit(X[::2], y[::2]).predict_proba(X[1::2])
+    more = np.hstack([X, 3.0 * X[:, :3]])
+    assert np.array_equal(bb.EvidenceClassifier().fit(more[::2], y[::2]).predict_proba(more[1::2]), alone)
+    more = np.hstack([X, noise])
+    noisy = bb.EvidenceClassifier().fit(more[::2], y[::2])
+    assert np.abs(noisy.predict_proba(more[1::2]) - alone).mean() < 0.05
+    assert noisy.weighing_ is not None and max(list(noisy.weighing_.worth().values())[8:10]) < 0.7
+
+
+# How right it is -----------------------------------------------------------------------------------------------------
+
+
+def loss(posterior: Any, truth: Any) -> float:
+    return float(-np.log(posterior[np.arange(len(truth)), truth]).mean())
+
+
+def test_weighed_loses_less_than_plain() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    plain = bb.NaiveBayesClassifier().fit(X[::2], y[::2])
+    weighed = bb.EvidenceClassifier().fit(X[::2], y[::2])
+    assert weighed.score(X[1::2], y[1::2]) >= 0.95 > plain.score(X[1::2], y[1::2]) - 0.02
+    assert loss(weighed.predict_proba(X[1::2]), y[1::2]) < 0.15 < loss(plain.predict_proba(X[1::2]), y[1::2])
+
+
+def test_cars_are_told_apart_by_what_their_columns_say_together(car: Any) -> None:
+    rows, labels = car.drop(columns="class"), car["class"].to_numpy()
+    order = np.random.default_rng(0).permutation(len(rows))
+    train, test = order[:1400], order[1400:]
+    clf = bb.EvidenceClassifier().fit(rows.iloc[train], labels[train])
+    truth = np.searchsorted(clf.classes_, labels[test])
+    posterior = clf.predict_proba(rows.iloc[test])
+    assert (posterior.argmax(axis=1) == truth).mean() >= 0.96
+    assert loss(posterior, truth) <= 0.1
+
+
+# Learning and forgetting ----------------------------------------------------------------------------------------------
+
+
+def test_the_tally_stays_exact_and_the_weights_are_said_to_be_stale() -> None:
+    rows, labels = table(260, seed=7)
+    data = frame(rows)
+    clf = bb.EvidenceClassifier().fit(data, labels)
+    before, posterior = clf.tally_, clf.predict_proba(data)
+    assert not clf.weights_stale_
+    clf.forget(data[:40], labels[:40])
+    assert clf.weights_stale_ and "refit" in str(clf.explain(data.iloc[[0]]))
+    clf.partial_fit(data[:40], labels[:40])
+    assert clf.tally_ == before and not clf.weights_stale_
+    assert np.array_equal(clf.predict_proba(data), posterior)
+    clf.forget(data[:40], labels[:40], refit=(data[40:], labels[40:]))
+    assert not clf.weights_stale_
+    again = bb.EvidenceClassifier().fit(data[40:], labels[40:])
+    np.testing.assert_allclose(clf.predict_proba(data), again.predict_proba(data), atol=1e-9)
+
+
+def test_nothing_of_a_forgotten_value_is_left_in_a_file(tmp_path: Path) -> None:
+    rows, labels = table(200, seed=8)
+    rows["word"][17] = "Wednesbury"
+    data = frame(rows)
+    clf = bb.EvidenceClassifier().fit(data, labels)
+    bb.save(clf.model_, tmp_path / "before.banbury")
+    assert b"Wednesbury" in (tmp_path / "before.banbury").read_bytes()
+    clf.forget(data.iloc[[17]], [labels[17]])
+    bb.save(clf.model_, tmp_path / "after.banbury")
+    assert b"Wednesbury" not in (tmp_path / "after.banbury").read_bytes()
+    assert b"Wednesbury" not in pickle.dumps(clf)
+    assert np.isfinite(bb.load(tmp_path / "after.banbury").posterior(data)).all()  # type: ignore[union-attr]
+
+
+def test_a_class_that_comes_later_is_answered_plainly() -> None:
+    rows, labels = table(200, seed=9)
+    clf = bb.EvidenceClassifier().fit(frame(rows), labels)
+    clf.partial_fit(frame(rows)[:20], ["perhaps"] * 20)
+    assert clf.model_.weighing is None and clf.weights_stale_
+    np.testing.assert_allclose(clf.predict_proba(frame(rows)).sum(axis=1), 1.0)
+    clf.forget(frame(rows)[:20], ["perhaps"] * 20)
+    assert clf.model_.weighing is not None and not clf.weights_stale_
+
+
+def test_a_file_has_the_same_answers_and_a_damaged_one_is_refused(fitted: Any, tmp_path: Path) -> None:
+    data, _, clf = fitted
+    file = tmp_path / "weighed.banbury"
+    bb.save(clf.model_, file)
+    loaded: Any = bb.load(file)
+    assert np.array_equal(loaded.posterior(data), clf.model_.posterior(data))
+    assert str(loaded) == str(clf.model_) and "weighed: 5 columns" in str(loaded)
+    assert np.array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(data), clf.predict_proba(data))
+    content = file.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    head = json.loads(content[8 : 8 + size])
+    about = json.loads(head["__metadata__"]["banbury"])
+    for change in (
+        lambda w: w["pairs"].append([0, 99, 1.0]),
+        lambda w: w.update(temperature=-1.0),
+        lambda w: w["columns"][0].update(strengths=[1.0]),
+        lambda w: w["columns"].pop(),
+        lambda w: w["classes"].append("more"),
+    ):
+        other = json.loads(json.dumps(about))
+        change(other["weighing"])
+        text = json.dumps({**head, "__metadata__": {**head["__metadata__"], "banbury": json.dumps(other)}}).encode()
+        bad = tmp_path / "bad.banbury"
+        bad.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
+        with pytest.raises(errors.BadFile):
+            bb.load(bad)
+
+
+# Bad input -----------------------------------------------------------------------------------------------------------
+
+
+def test_few_rows_one_class_and_rare_classes_are_answered() -> None:
+    X, y = load_wine(return_X_y=True)
+    assert bb.EvidenceClassifier().fit(X[::3], y[::3]).weighing_ is None
+    assert bb.EvidenceClassifier(weigh=True).fit(X[::3], y[::3]).weighing_ is not None
+    alone = bb.EvidenceClassifier(weigh=True).fit(X[:59], y[:59])
+    assert alone.weighing_ is None and alone.predict(X[:3]).tolist() == [0, 0, 0]
+    rare = y.copy()
+    rare[5], rare[100] = 7, 8
+    answers = bb.EvidenceClassifier().fit(X, rare).predict_proba(X)
+    assert np.isfinite(answers).all() and answers.shape[1] == 5
+
+
+def test_what_cannot_be_weighed_is_refused_by_name() -> None:
+    rows, labels = table(200)
+    with pytest.raises(errors.BanburyError, match="weigh must be one of"):
+        bb.EvidenceClassifier(weigh="yes").fit(frame(rows), labels)
+    gaussian = {"a": bb.Gaussian()}
+    with pytest.raises(errors.BadSetting, match="column 'a' is counted as Gaussian, which is not weighed"):
+        bb.EvidenceClassifier(features=gaussian).fit(frame(rows), labels)
+    with pytest.raises(errors.LengthMismatch):
+        bb.EvidenceClassifier().fit(frame(rows), labels, groups=[1, 2, 3])
+    with pytest.raises(errors.BadSetting, match="none can be drawn from it"):
+        bb.EvidenceClassifier().fit(frame(rows), labels).model_.sample(3)
+    with pytest.raises(errors.BadSetting, match="a Model or a Tally"):
+        bb.weigh("model", rows, labels)  # type: ignore[arg-type]
+
+
+def test_groups_stay_together_and_weights_are_dealt_as_rows_are() -> None:
+    rng = np.random.default_rng(1)
+    labels, weights = rng.integers(0, 2, 50).astype(np.int32), rng.integers(1, 4, 50).astype(float)
+    codes = np.arange(50, dtype=np.uint32)[:, None]
+    shares = WeighedRows(codes, labels, weights, None).folds(5)
+    assert np.array_equal(shares.sum(axis=1), weights)
+    for label in (0, 1):
+        sizes = shares[labels == label].sum(axis=0)
+        assert sizes.max() - sizes.min() <= 1
+    groups = rng.integers(0, 9, 50).astype(np.uint64)
+    grouped = WeighedRows(codes, labels, weights, groups).folds(3)
+    for group in np.unique(groups):
+        assert len(np.flatnonzero(grouped[groups == group].sum(axis=0))) == 1
+
+
+@pytest.mark.parametrize("weigh", ["auto", True])
+def test_scikit_learns_checks_pass(weigh: Any) -> None:
+    check_estimator(bb.EvidenceClassifier(weigh=weigh, threads=1), on_skip=None)
+
+
+# Faces ---------------------------------------------------------------------------------------------------------------
+
+
+def test_cross_validation_weighs_within_each_fold() -> None:
+    X, y = load_wine(return_X_y=True)
+    weighed = bb.cross_validate(X, y, folds=3, weigh=True)
+    same = bb.cross_validate(X, y, folds=3, estimator=bb.EvidenceClassifier())
+    assert np.array_equal(weighed.posteriors, same.posteriors) and weighed.accuracy.value > 0.93
+    assert "weighed within each fold" in str(weighed)
+    fold = weighed.folds == 0
+    clf = bb.EvidenceClassifier().fit(X[~fold], y[~fold])
+    np.testing.assert_allclose(clf.predict_proba(X[fold]), weighed.posteriors[fold], atol=1e-9)
+    with pytest.raises(errors.BadSetting, match="weigh must be False"):
+        bb.cross_validate(X, y, weigh=True, how="mle")
+
+
+def test_fit_compares_plain_and_weighed_and_keeps_the_better(tmp_path: Path) -> None:
+    rows, labels = table(240)
+    file, model = tmp_path / "rows.csv", tmp_path / "model.banbury"
+    frame({**rows, "class": labels}).to_csv(file, index=False)
+    said = json.loads(banbury("fit", str(file), "--target", "class", "--folds", "3", "-o", str(model)))
+    assert [note.split()[0] for note in said["notes"][:2]] == ["plain", "weighed"]
+    assert "weighed is kept" in said["notes"][2]
+    assert isinstance(bb.load(model), bb.Model) and bb.load(model).weighing is not None  # type: ignore[union-attr]
+    plain = json.loads(banbury("fit", str(file), "--target", "class", "--folds", "3", "--plain"))
+    assert plain["notes"] == [] and plain["log_loss"] > said["log_loss"]
+    forced = json.loads(banbury("fit", str(file), "--target", "class", "--folds", "3", "--weigh"))
+    assert forced["log_loss"] == said["log_loss"]
+    answers = banbury("predict", str(model), str(file)).splitlines()
+    assert len(answers) == 240
+
+
+def test_weights_are_told(fitted: Any) -> None:
+    _, _, clf = fitted
+    weights: Weights = clf.weighing_.weights
+    assert weights.weights.min() >= 0 and weights.losses[0][0] == 0.0
+    assert set(clf.weighing_.worth()) >= {"a", "b", "word", "other", "flag"}
+    told = str(clf.informative(3))
+    assert "word = red" in told
