@@ -218,13 +218,15 @@ fn writable<'py>(
     array.try_readwrite().map_err(|_| malformed(format!("{name} must be writable")))
 }
 
+type HeldNodes<'py> = ([Held<'py, u32>; 2], [Held<'py, f64>; 4]);
+
 /// Codes, labels, weights, prior; and of each column (fine, coarse, shares of both, left out of both).
 struct HeldPairs<'py> {
     codes: Held<'py, u32>,
     labels: Held<'py, i32>,
     weights: Held<'py, f64>,
     prior: Held<'py, f64>,
-    nodes: Vec<([Held<'py, u32>; 2], [Held<'py, f64>; 4])>,
+    nodes: Vec<HeldNodes<'py>>,
 }
 
 impl<'py> HeldPairs<'py> {

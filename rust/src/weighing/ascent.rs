@@ -103,7 +103,7 @@ impl Room {
         for _ in 0..60 {
             let (mut sum, mut fall) = (0.0, 0.0);
             for (new, z) in self.new.iter_mut().zip(&self.z) {
-                *new = root(z - nu, a, *new);
+                *new = root(z - nu, a);
                 sum += *new;
                 fall += *new / (1.0 + a * *new);
             }
@@ -148,7 +148,7 @@ fn two(difference: f64, a: f64) -> f64 {
 
 /// μ with ln μ + a μ = u: Newton's steps in ln μ.
 #[inline(always)]
-fn root(u: f64, a: f64, _near: f64) -> f64 {
+fn root(u: f64, a: f64) -> f64 {
     if a <= 0.0 {
         return u.exp();
     }

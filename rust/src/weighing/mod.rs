@@ -231,12 +231,15 @@ fn piece<const CLASSES: usize>(
     let classes = if CLASSES > 0 { CLASSES } else { evidence.intercepts.len() };
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
     let (mut cells, mut z) = (vec![0; terms], vec![0.0; classes]);
+    // What each term says of a row, so that tables, which are large, are read once.
+    let mut says = vec![0.0; terms * classes];
     for row in rows {
         lookups.find(row, &mut cells);
         z.copy_from_slice(evidence.intercepts);
-        for (&cell, &weight) in cells.iter().zip(evidence.weights) {
-            let says = &evidence.of(cell, row)[..classes];
-            z[..classes].iter_mut().zip(says).for_each(|(z, says)| *z += weight * says);
+        let each = cells.iter().zip(evidence.weights).zip(says.chunks_exact_mut(classes));
+        for ((&cell, &weight), says) in each {
+            says.copy_from_slice(&evidence.of(cell, row)[..classes]);
+            z[..classes].iter_mut().zip(says).for_each(|(z, says)| *z += weight * *says);
         }
         let label = own[row] as usize;
         let mine = z[label];
@@ -244,8 +247,7 @@ fn piece<const CLASSES: usize>(
         loss += row_weights[row] * (total - mine);
         z[label] -= 1.0;
         z.iter_mut().for_each(|z| *z *= row_weights[row]);
-        for (slope, &cell) in slopes.iter_mut().zip(&cells) {
-            let says = &evidence.of(cell, row)[..classes];
+        for (slope, says) in slopes.iter_mut().zip(says.chunks_exact(classes)) {
             *slope += says.iter().zip(&z[..classes]).map(|(says, z)| says * z).sum::<f64>();
         }
         slopes[terms..].iter_mut().zip(&z).for_each(|(slope, z)| *slope += z);

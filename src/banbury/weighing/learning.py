@@ -113,7 +113,7 @@ def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real,
     bounds = [(0.0, None)] * n + [(None, None)] * k + [(0.0, None)]
     scale = 1e-4 * max(1.0, float(rows.weights.sum()) ** 0.5)
     found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-9, "gtol": scale}
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200, "ftol": 1e-7, "gtol": scale}
     )
     return found.x[:n], found.x[n : n + k] + prior
 
