@@ -97,6 +97,7 @@ def of_columns(train: Part, test: Part) -> Iterator[Learner]:
     chosen = bb.NaiveBayesClassifier(features="choose", alpha="auto", calibrate="isotonic")
     yield "Banbury, as it comes", bb.NaiveBayesClassifier(), train, test
     yield "Banbury, calibrated", bb.NaiveBayesClassifier(calibrate="isotonic"), train, test
+    yield "Banbury, weighed", bb.EvidenceClassifier(), train, test
     yield "Banbury, families and α chosen, calibrated", chosen, train, test
     yield "logistic regression", logistic_regression(train.rows), train, test
     rows = categories(train.rows, test.rows)

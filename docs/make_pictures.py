@@ -33,7 +33,7 @@ def iris() -> dict[str, object]:
 
 def densities() -> Display:
     flowers = iris()
-    model = bb.estimate(bb.count(flowers, target="species"))
+    model = bb.estimate(bb.count(flowers, target="species", features="gaussian"))
     return bb.plots.LikelihoodDisplay.from_model(model, "petal length, cm", flowers)
 
 
@@ -65,7 +65,7 @@ def bars() -> Display:
 
 def boundary() -> Display:
     flowers = iris()
-    model = bb.estimate(bb.count(flowers, target="species"))
+    model = bb.estimate(bb.count(flowers, target="species", features="gaussian"))
     return bb.plots.DecisionBoundaryDisplay.from_model(model, ["petal length, cm", "petal width, cm"], flowers)
 
 
@@ -98,7 +98,7 @@ def words() -> Display:
 
 def nomogram() -> Display:
     flowers = iris()
-    model = bb.estimate(bb.count(flowers, target="species"))
+    model = bb.estimate(bb.count(flowers, target="species", features="gaussian"))
     return bb.plots.NomogramDisplay.from_model(model, "virginica", "versicolor", data=flowers)
 
 

@@ -185,7 +185,7 @@ def test_fit_of_a_folder_needs_no_option(here, capsys):
 def test_fit_says_how_few_whole_numbers_are_had_as_numbers(here):
     lines = [f"{i % 3},{i % 2},{i / 7:.3f},{'ab'[i % 5 == 0]}" for i in range(150)]
     (here / "few.csv").write_text("\n".join(["rooms in all,flag,size,y", *lines, ""]))
-    shown, _ = shell.on_a_terminal("banbury fit few.csv --target y", here)
+    shown, _ = shell.on_a_terminal("banbury fit few.csv --target y --plain", here)
     assert "whole numbers, 3 different" in shown
     override = "--features 'rooms in all=gaussian' --features flag=gaussian"
     assert f"To have them as numbers, add: {override}" in shown

@@ -38,6 +38,7 @@ Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: fr
 
 MOST_CATEGORIES = 20  # of whole numbers among the first rows, for a column to be one of categories ...
 FEWEST_ROWS = 100  # ... and rows that have to show it
+MOST_TREES = 500  # columns of numbers; of more, which take their time, each is a bell curve
 WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text
 AGAIN = ": that needs the rows again. Count them with bb.count(..., features=...)."
@@ -94,9 +95,9 @@ class Schema:
         """The schema of a table, from its column types and its first batch.
 
         Booleans are Bernoulli; whole numbers of which the first 1,000 rows show 20 at most (fewer than 100 rows: 0 and 1 alone)
-        categorical, other numbers Gaussian; strings categorical, or text when they have more than three words on average.
-        ``features`` overrides that for all columns or by name (None leaves a column out). Dates, columns without a value, with
-        one value only, or of identifiers are left out, and ``left_out`` says why.
+        categorical, other numbers quantile trees (fewer than 100 rows: Gaussian); strings categorical, or text when they have more
+        than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out). Dates,
+        columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
         """
         reading = {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
         source = read(data, **reading, format=format, headers=headers)  # type: ignore[arg-type]
@@ -356,7 +357,8 @@ def infer(
     few = {} if more_to_come or trees == "all" else _few_values(batch, numbers, sample)
     if more_to_come:
         kinds = {name: _promised(batch, name) if kind == "empty" else kind for name, kind in kinds.items()}
-    many = trees == "all" or (trees == "many" and batch.n_rows >= FEWEST_ROWS)
+    fits = batch.n_rows >= FEWEST_ROWS and len(numbers) <= MOST_TREES
+    many = trees == "all" or (trees == "many" and fits)
     chosen: list[tuple[str, Family, str]] = []
     left_out: dict[str, str] = {}
     for name in columns:

@@ -111,12 +111,15 @@ def _better(args: Namespace, data: Any, counting: Mapping[str, Any], plain: Fitt
     """Plain and weighed over the same folds: the one that loses less, or the weighed one if that was asked for."""
     validation = plain.validation
     assert validation is not None and isinstance(plain.model, Model)
+    tally = plain.model.tally
+    columns = tally.schema.features
+    if not args.weigh and (len(tally.classes) < 2 or any(f.columns or f.family.reads_text() for f in columns)):
+        return plain
+    if not args.weigh and float(tally.n_rows) < FEWEST_ROWS:
+        return replace(plain, notes=(*plain.notes, f"not weighed: that takes {FEWEST_ROWS} rows at least"))
     rows = weighed_rows(data, args.target, **_weighable(counting))
-    n_rows = rows.n_rows - rows.n_unlabelled
-    if not args.weigh and (n_rows < FEWEST_ROWS or len(rows.classes) < 2 or not can_be_weighed(rows.schema)):
-        few = n_rows < FEWEST_ROWS and can_be_weighed(rows.schema)
-        note = (f"not weighed: that takes {FEWEST_ROWS} rows at least",) if few else ()
-        return replace(plain, notes=(*plain.notes, *note))
+    if not args.weigh and not can_be_weighed(rows.schema):
+        return plain
     model, other = weighed_and_validated(rows, len(validation.fold_accuracies), args.seed)
     said = (
         f"plain     {validation.accuracy}  log loss {validation.log_loss:.4f}",

@@ -30,7 +30,7 @@ class ConfusionMatrixDisplay(Display):
     >>> result = bb.cross_validate(bb.datasets.wine(), target="cultivar")
     >>> shown = bb.plots.ConfusionMatrixDisplay.from_cross_validation(result)
     >>> int(shown.confusion_matrix.sum()), round(shown.accuracy, 3)
-    (178, 0.978)
+    (178, 0.989)
     """
 
     def __init__(self, confusion_matrix: Any, classes: Sequence[Any] | None = None) -> None:

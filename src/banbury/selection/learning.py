@@ -68,7 +68,7 @@ def learning_curve(
     >>> import banbury as bb
     >>> from sklearn.datasets import load_iris
     >>> flowers, species = load_iris(return_X_y=True)
-    >>> bb.learning_curve(flowers, species, sizes=[10, 20, 50, 100], how="predictive")
+    >>> bb.learning_curve(flowers, species, features="gaussian", sizes=[10, 20, 50, 100], how="predictive")
     Learning curve of naive Bayes: 5 repeats, 50 of 150 rows withheld, 3 classes
       rows         accuracy  log loss
         10  0.8280 ± 0.0120    0.3315
