@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 STRENGTHS = [2.0**k for k in range(-1, 11)]
@@ -135,10 +136,16 @@ def density(
     else:
         prior = {c: (sum(each[c] for each in cells) + 0.5) / (n + 0.5 * len(classes)) for c in classes}
         levels, strengths = tree(cells, prior, feature.family.m, mdl)
-        joint = [
-            share(cells, levels, strengths, i, prior)[label] * (totals[i] + 0.5) / (n + 0.5 * n_leaves)
-            for i in range(n_leaves)
-        ]
+        wide = halves(totals, [])
+        few = [nodes for nodes in wide if len(nodes) <= max(2, int(2.0 * n ** (1.0 / 3.0)))]
+        nodes = few[-1] if few else wide[0]
+        ends = [number(every[0], unit), *cuts, number(every[-1] + 1, unit)]
+        joint = []
+        for i in range(n_leaves):
+            a, b = next(node for node in nodes if node[0] <= i < node[1])
+            rows_in = (sum(totals[a:b]) + 0.5) / (n + 0.5 * len(nodes))
+            part = float((Fraction(ends[i + 1]) - Fraction(ends[i])) / (Fraction(ends[b]) - Fraction(ends[a])))
+            joint.append(share(cells, levels, strengths, i, prior)[label] * rows_in * part)
         mass = joint[leaf] / sum(joint)
     if mass <= 0:
         return -math.inf

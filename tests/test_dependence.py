@@ -168,7 +168,11 @@ def test_gaussians_alike_tell_nothing_and_far_apart_all() -> None:
     y = np.repeat([0, 1, 2], 100)
     noise = np.tile(np.linspace(-1, 1, 100), 3)
     found = mutual_information(
-        bb.count({"alike": noise, "apart": noise + 1e6 * y, "tiny": 1e-280 * (noise + 50 * y), "y": y}, "y")
+        bb.count(
+            {"alike": noise, "apart": noise + 1e6 * y, "tiny": 1e-280 * (noise + 50 * y), "y": y},
+            "y",
+            features="gaussian",
+        )
     )
     assert found["alike"] == pytest.approx(0.0, abs=1e-9)
     assert found["apart"] == pytest.approx(math.log2(3), abs=1e-9) == found["tiny"]

@@ -807,7 +807,7 @@ def test_one_frame_with_every_family_text_included(journeys, figure):
     assert [feature.family.name for feature in tally.schema.features] == [
         "bernoulli",
         "categorical",
-        "gaussian",
+        "quantile_tree",
         "poisson",
         "kernel_density",
         "histogram",

@@ -93,29 +93,37 @@ class Mixture:
 
 NUMBER, WORD, TEXT = Column(TENTHS, SENTINELS), Column(WORDS), Column(TEXTS)
 BIN, OCCURRENCE = Column(QUARTERS, NEARER), Column(TIMES | PARTS)
+AMOUNT = Column(CASES["gamma"].cells, POSITIVE_NUMBERS)  # a first row of 1e-300 settles a unit that holds no other
 DAMPED = bb.Text(damping="log", length=True, model="complement", idf=True, norm=True)
+HARD = {
+    "zeros": Column(ZERO_INFLATED),
+    "tiny": Column(TINY),
+    "time": Column(TIMESTAMPS),
+    "large": Column(LARGE),
+    "same": Column(SAME, SENTINELS),
+}
 
 MIXTURES = {
     "numbers of every kind": Mixture(
-        {"normal": NUMBER, "shared": NUMBER, "rate": Column(TIMES, AMOUNTS), "bin": BIN, "flag": NUMBER},
+        {
+            "normal": NUMBER,
+            "shared": NUMBER,
+            "rate": Column(TIMES, AMOUNTS),
+            "bin": BIN,
+            "flag": NUMBER,
+            "tree": NUMBER,
+        },
         {
             "normal": bb.Gaussian(),
             "shared": bb.Gaussian(variance="shared"),
             "rate": bb.Poisson(),
             "bin": bb.Histogram(),
             "flag": bb.Bernoulli(threshold=0.5),
+            "tree": bb.QuantileTree(),
         },
     ),
-    "numbers that are hard to hold": Mixture(
-        {
-            "zeros": Column(ZERO_INFLATED),
-            "tiny": Column(TINY),
-            "time": Column(TIMESTAMPS),
-            "large": Column(LARGE),
-            "same": Column(SAME, SENTINELS),
-        },
-        dict.fromkeys(("zeros", "tiny", "time", "large", "same"), bb.Gaussian()),
-    ),
+    "numbers that are hard to hold": Mixture(HARD, dict.fromkeys(HARD, bb.Gaussian())),
+    "trees of numbers that are hard to hold": Mixture(HARD, dict.fromkeys(HARD, bb.QuantileTree())),
     "a block that is hard to hold": Mixture(
         {"zeros": Column(ZERO_INFLATED), "time": Column(TIMESTAMPS), "same": Column(SAME, SENTINELS)},
         {("zeros", "time", "same"): bb.Gaussian(covariance="full")},
@@ -148,7 +156,8 @@ MIXTURES = {
     "everything": Mixture(
         {
             **{"a": NUMBER, "b": NUMBER, "normal": NUMBER, "rate": Column(TIMES, AMOUNTS), "bin": BIN, "kernel": BIN},
-            **{"wait": Column(POSITIVE_NUMBERS), "income": Column(POSITIVE_NUMBERS)},
+            "tree": NUMBER,
+            **{"wait": AMOUNT, "income": AMOUNT},
             **{"c": WORD, "d": WORD, "word": WORD, "flag": Column(st.booleans())},
             **{"text": TEXT, "p": OCCURRENCE, "q": OCCURRENCE},
         },
@@ -160,6 +169,7 @@ MIXTURES = {
             "income": bb.Gamma(),
             "bin": bb.Histogram(),
             "kernel": bb.KernelDensity(),
+            "tree": bb.QuantileTree(),
             ("c", "d"): bb.Joint(),
             "word": bb.Categorical(),
             "flag": bb.Bernoulli(),

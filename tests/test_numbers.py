@@ -21,6 +21,7 @@ NUMERIC = [
     bb.Histogram(bins="mdl"),
     "kernel_density",
     bb.KernelDensity("box"),
+    "quantile_tree",
 ]
 REAL = [*NUMERIC, bb.Histogram(start=0, width=0.5)]
 
@@ -204,7 +205,7 @@ def test_bad_values_of_rows_without_a_class_do_not_stop_the_count() -> None:
 def test_an_outlier_forgotten_leaves_the_variance_as_it_was(outlier: float) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(5.0, 1.0, 1000)
-    clean = bb.count({"x": x, "y": ["a"] * 1000}, "y")
+    clean = bb.count({"x": x, "y": ["a"] * 1000}, "y", features="gaussian")
     one = clean.count({"x": [outlier], "y": ["a"]})
     again = clean + one - one
     assert by_shape.moments(again).spread[0, 0] == pytest.approx(by_shape.moments(clean).spread[0, 0], rel=1e-9)
@@ -217,7 +218,7 @@ def test_an_outlier_forgotten_leaves_the_variance_as_it_was(outlier: float) -> N
 def test_a_thousand_outliers_may_come_and_go() -> None:
     rng = np.random.default_rng(1)
     x, far = rng.normal(0, 1, 500), rng.normal(0, 1e12, 1000)
-    clean = bb.count({"x": x, "y": ["a"] * 500}, "y")
+    clean = bb.count({"x": x, "y": ["a"] * 500}, "y", features="gaussian")
     both = clean.count({"x": np.concatenate([far[:600], x, far[600:]]), "y": ["a"] * 1500})
     left = both - clean.count({"x": far, "y": ["a"] * 1000})
     assert left == clean
@@ -226,7 +227,7 @@ def test_a_thousand_outliers_may_come_and_go() -> None:
 
 def test_a_column_far_from_zero_keeps_its_variance() -> None:
     x = 1e9 + np.random.default_rng(2).normal(0, 1, 1000)
-    tally = bb.count({"x": x, "y": ["a"] * 1000}, "y")
+    tally = bb.count({"x": x, "y": ["a"] * 1000}, "y", features="gaussian")
     assert by_shape.moments(tally).spread[0, 0] / 1000 * tally.schema.features[0].unit ** 2 == pytest.approx(
         np.var(x), rel=1e-9
     )
@@ -237,9 +238,9 @@ def test_the_first_rows_may_lie_far_from_the_rest() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(0, 1, 2000), np.repeat(["a", "b"], 1000)
     x[1000:] += 2
-    first = bb.count({"x": [1e6, 1e6 + 1], "y": ["a", "b"]}, "y")
+    first = bb.count({"x": [1e6, 1e6 + 1], "y": ["a", "b"]}, "y", features="gaussian")
     tally = first.count({"x": x, "y": y})
-    plain = bb.count({"x": x, "y": y}, "y")
+    plain = bb.count({"x": x, "y": y}, "y", features="gaussian")
     rows = {"x": np.linspace(-3, 5, 9)}
     np.testing.assert_allclose(bb.estimate(tally).posterior(rows), bb.estimate(plain).posterior(rows), rtol=1e-6)
 
@@ -278,7 +279,7 @@ def test_two_thousand_features_do_not_underflow(family: str, how: str) -> None:
 def test_a_thousand_classes() -> None:
     y = np.repeat(np.arange(1000), 3)
     x = y * 10.0 + np.tile([-0.5, 0.0, 0.5], 1000)
-    model = bb.estimate(bb.count({"x": x, "y": y}, "y"))
+    model = bb.estimate(bb.count({"x": x, "y": y}, "y", features="gaussian"))
     assert (model.predict({"x": x}) == y).all()
 
 

@@ -93,7 +93,7 @@ def tolerance(oracle: GaussianNB, X: np.ndarray) -> float:
 def test_gaussian_far_from_zero_loses_nothing(place):
     rng = np.random.default_rng(5)
     X, y = rng.integers(-200, 200, (300, 4)) / 64, np.arange(300) % 3  # sums with the place are exact
-    clf = NaiveBayesClassifier().fit(X + place, y)
+    clf = NaiveBayesClassifier(features="gaussian").fit(X + place, y)
     assert_same(clf, GaussianNB(var_smoothing=0).fit(X, y), X + place, X)
 
 
@@ -132,7 +132,8 @@ def test_gaussian_in_batches_on_known_data(load):
 @pytest.mark.parametrize("how", ["mle", "map", "mean"])
 def test_without_a_prior_mle_map_and_mean_are_one(how):
     X, y = load_wine(return_X_y=True)
-    assert_same(NaiveBayesClassifier(how=how).fit(X, y), GaussianNB(var_smoothing=0).fit(X, y), X)
+    clf = NaiveBayesClassifier(features="gaussian", how=how).fit(X, y)
+    assert_same(clf, GaussianNB(var_smoothing=0).fit(X, y), X)
 
 
 # What holds the numbers
@@ -163,14 +164,14 @@ def test_float32_is_read_as_the_numbers_it_holds():
     X, y = load_breast_cancer(return_X_y=True)
     X = X.astype(np.float32)
     oracle = GaussianNB(var_smoothing=0).fit(X.astype(np.float64), y)
-    assert_same(NaiveBayesClassifier().fit(X, y), oracle, X, X.astype(np.float64))
+    assert_same(NaiveBayesClassifier(features="gaussian").fit(X, y), oracle, X, X.astype(np.float64))
 
 
 def test_float16_is_read_as_the_numbers_it_holds():
     X, y = load_iris(return_X_y=True)
     X = X.astype(np.float16)
     oracle = GaussianNB(var_smoothing=0).fit(X.astype(np.float64), y)
-    assert_same(NaiveBayesClassifier().fit(X, y), oracle, X, X.astype(np.float64))
+    assert_same(NaiveBayesClassifier(features="gaussian").fit(X, y), oracle, X, X.astype(np.float64))
 
 
 # Bernoulli

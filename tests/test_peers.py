@@ -323,16 +323,28 @@ def mixed() -> pd.DataFrame:
     return frame
 
 
-def test_8_a_mixed_frame_learns_in_batches_with_weights_and_gaps(mixed):
+def test_8_the_families_of_a_mixed_frame_are_found(mixed):
+    clf = NaiveBayesClassifier(features={"visits": "poisson"}).fit(mixed, np.arange(200) % 2)
+    assert [f.family.name for f in clf.tally_.schema.features] == [
+        "categorical",
+        "categorical",
+        "quantile_tree",
+        "poisson",
+        "bernoulli",
+    ]
+
+
+@pytest.mark.parametrize("numbers", ["gaussian", "quantile_tree"])
+def test_8_a_mixed_frame_learns_in_batches_with_weights_and_gaps(mixed, numbers):
     rng = np.random.default_rng(10)
     y, weights = rng.choice(["a", "b"], 200), rng.integers(1, 5, 200)
-    features = {"visits": "poisson"}
+    features = {"visits": "poisson", "weight": numbers}
     whole = NaiveBayesClassifier(features=features).fit(mixed, y, sample_weight=weights)
     schema = whole.tally_.schema
     assert [f.family.name for f in schema.features] == [
         "categorical",
         "categorical",
-        "gaussian",
+        numbers,
         "poisson",
         "bernoulli",
     ]

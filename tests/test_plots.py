@@ -423,7 +423,9 @@ def test_of_a_large_block_two_columns_are_drawn_or_one() -> None:
     assert shown.likelihood == pytest.approx(other.likelihood, rel=1e-6, abs=1e-9)
     line = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=[LENGTH])
     assert line.likelihood == pytest.approx(
-        plots.LikelihoodDisplay.from_model(iris_model(), LENGTH, iris()).likelihood, rel=1e-6, abs=1e-9
+        plots.LikelihoodDisplay.from_model(iris_model(features="gaussian"), LENGTH, iris()).likelihood,
+        rel=1e-6,
+        abs=1e-9,
     )
     assert line.ax_.get_xlabel() == LENGTH
     alone = plots.LikelihoodDisplay.from_model(model, everything, iris(), columns=LENGTH)
@@ -669,7 +671,7 @@ def test_points_on_the_sheet_add_up_to_the_posterior() -> None:
 
 
 def test_a_curve_on_the_sheet_is_what_explain_says() -> None:
-    model = iris_model()
+    model = iris_model(features="gaussian")
     sheet = plots.NomogramDisplay.from_model(model, "virginica", "versicolor", data=iris())
     scale = sheet.scales[LENGTH]
     for k in (100, 150, 199):  # where virginica wins, and explain weighs it against versicolor

@@ -174,7 +174,7 @@ def test_families_chosen_for_the_model_are_those_of_its_folds() -> None:
     made = bb.report(model, wine)
     expected = bb.cross_validate(wine, "cultivar", schema=model.schema)
     assert np.array_equal(made.findings.cross_validation.posteriors, expected.posteriors)
-    assert "10 Gaussian, 1 histogram, 1 kernel density" in check(made).text
+    assert "10 quantile tree, 1 histogram, 1 kernel density" in check(made).text
 
 
 def test_a_tally_is_taken_as_estimate_makes_a_model_of_it() -> None:
@@ -369,7 +369,7 @@ def test_no_mistakes_and_none_wanted() -> None:
 def test_long_texts_are_cut() -> None:
     data = mail()
     data["subject"] = [f"{text} {'and so on ' * 500}" for text in data["subject"]]
-    made = bb.report(model_of(data, "kind"), data)
+    made = bb.report(model_of(data, "kind", features={"links": "gaussian"}), data)
     assert made.findings.mistakes and "characters more" in check(made).text
     assert len(made.html) < 400_000
 

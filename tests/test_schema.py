@@ -23,6 +23,9 @@ from banbury.errors import BadSetting, BadValue, EmptyData, SchemaMismatch, Unkn
 ROWS = 30
 
 
+REPEATED = [0.5, 1.5, 2.5, 9.0, -4.0]
+
+
 def families(schema: bb.Schema) -> dict[str, str]:
     return {feature.name: feature.family.name for feature in schema.features}
 
@@ -109,12 +112,30 @@ def test_the_target_is_not_looked_at() -> None:
     assert all("y" not in schema.left_out for schema in by_name)
 
 
-def test_the_number_of_rows_makes_no_difference() -> None:
-    x = [0.5, 1.5, 2.5, 9.0, -4.0]
-    once = bb.Schema.infer({"x": x, "w": list("abcab"), "y": [0, 1, 0, 1, 0]}, "y")
-    often = bb.Schema.infer({"x": x * 100, "w": list("abcab") * 100, "y": [0, 1, 0, 1, 0] * 100}, "y")
+@pytest.mark.parametrize(("fewer", "more"), [(1, 19), (20, 100)])
+def test_the_number_of_rows_makes_no_difference(fewer: int, more: int) -> None:
+    once, often = (
+        bb.Schema.infer({"x": REPEATED * n, "w": list("abcab") * n, "y": [0, 1, 0, 1, 0] * n}, "y")
+        for n in (fewer, more)
+    )
     assert once.features[0].unit == often.features[0].unit
     assert families(once) == families(often)
+
+
+def test_the_number_of_rows_makes_no_difference_to_declared_numbers() -> None:
+    once, often = (
+        bb.Schema.infer({"x": REPEATED * n, "y": [0, 1, 0, 1, 0] * n}, "y", features="gaussian") for n in (1, 100)
+    )
+    assert once == often
+
+
+@pytest.mark.parametrize(("n", "family"), [(99, "gaussian"), (100, "quantile_tree")])
+def test_numbers_are_quantile_trees_from_a_hundred_rows_on(n: int, family: str) -> None:
+    data = {"x": np.arange(n) / 4, "whole": np.arange(n), "gaps": [None, *np.arange(n - 1) / 3], "y": [0, 1] * 50}
+    data["y"] = data["y"][:n]
+    for target in ("y", None):
+        schema = bb.Schema.infer({k: v for k, v in data.items() if target or k != "y"}, target)
+        assert families(schema) == {"x": family, "whole": family, "gaps": family}
 
 
 def test_one_row_is_enough() -> None:
@@ -129,7 +150,7 @@ def test_only_the_first_batch_is_looked_at() -> None:
 
 def test_origin_and_unit_are_near_the_middle_half_of_the_column() -> None:
     x = [1e12, *np.linspace(1000.0, 1003.0, 99)]
-    feature = bb.Schema.infer({"x": x, "y": [0, 1] * 50}, "y").features[0]
+    feature = bb.Schema.infer({"x": x, "y": [0, 1] * 50}, "y", features="gaussian").features[0]
     assert 1000 <= feature.origin <= 1003
     assert feature.unit == 1.0
 
@@ -221,8 +242,8 @@ def test_few_whole_numbers_are_categories_wherever_they_come_from(source: str, t
         "whole": "categorical",
         "gaps": "categorical",
         "flag": "categorical",
-        "many": "gaussian",
-        "real": "gaussian",
+        "many": "quantile_tree",
+        "real": "quantile_tree",
     }
     assert [tally.schema[name].kind for name in ("whole", "gaps", "flag")] == ["integer"] * 3
     assert tally.schema["whole"].why == tally.schema["gaps"].why == "whole numbers, 3 different"
@@ -233,7 +254,7 @@ def test_few_whole_numbers_are_categories_wherever_they_come_from(source: str, t
 def test_arrays_show_few_whole_numbers_whatever_their_type() -> None:
     rows = np.array([KINDS["whole"], KINDS["flag"], KINDS["many"]]).T
     tallies = [bb.count(rows.astype(dtype), KINDS["y"]) for dtype in (np.int64, np.uint8, np.float64, np.float32)]
-    assert families(tallies[0].schema) == {"x0": "categorical", "x1": "categorical", "x2": "gaussian"}
+    assert families(tallies[0].schema) == {"x0": "categorical", "x1": "categorical", "x2": "quantile_tree"}
     assert all(tally == tallies[0] for tally in tallies)
     assert all(type(key) is int for key in tallies[2].sums[0].keys[0])
 
@@ -242,11 +263,11 @@ def test_arrays_show_few_whole_numbers_whatever_their_type() -> None:
     ("column", "family"),
     [
         ([i % 20 for i in range(1000)], "categorical"),
-        ([i % 21 for i in range(1000)], "gaussian"),
+        ([i % 21 for i in range(1000)], "quantile_tree"),
         ([*(i % 20 for i in range(1000)), *range(1000)], "categorical"),  # the first 1,000 rows decide
         ([i % 3 for i in range(100)], "categorical"),
         ([i % 3 for i in range(99)], "gaussian"),
-        ([None, *(i % 3 for i in range(99))], "gaussian"),
+        ([None, *(i % 3 for i in range(99))], "quantile_tree"),
         ([None, *(i % 3 for i in range(100))], "categorical"),
         ([i % 2 for i in range(99)], "categorical"),
         ([0, 1], "categorical"),
@@ -254,11 +275,11 @@ def test_arrays_show_few_whole_numbers_whatever_their_type() -> None:
         ([1, 2] * 40, "gaussian"),
         ([0], "gaussian"),
         ([-1, 1] * 60, "categorical"),
-        ([0.5, 1] * 60, "gaussian"),
-        ([*([0.0, 1.0] * 700), 0.5], "gaussian"),  # a fraction after row 1,000
-        ([*([0.0, 1.0] * 700), math.inf], "gaussian"),
-        ([2**60 + i for i in range(200)], "gaussian"),  # which no double tells apart
-        ([1e300, 2e300] * 60, "gaussian"),
+        ([0.5, 1] * 60, "quantile_tree"),
+        ([*([0.0, 1.0] * 700), 0.5], "quantile_tree"),  # a fraction after row 1,000
+        ([*([0.0, 1.0] * 700), math.inf], "quantile_tree"),
+        ([2**60 + i for i in range(200)], "quantile_tree"),  # which no double tells apart
+        ([1e300, 2e300] * 60, "quantile_tree"),
         ([True, False] * 60, "bernoulli"),
     ],
 )

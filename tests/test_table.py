@@ -113,8 +113,8 @@ AS_FLOATS = "column 'x' does not stay what its first rows were: counting again f
 def test_a_fraction_in_a_later_batch_makes_numbers_of_a_column():
     with pytest.warns(bb.errors.BanburyWarning, match=AS_FLOATS):
         tally = bb.count(pieces(0.5), target="y")
-    assert [f.family.name for f in tally.schema.features] == ["gaussian", "categorical"]
-    assert tally == bb.count(pieces(0.5), target="y", features={"x": "gaussian"})
+    assert [f.family.name for f in tally.schema.features] == ["quantile_tree", "categorical"]
+    assert tally == bb.count(pieces(0.5), target="y", features={"x": "quantile_tree"})
     assert [f.family.name for f in bb.count(pieces(7), target="y").schema.features] == ["categorical", "categorical"]
 
 
@@ -136,7 +136,7 @@ def test_a_fraction_after_the_first_block_of_a_file_makes_numbers_of_a_column(tm
         (tmp_path / name).write_text("\n".join(["y,x,w", *lines, "1,2.5,3", ""]))
         with pytest.warns(bb.errors.BanburyWarning, match="reading it as floats"):
             tally = bb.count(tmp_path / name, target="y")
-        assert [f.family.name for f in tally.schema.features] == ["gaussian", "categorical"]
+        assert [f.family.name for f in tally.schema.features] == ["quantile_tree", "categorical"]
         assert len(bb.cross_validate(tmp_path / name, "y", folds=3).truth) == 3001
 
 

@@ -375,6 +375,7 @@ CANDIDATES: dict[str, Any] = {
     "histogram": bb.Histogram(),
     "kernel_density": bb.KernelDensity(),
     "poisson": bb.Poisson(),
+    "quantile_tree": bb.QuantileTree(),
 }
 
 
@@ -403,7 +404,7 @@ def choices(x: np.ndarray, y: np.ndarray, folds: np.ndarray) -> Mapping[str, flo
     return found.chosen.scores["x"]
 
 
-@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density"])
+@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density", "quantile_tree"])
 @pytest.mark.parametrize("column", ["bumps", "normal", "gappy"])
 def test_scores_of_families_are_those_of_a_slow_twin(column: str, name: str) -> None:
     columns, y = drawn(90)
@@ -412,11 +413,11 @@ def test_scores_of_families_are_those_of_a_slow_twin(column: str, name: str) -> 
         x[::7] = np.nan
     folds = np.arange(90) % 3
     scores = choices(x, y, folds)
-    assert set(scores) == {"gaussian", "histogram", "kernel_density"}
+    assert set(scores) == {"gaussian", "histogram", "kernel_density", "quantile_tree"}
     assert scores[name] == pytest.approx(twin(x, y, CANDIDATES[name], folds, False), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density", "poisson"])
+@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density", "poisson", "quantile_tree"])
 @pytest.mark.parametrize("column", ["counts", "negative_integers", "large_integers"])
 def test_integers_are_compared_by_unit_cells(column: str, name: str) -> None:
     columns, y = drawn(90)
@@ -537,8 +538,8 @@ def test_a_candidate_that_cannot_count_a_column_is_passed_over():
     data = {"far": rng.normal(size=40), "near": rng.normal(size=40)}
     data["far"][3] = 1e18
     found = bb.tune(data, ["a", "b"] * 20, features="choose", alpha=1.0)
-    assert set(found.chosen.scores["far"]) == {"gaussian"}
-    assert {"gaussian", "histogram", "kernel_density"} <= set(found.chosen.scores["near"])
+    assert set(found.chosen.scores["far"]) == {"gaussian", "quantile_tree"}
+    assert {"gaussian", "histogram", "kernel_density", "quantile_tree"} <= set(found.chosen.scores["near"])
 
 
 def test_small_weights_do_not_change_the_likelihood_of_families():

@@ -359,8 +359,6 @@ def test_what_cannot_be_weighed_is_refused_by_name() -> None:
         bb.EvidenceClassifier(features=gaussian).fit(frame(rows), labels)
     with pytest.raises(errors.LengthMismatch):
         bb.EvidenceClassifier().fit(frame(rows), labels, groups=[1, 2, 3])
-    with pytest.raises(errors.BadSetting, match="none can be drawn from it"):
-        bb.EvidenceClassifier().fit(frame(rows), labels).model_.sample(3)
     with pytest.raises(errors.BadSetting, match="a Model or a Tally"):
         bb.weigh("model", rows, labels)  # type: ignore[arg-type]
 
@@ -415,6 +413,25 @@ def test_fit_compares_plain_and_weighed_and_keeps_the_better(tmp_path: Path) -> 
     assert forced["log_loss"] == said["log_loss"]
     answers = banbury("predict", str(model), str(file)).splitlines()
     assert len(answers) == 240
+
+
+def test_pictures_and_samples_of_a_weighed_model(fitted: Any) -> None:
+    data, labels, clf = fitted
+    model = clf.model_
+    drawn, plain = model.sample(50), bb.estimate(model.tally).sample(50)
+    assert all(np.array_equal(drawn[name], plain[name]) for name in drawn)
+    for feature in ("a", "word"):
+        shown = bb.plots.LikelihoodDisplay.from_model(model, feature)
+        same = bb.plots.LikelihoodDisplay.from_model(bb.estimate(model.tally), feature)
+        assert np.array_equal(shown.likelihood, same.likelihood)
+    with pytest.raises(errors.BadSetting, match="pairs=False"):
+        bb.plots.NomogramDisplay.from_model(model, "yes")
+    alone = bb.EvidenceClassifier(pairs=False).fit(data, labels).model_
+    sheet = bb.plots.NomogramDisplay.from_model(alone, "yes")
+    for i in range(0, 300, 50):
+        row = data.iloc[[i]]
+        log_odds = np.subtract(*alone.log_posterior(row)[0][::-1])
+        assert sheet.decibans(row) == pytest.approx(10.0 / np.log(10.0) * log_odds, abs=1e-9)
 
 
 def test_weights_are_told(fitted: Any) -> None:

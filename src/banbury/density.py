@@ -407,6 +407,7 @@ class Density(AsDensity, BaseEstimator):  # type: ignore[misc]
         """
         if not isinstance(model, Model):
             raise errors.bad_setting("the model", type(model).__name__, "a Model, as bb.estimate or bb.load gives it")
+        model = model.weighed(None)  # weights are for telling classes apart
         features = {feature.columns or feature.name: feature.family for feature in model.schema.features}
         density = cls(features, model.choice.how, model.choice.alpha, threads=model.threads, seed=model.choice.seed)
         density._keep(model)

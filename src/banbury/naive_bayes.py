@@ -183,6 +183,8 @@ class Model:
 
     def weighed(self, weighing: Weighs | None) -> Model:
         """The same model with its evidence weighed, or plain again."""
+        if weighing is None and self.weighing is None:
+            return self
         settings = {"how": self.choice.how, "alpha": self.choice.alpha, "seed": self.choice.seed}
         plain = self if self.weighing is None else estimate(self.tally, class_prior=self.class_prior, **settings)  # type: ignore[arg-type]
         if weighing is None:
@@ -458,6 +460,8 @@ class Model:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 <= n <= MOST_SAMPLED:
             raise errors.bad_setting("n", n, f"a whole number from 0 up, {MOST_SAMPLED:,} at most")
         check_seed(seed)
+        if self.weighing is not None:  # weights tell classes apart; rows come about as they were counted
+            return self.weighed(None).sample(n, seed)
         rng = np.random.default_rng(seed)
         classes = rng.choice(len(self.classes), size=n, p=np.exp(self.log_prior))
         drawn: dict[str, NDArray[Any]] = {}

@@ -95,9 +95,9 @@ class Schema:
         """The schema of a table, from its column types and its first batch.
 
         Booleans are Bernoulli; whole numbers of which the first 1,000 rows show 20 at most (fewer than 100 rows: 0 and 1 alone)
-        categorical, other numbers quantile trees (fewer than 100 rows: Gaussian); strings categorical, or text when they have more
-        than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out). Dates,
-        columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
+        categorical, other numbers quantile trees (fewer than 100 rows: Gaussian); strings categorical, or text when they have
+        more than three words on average. ``features`` overrides that for all columns or by name (None leaves a column out).
+        Dates, columns without a value, with one value only, or of identifiers are left out, and ``left_out`` says why.
         """
         reading = {"columns": columns, "delimiter": delimiter, "missing_values": missing_values}
         source = read(data, **reading, format=format, headers=headers)  # type: ignore[arg-type]

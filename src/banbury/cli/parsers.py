@@ -170,8 +170,8 @@ COUNTING = """\
 # what is counted
 --target COLUMN | the column of the classes; of folders it is the sub-folder's name
 --features FAMILY ... | FAMILY for all columns, or COLUMN=FAMILY (repeat it), with settings as in age=histogram,bins=20; \
-COLUMN=none leaves one out, A+B=FAMILY takes several together. Families: bernoulli, categorical, quantile_tree, gaussian, poisson, \
-histogram, kernel_density, text; together: joint, gaussian,covariance=full, tied or shrunk, histogram, \
+COLUMN=none leaves one out, A+B=FAMILY takes several together. Families: bernoulli, categorical, quantile_tree, gaussian, \
+poisson, histogram, kernel_density, text; together: joint, gaussian,covariance=full, tied or shrunk, histogram, \
 kernel_density{choose}
 --text KEY=VALUE ... | a setting of all columns of text (repeat it): ngrams=2, tokens=mail, stop_words=a,the, \
 model=complement, min_count=2

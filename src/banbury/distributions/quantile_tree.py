@@ -30,7 +30,7 @@ from banbury.distributions.family import (
 )
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.keys import scalar_keys
-from banbury.distributions.trees import HALF_ROW, Tree, halved, prior_of, quantiles, tree_of
+from banbury.distributions.trees import HALF_ROW, SMALLEST, Tree, halved, prior_of, quantiles, tree_of
 from banbury.readers import Batch
 from banbury.sums import Counts, Keys
 
@@ -124,7 +124,8 @@ class QuantileTree(BinnedFamily):
     at most 128 leaves of equally many rows, halves all rows into a tree over the leaves, and goes down it from the shares of the
     classes: the share of a class in a node is (n + m · its share in the wider node) / (N + m). ``m`` is chosen from ½ to 1,024
     so that rows, each left out, are likeliest; cuts that tell the classes apart come first where they gain more than they cost.
-    Within a leaf the density is even; beyond the outer ones it falls, half the rows in each stretch twice as wide.
+    Whatever the class, rows lie evenly within stretches of some leaves; beyond the outer ones there are half as many in each
+    stretch twice as wide.
 
     >>> import banbury as bb
     >>> ages = {"age": [3.0, 4.0, 12.0, 13.0], "school": ["none", "none", "high", "high"]}
@@ -258,16 +259,35 @@ class Leaves:
 
     def shares(self, choice: Choice, rng: np.random.Generator) -> Real:
         """P(leaf | class), (leaves, classes)."""
-        prior, rows = prior_of(self.cells), self.cells.sum(axis=1)
+        prior, n = prior_of(self.cells), len(self.cells)
         if choice.how == "mle":
             total = self.cells.sum(axis=0)
-            return np.asarray(np.where(total > 0, self.cells / np.where(total > 0, total, 1.0), 1.0 / len(rows)))
+            return np.asarray(np.where(total > 0, self.cells / np.where(total > 0, total, 1.0), 1.0 / n))
         if choice.how == "gibbs":
             share = self._drawn(prior, rng)
         else:
             share = self.tree.shares(self.cells, self.strengths, prior)[-1]
-        joint = share * ((rows + HALF_ROW) / (rows.sum() + HALF_ROW * len(rows)))[:, None]
+        joint = share * self.had()[:, None]
         return np.asarray(joint / joint.sum(axis=0))
+
+    @cached_property
+    def _stretched(self) -> tuple[Int, Real]:
+        """The wider stretch of each leaf whose density it has, whatever the class, and the leaf's part of its width.
+
+        Leaves have few rows each, so that their own densities would be mostly chance.
+        """
+        rows = self.cells.sum(axis=1)
+        plain = halved(rows)
+        node = plain.levels[plain.up_to(max(2, int(2.0 * float(rows.sum()) ** (1.0 / 3.0))))]
+        widths = np.exp(self.log_widths[TAILS : len(self.log_widths) - TAILS] - self.log_widths[TAILS:-TAILS].max())
+        widths = np.maximum(widths, SMALLEST)
+        return node, np.asarray(widths / np.bincount(node, widths)[node])
+
+    def had(self) -> Real:
+        """The share of all rows in each leaf: even within a wider stretch, in which half a row more is taken to be."""
+        node, part = self._stretched
+        rows = np.bincount(node, self.cells.sum(axis=1)) + HALF_ROW
+        return np.asarray((rows / rows.sum())[node] * part)
 
     def _drawn(self, prior: Real, rng: np.random.Generator) -> Real:
         """Shares of the classes in each leaf, drawn from Dirichlet distributions down the tree."""
@@ -280,8 +300,7 @@ class Leaves:
 
     def shares_left_out(self, choice: Choice, leaf: Int, own: Int, weight: Real) -> Real:
         """P(leaf | class) of rows in these leaves, (rows, classes), each without itself."""
-        prior, rows = prior_of(self.cells), self.cells.sum(axis=1)
-        n, at = len(rows), np.arange(len(leaf))
+        prior, n, at = prior_of(self.cells), len(self.cells), np.arange(len(leaf))
         if choice.how == "mle":
             cells = self.cells[leaf]
             total = np.broadcast_to(self.cells.sum(axis=0), cells.shape).copy()
@@ -289,9 +308,11 @@ class Leaves:
             total[at, own] = np.maximum(total[at, own] - weight, 0.0)
             return np.asarray(np.where(total > 0, cells / np.where(total > 0, total, 1.0), 1.0 / n))
         share = self.tree.of_rows(self.cells, self.strengths, prior, leaf, own, weight)
-        all_rows = self.tree.shares(self.cells, self.strengths, prior)[-1]
-        overall = (all_rows * ((rows + HALF_ROW) / (rows.sum() + HALF_ROW * n))[:, None]).sum(axis=0)
-        had = (np.maximum(rows[leaf] - weight, 0.0) + HALF_ROW) / (rows.sum() - weight + HALF_ROW * n)
+        overall = (self.tree.shares(self.cells, self.strengths, prior)[-1] * self.had()[:, None]).sum(axis=0)
+        node, part = self._stretched
+        rows = np.bincount(node, self.cells.sum(axis=1))
+        left = np.maximum(rows[node[leaf]] - weight, 0.0) + HALF_ROW
+        had = left / (rows.sum() - weight + HALF_ROW * len(rows)) * part[leaf]
         return np.asarray(share * had[:, None] / overall)
 
 
@@ -309,11 +330,12 @@ def _stretches(cuts: Real, low: float, high: float) -> tuple[Real, Int, Real, Re
     with np.errstate(over="ignore"):
         left = np.clip(low - wide[0] * powers[::-1], -LARGEST, LARGEST)
         right = np.clip(high + wide[1] * powers, -LARGEST, LARGEST)
+        outer = wide[0] * 2.0 ** (TAILS - 1), wide[1] * 2.0 ** (TAILS - 1)
     edges = np.concatenate([left, cuts, right])
     leaf = np.concatenate([np.zeros(TAILS, np.int64), np.arange(len(cuts) + 1), np.full(TAILS, len(cuts), np.int64)])
     widths = np.concatenate([edges[:1], edges, edges[-1:]])
     widths = np.diff(widths)
-    widths[0], widths[-1] = wide[0] * 2.0 ** (TAILS - 1), wide[1] * 2.0 ** (TAILS - 1)
+    widths[0], widths[-1] = outer
     part = np.zeros(len(leaf))
     outside = -np.log(2.0) * np.minimum(np.arange(TAILS) + 2.0, TAILS)  # a quarter in the next, an eighth beyond, …
     part[:TAILS], part[-TAILS:] = outside[::-1], outside

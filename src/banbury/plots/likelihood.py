@@ -97,6 +97,7 @@ class LikelihoodDisplay(Display):
         """
         check_model(model)
         errors.check_whole("n", n, 1, 10**6)
+        model = model.weighed(None)  # weights change what a value is worth, not how values lie
         parts = parts_of(model, feature)
         chosen = model.classes if classes is None else tuple(classes)
         at = [number_of(model, label) for label in chosen]

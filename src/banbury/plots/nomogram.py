@@ -109,6 +109,13 @@ class NomogramDisplay(Display):
         errors.check_whole("n", n, 1, 10**6)
         for feature in model.schema.features:
             feature.family.check_line(feature)
+        pairs = [f.name for group in model.parameters for f in group.features if f.name not in model.schema.index]
+        if pairs:
+            raise errors.BadSetting(
+                f"pairs of columns ({errors.listed(pairs, 3)}) have no line on the sheet. Weigh with pairs=False to draw it, or "
+                "draw what one row says with bb.plots.EvidenceDisplay.",
+                pairs=pairs,
+            )
         rows = None if data is None else ClassedRows(model, data, target, reading)
         sheet = cls(model, label, other, [], row=row, n=n, limit=float(limit))
         sheet.scales = {f.name: sheet._scale(f, rows) for f in model.schema.features}
@@ -117,14 +124,15 @@ class NomogramDisplay(Display):
     # The numbers
 
     def _scale(self, feature: Feature, rows: ClassedRows | None) -> Scale:
-        parts, column = parts_of(self.model, feature.name), feature.inputs[0]
+        plain, column = self.model.weighed(None), feature.inputs[0]
+        parts = parts_of(plain, feature.name)
         if parts.is_numeric:
             seen = None if rows is None else rows.numbers(column)
             seen = None if seen is None else seen[np.isfinite(seen)]
-            values: Any = grid(self.model, feature, column, seen if seen is not None and len(seen) else None, STEPS)
+            values: Any = grid(plain, feature, column, seen if seen is not None and len(seen) else None, STEPS)
             called, counted = list[str](), np.empty(0)
         else:
-            values, called, counted, *_ = named_values(self.model, parts)
+            values, called, counted, *_ = named_values(plain, parts)
         likelihoods = log_likelihood(self.model, feature, values)
         told = self._weighed([Term(feature.name, k, each) for k, each in enumerate(likelihoods)])
         decibans = np.zeros(len(values))

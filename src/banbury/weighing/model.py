@@ -172,10 +172,7 @@ class WeighedParameters(Parameters):
         )
 
     def sample(self, classes: Int, rng: np.random.Generator) -> list[NDArray[Any]]:
-        raise errors.BadSetting(
-            "a weighed model says how likely classes are, not how rows come about, so none can be drawn from it. "
-            "Draw from the plain one: bb.estimate(model.tally).sample(n)."
-        )
+        raise NotImplementedError  # a model draws from its plain parameters
 
     def axes(self, f: int) -> tuple[str, ...]:
         return ()
