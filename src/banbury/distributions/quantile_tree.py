@@ -191,14 +191,17 @@ class QuantileTree(BinnedFamily):
 
     def cells(self, feature: Feature, keys: Keys, rows: Real, missing: Real) -> NumberCells:
         leaves = Leaves.of(np.array(keys, dtype=np.int64), rows, feature.unit, self.m)
-        counts, tree, plain = leaves.cells, leaves.tree, halved(leaves.cells.sum(axis=1))
+        counts, tree, strengths = leaves.cells, leaves.tree, leaves.strengths
+        plain, plain_strengths = tree, strengths
         if missing.any():
-            counts, tree, plain = np.vstack([counts, missing]), tree.with_missing(), plain.with_missing()
-        prior = prior_of(counts)
-        strengths = [
-            (self.m, self.m) if self.m is not None else each.chosen(counts, prior)[0] for each in (tree, plain)
-        ]
-        return NumberCells(feature, tree, strengths[0], plain, strengths[1], leaves.cuts)
+            counts, tree = np.vstack([counts, missing]), tree.with_missing()
+            strengths = strengths if self.m is not None else tree.chosen(counts, prior_of(counts))[0]
+            plain, plain_strengths = tree, strengths
+        if tree.told_apart:
+            plain = halved(leaves.cells.sum(axis=1))
+            plain = plain.with_missing() if missing.any() else plain
+            plain_strengths = strengths if self.m is not None else plain.chosen(counts, prior_of(counts))[0]
+        return NumberCells(feature, tree, strengths, plain, plain_strengths, leaves.cuts)
 
     def middles(self, feature: Feature, keys: Keys) -> Real:
         bins = np.array(keys, dtype=np.int64)
