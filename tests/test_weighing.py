@@ -307,6 +307,16 @@ def test_a_class_that_comes_later_is_answered_plainly() -> None:
     assert clf.model_.weighing is not None and not clf.weights_stale_
 
 
+def test_a_class_that_is_forgotten_whole_is_gone() -> None:
+    X, y = load_wine(return_X_y=True)
+    clf = bb.EvidenceClassifier().fit(X, y)
+    clf.forget(X[y == 1], y[y == 1])
+    assert clf.model_.weighing is not None and clf.weights_stale_ and clf.classes_.tolist() == [0, 2]
+    answers = clf.predict_proba(X[y != 1])
+    np.testing.assert_allclose(answers.sum(axis=1), 1.0)
+    assert (clf.classes_[answers.argmax(axis=1)] == y[y != 1]).mean() > 0.9
+
+
 def test_a_file_has_the_same_answers_and_a_damaged_one_is_refused(fitted: Any, tmp_path: Path) -> None:
     data, _, clf = fitted
     file = tmp_path / "weighed.banbury"

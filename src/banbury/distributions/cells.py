@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banbury import _core
 from banbury.arrays import Int, Real
@@ -101,3 +103,11 @@ class NumberCells(Cells):
             return None
         ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
         return stretch(float(ends[first]), float(ends[last + 1]))
+
+
+def codes_of(columns: Sequence[Cells], rows: ColumnReader, threads: int) -> NDArray[np.uint32]:
+    """The cell of each row in each column, (rows, columns)."""
+    codes = np.empty((rows.n_rows, len(columns)), dtype=np.uint32)
+    for j, cells in enumerate(columns):
+        codes[:, j] = cells.find(rows, threads)
+    return codes

@@ -30,7 +30,7 @@ from banbury.distributions.family import (
 )
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.keys import scalar_keys
-from banbury.distributions.trees import HALF_ROW, SMALLEST, Tree, halved, prior_of, quantiles, tree_of
+from banbury.distributions.trees import HALF_ROW, SMALLEST, Tree, grouped, halved, prior_of, quantiles, tree_of
 from banbury.readers import Batch
 from banbury.sums import Counts, Keys
 
@@ -171,10 +171,7 @@ class QuantileTree(BinnedFamily):
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         if not len(cells):
             return cells
-        leaf = quantiles(cells.sum(axis=1))
-        joined = np.zeros((int(leaf[-1]) + 1, cells.shape[1]))
-        np.add.at(joined, leaf, cells)
-        return joined
+        return grouped(cells, quantiles(cells.sum(axis=1)))
 
     def key_finder(self, feature: Feature, keys: Keys, threads: int) -> Callable[[ColumnReader], Int]:
         edges = _edges(np.array(keys, dtype=np.int64), feature.unit)[1:]
@@ -250,8 +247,7 @@ class Leaves:
         if not len(keys):
             keys, rows = np.zeros(1, dtype=np.int64), np.zeros((1, n_classes))
         leaf = quantiles(rows.sum(axis=1))
-        cells = np.zeros((int(leaf[-1]) + 1, n_classes))
-        np.add.at(cells, leaf, rows)
+        cells = grouped(rows, leaf)
         begins = np.flatnonzero(np.diff(leaf)) + 1
         cuts = _between(_edges(keys[begins - 1] + 1, unit), _edges(keys[begins], unit))
         tree, strengths = tree_of(cells, prior_of(cells))

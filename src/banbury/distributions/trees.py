@@ -35,7 +35,7 @@ class Tree:
 
     def sums(self, cells: Real) -> list[Real]:
         """Rows per class of the nodes of each level, from those of the cells."""
-        return [_grouped(cells, level) for level in self.levels]
+        return [grouped(cells, level) for level in self.levels]
 
     def strength(self, strengths: tuple[float, float], depth: int) -> float:
         return strengths[0] if depth == 0 else strengths[1]
@@ -115,7 +115,7 @@ def prior_of(cells: Real) -> Real:
     return np.asarray(rows / rows.sum())
 
 
-def _grouped(cells: Real, nodes: Int) -> Real:
+def grouped(cells: Real, nodes: Int) -> Real:
     sums = np.zeros((int(nodes.max(initial=-1)) + 1, cells.shape[1]))
     np.add.at(sums, nodes, cells)
     return sums

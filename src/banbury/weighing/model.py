@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
-from banbury.distributions.cells import Cells
+from banbury.distributions.cells import Cells, codes_of
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
+from banbury.sums import Keys
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
-from banbury.weighing.evidence import MANY_NODES, Evidence, Pair, Terms, cell_terms
+from banbury.weighing.evidence import MANY_NODES, Evidence, Nodes, Pair, Terms, cell_terms
 from banbury.weighing.learning import Weights, learned
 from banbury.weighing.rows import WeighedRows
 
@@ -49,9 +50,20 @@ class Weighing:
 
     def worth(self) -> dict[str, float]:
         """The weight of each column, and of each pair of columns."""
+        names = [*(cells.feature.name for cells in self.columns), *self._pair_names()]
+        return dict(zip(names, self.weights.weights.tolist(), strict=True))
+
+    def _pair_names(self) -> list[str]:
         names = [cells.feature.name for cells in self.columns]
-        pairs = [f"{names[pair.first]} with {names[pair.second]}" for pair in self.weights.pairs]
-        return dict(zip([*names, *pairs], self.weights.weights.tolist(), strict=True))
+        return [f"{names[pair.first]} with {names[pair.second]}" for pair in self.weights.pairs]
+
+    def _places(self, tally: Tally) -> list[int]:
+        """The places of the tally's classes among those that the weights were learned with; some may be gone by now."""
+        if not set(tally.classes).issubset(self.classes):
+            raise errors.BadSetting(
+                "the tally has classes that the weights were not learned with: learn them again with refit(rows)."
+            )
+        return [self.classes.index(name) for name in tally.classes]
 
     def is_stale(self, tally: Tally) -> bool:
         """Whether rows were learned or forgotten since."""
@@ -61,42 +73,29 @@ class Weighing:
         """Intercepts as a prior, under another prior than the frequencies too."""
         rows = tally.rows.value
         shift = log_prior - np.log(np.where(rows > 0, rows, 1.0) / rows.sum())
-        scores = self.weights.temperature * self.weights.intercepts + shift
+        scores = self.weights.temperature * self.weights.intercepts[self._places(tally)] + shift
         highest = scores.max()
         return np.asarray(scores - highest - np.log(np.exp(scores - highest).sum()))
 
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
         """The scores of cells, from what the tally counts now."""
-        tally, weights = model.tally, self.weights
-        present = [name for name in self.classes if name in tally.classes]
-        at = [self.classes.index(name) for name in present]
-        if present != list(tally.classes):
-            raise errors.BadSetting(
-                "the tally has classes that the weights were not learned with: learn them again with refit(rows)."
-            )
+        tally, weights, at = model.tally, self.weights, self._places(model.tally)
         evidence = self._evidence(tally)
         says = [*evidence.plain, *(table[:, at] for table in self.pair_tables)]
         each = zip(weights.weights, says, weights.corrections, strict=True)
         tables = tuple(weights.temperature * (w * table + delta[:, at]) for w, table, delta in each)
         columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
-        names = [feature.name for feature in columns]
+        named = zip(weights.pairs, self._pair_names(), strict=True)
         pairs = tuple(
-            columns[p.first]._replace(
-                name=f"{names[p.first]} with {names[p.second]}", columns=(names[p.first], names[p.second])
-            )
-            for p in weights.pairs
+            columns[p.first]._replace(name=name, columns=(columns[p.first].name, columns[p.second].name))
+            for p, name in named
         )
         return (
             WeighedParameters((*columns, *pairs), self.columns, cell_terms(evidence), tables, tuple(evidence.counts)),
         )
 
     def _evidence(self, tally: Tally) -> Evidence:
-        counts = []
-        for cells in self.columns:
-            feature, sums = tally.schema[cells.feature.name], tally.of(cells.feature.name)
-            keys, rows = sums.feature(0)
-            missing = tally.rows.value - sums.present.value[0]
-            counts.append(cells.counted(feature, keys, rows.value, np.maximum(missing, 0.0)))
+        counts = [cells.counted(*_counted(tally, cells.feature.name)) for cells in self.columns]
         rows = WeighedRows(
             np.zeros((0, len(self.columns)), np.uint32),
             np.arange(len(tally.classes), dtype=np.int32),
@@ -119,9 +118,9 @@ class Weighing:
                 corrections[j][lost] = 0.0
         if not gone:
             return self
-        evidence = Evidence(self.columns, self.weights.pairs, None, ())  # type: ignore[arg-type]
+        nodes = [Nodes(cells) for cells in self.columns]
         for k, pair in enumerate(self.weights.pairs, len(self.columns)):
-            lost = _pair_cells(evidence, pair, gone)
+            lost = _pair_cells(nodes, pair, gone)
             if len(lost):
                 corrections[k], tables[k - len(columns)] = corrections[k].copy(), tables[k - len(columns)].copy()
                 corrections[k][lost] = tables[k - len(columns)][lost] = 0.0
@@ -129,11 +128,18 @@ class Weighing:
         return replace(self, weights=weights, pair_tables=tuple(tables))
 
 
-def _pair_cells(evidence: Evidence, pair: Pair, gone: dict[int, Int]) -> Int:
+def _counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
+    """Of a column: what it is, its keys, the rows of each and class, and those of each class without a value."""
+    sums = tally.of(name)
+    keys, rows = sums.feature(0)
+    return tally.schema[name], keys, rows.value, np.maximum(tally.rows.value - sums.present.value[0], 0.0)
+
+
+def _pair_cells(nodes: Sequence[Nodes], pair: Pair, gone: dict[int, Int]) -> Int:
     """The cells of a pair whose value in either column is gone."""
-    a, b = evidence.nodes[pair.first], evidence.nodes[pair.second]
+    a, b = nodes[pair.first], nodes[pair.second]
     cells = np.arange(a.n_fine * b.n_fine).reshape(a.n_fine, b.n_fine)
-    rows, columns = (nodes.fine[gone.get(j, [])] for nodes, j in ((a, pair.first), (b, pair.second)))
+    rows, columns = (each.fine[gone.get(j, [])] for each, j in ((a, pair.first), (b, pair.second)))
     return np.unique(np.concatenate([cells[rows].ravel(), cells[:, columns].ravel()]))
 
 
@@ -148,10 +154,7 @@ class WeighedParameters(Parameters):
     counts: tuple[Real, ...]  # rows per cell and class, of columns
 
     def parts(self, rows: ColumnReader) -> list[tuple[Any, ...]]:
-        threads = n_threads(getattr(rows, "threads", None))
-        codes = np.empty((rows.n_rows, len(self.cells)), dtype=np.uint32)
-        for j, cells in enumerate(self.cells):
-            codes[:, j] = cells.find(rows, threads)
+        codes = codes_of(self.cells, rows, n_threads(getattr(rows, "threads", None)))
         return [("cells", *self.found_by.lookups(codes), np.concatenate(self.tables))]
 
     def select(self, index: Sequence[int]) -> Self:
@@ -252,12 +255,9 @@ def cells_of(tally: Tally) -> list[Cells]:
     """The cells of every column; raises where one has none."""
     columns, without = [], []
     for feature in tally.schema.features:
-        sums = tally.of(feature.name)
         cells = None
         if not feature.columns and feature.family.has_cells():
-            keys, rows = sums.feature(0)
-            missing = np.maximum(tally.rows.value - sums.present.value[0], 0.0)
-            cells = feature.family.cells(feature, keys, rows.value, missing)
+            cells = feature.family.cells(*_counted(tally, feature.name))
         if cells is None:
             without.append(feature)
         else:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Real
-from banbury.distributions.cells import Cells
+from banbury.distributions.cells import Cells, codes_of
 from banbury.readers import Batch, encode
 from banbury.schema import Schema
 from banbury.table import Table, numbered
@@ -37,9 +37,7 @@ class WeighedRows:
         parts: list[tuple[Any, ...]] = []
         for batch in table.batches("weighing"):
             batch = table.aligned(batch, schema)
-            codes = np.empty((batch.n_rows, len(columns)), dtype=np.uint32)
-            for j, cells in enumerate(columns):
-                codes[:, j] = cells.find(batch, table.labels.threads)
+            codes = codes_of(columns, batch, table.labels.threads)
             groups = _groups(table, batch)
             for labels, weights in _labels(table, batch, schema, classes):
                 there = np.flatnonzero((labels >= 0) & (weights > 0))
