@@ -230,6 +230,40 @@ def correct(
 ) -> float:
     """Passes of dual coordinate ascent, in place; the mean change of μ, (n, C), in the last. ``table`` is (cells of all, C)."""
 
+Bags = tuple[Int, NDArray[np.uint32], int]
+
+def ranked_bags(
+    bags: tuple[Int, Codes, Codes], ranks: NDArray[np.uint32], threads: int
+) -> tuple[Int, NDArray[np.uint32], Codes, NDArray[np.uint64]]:
+    """Bags of ids, as ``Words.bags`` gives them, by the ranks of ids: offsets, ranks in order, times, and a hash of each text.
+
+    A word of rank 2**32 - 1 is left out.
+    """
+
+def count_bags(bags: Bags, labels: Codes, weights: Real, n_classes: int) -> Real:
+    """The weight of texts that have each word, by class (W, C). ``bags``: offsets, words, and how many words there are."""
+
+def values_of_bags(
+    bags: Bags, times: Codes | None, scale: NDArray[np.float32], threads: int
+) -> NDArray[np.float32]:
+    """What each word counts in its text: its scale, times the root of times if given; squares of a text sum to 1, or to 0."""
+
+def score_bags(bags: Bags, values: NDArray[np.float32], table: NDArray[np.float32], threads: int) -> Real:
+    """Σ value · row of the word, (n, C)."""
+
+def correct_bags(
+    bags: Bags,
+    values: NDArray[np.float32],
+    labels: Codes,
+    strengths: Real,
+    offsets: Real,
+    variances: NDArray[np.float32],
+    orders: Sequence[NDArray[np.uint32]],
+    mu: NDArray[np.float32],
+    table: NDArray[np.float32],
+) -> float:
+    """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all. ``table``, ``variances``: (W, C)."""
+
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]
 
 def pair_gains(

@@ -79,7 +79,8 @@ mod _core {
     use super::text::Tokeniser;
     #[pymodule_export]
     use super::weighing::{
-        correct, count_leading, pair_gains, pair_tables, steps_of, weighed_scores, weighed_slope,
+        correct, correct_bags, count_bags, count_leading, pair_gains, pair_tables, ranked_bags,
+        score_bags, steps_of, values_of_bags, weighed_scores, weighed_slope,
     };
     #[pymodule_export]
     use super::weights::Weights;

@@ -3,10 +3,10 @@
 use super::arrays::{Held, HeldColumns, HeldRows, at_least_one, malformed, shaped};
 use super::integers::Integers;
 use crate::leading;
-use crate::weighing::{self, Cells, Evidence, Lookups, Term, ascent, pairs};
+use crate::weighing::{self, Cells, Evidence, Lookups, Term, ascent, pairs, texts};
 use numpy::{IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyTuple};
 
 type Real1<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -96,14 +96,9 @@ impl<'py> HeldLookups<'py> {
             first: self.firsts[t].slice(),
             other: (others[t] >= 0).then(|| (place(others[t]), self.seconds[t].slice())),
         });
-        let cells = Cells::new(self.codes.slice(), width(&self.codes)?)?;
+        let cells = Cells::new(self.codes.slice(), columns_of(&self.codes)?)?;
         Ok(Lookups::new(cells, terms.collect(), self.sizes.slice())?)
     }
-}
-
-fn width(codes: &Held<u32>) -> PyResult<usize> {
-    use numpy::PyUntypedArrayMethods;
-    codes.array.shape().get(1).copied().ok_or_else(|| malformed("codes must be rows × columns"))
 }
 
 fn items<'py>(lookups: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
@@ -196,7 +191,7 @@ pub(super) fn correct<'py>(
         variances: variances.slice(),
         classes: offsets.slice().len() / lookups.rows().max(1),
     };
-    let (mut mu, mut table) = (writable(mu, "mu")?, writable(table, "table")?);
+    let (mut mu, mut table) = (writable::<f64>(mu, "mu")?, writable::<f64>(table, "table")?);
     let apart = || malformed("mu and table must lie in one piece");
     let mu = mu.as_slice_mut().map_err(|_| apart())?;
     let table = table.as_slice_mut().map_err(|_| apart())?;
@@ -209,12 +204,12 @@ pub(super) fn correct<'py>(
     })?)
 }
 
-fn writable<'py>(
+fn writable<'py, T: numpy::Element>(
     any: &Bound<'py, PyAny>,
     name: &str,
-) -> PyResult<numpy::PyReadwriteArrayDyn<'py, f64>> {
-    let array = any.cast::<PyArrayDyn<f64>>();
-    let array = array.map_err(|_| malformed(format!("{name} must be an array of float64")))?;
+) -> PyResult<numpy::PyReadwriteArrayDyn<'py, T>> {
+    let array = any.cast::<PyArrayDyn<T>>();
+    let array = array.map_err(|_| malformed(format!("{name} must be an array of its type")))?;
     array.try_readwrite().map_err(|_| malformed(format!("{name} must be writable")))
 }
 
@@ -260,7 +255,7 @@ impl<'py> HeldPairs<'py> {
             pairs::Nodes { fine, coarse, shares: [a, b], left_out: [c, d] }
         });
         Ok(pairs::Columns {
-            cells: Cells::new(self.codes.slice(), width(&self.codes)?)?,
+            cells: Cells::new(self.codes.slice(), columns_of(&self.codes)?)?,
             labels: self.labels.slice(),
             weights: self.weights.slice(),
             prior: self.prior.slice(),
@@ -313,4 +308,155 @@ pub(super) fn pair_tables<'py>(
         .into_iter()
         .map(|delta| (delta.table.into_pyarray(py), delta.left_out.into_pyarray(py)));
     PyList::new(py, each.collect::<Vec<_>>())
+}
+
+// Texts
+
+#[pyfunction]
+pub(super) fn ranked_bags<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    ranks: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let items = items(bags)?;
+    let [offsets, ids, times] = &items[..] else {
+        return Err(malformed("bags are three arrays"));
+    };
+    let (offsets, threads) = (Held::<i64>::new(offsets, "offsets", 1)?, at_least_one(threads)?);
+    let (ids, times) = (Held::<i32>::new(ids, "ids", 1)?, Held::<i32>::new(times, "times", 1)?);
+    let ranks = Held::<u32>::new(ranks, "ranks", 1)?;
+    let (offsets, ids, times, ranks) = (offsets.slice(), ids.slice(), times.slice(), ranks.slice());
+    let (starts, words, often, hashes) =
+        py.detach(|| texts::ranked(offsets, ids, times, ranks, threads))?;
+    let arrays = [
+        starts.into_pyarray(py).into_any(),
+        words.into_pyarray(py).into_any(),
+        often.into_pyarray(py).into_any(),
+        hashes.into_pyarray(py).into_any(),
+    ];
+    PyTuple::new(py, arrays)
+}
+
+/// Offsets, words, and how many words there are.
+struct HeldBags<'py> {
+    offsets: Held<'py, i64>,
+    words: Held<'py, u32>,
+    n_words: usize,
+}
+
+impl<'py> HeldBags<'py> {
+    fn new(any: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let items = items(any)?;
+        let [offsets, words, n_words] = &items[..] else {
+            return Err(malformed("bags are offsets, words and their number"));
+        };
+        Ok(HeldBags {
+            offsets: Held::new(offsets, "offsets", 1)?,
+            words: Held::new(words, "words", 1)?,
+            n_words: n_words.extract()?,
+        })
+    }
+
+    fn bags(&self) -> PyResult<texts::Bags<'_>> {
+        Ok(texts::Bags::new(self.offsets.slice(), self.words.slice(), self.n_words)?)
+    }
+}
+
+#[pyfunction]
+pub(super) fn count_bags<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
+    weights: &Bound<'py, PyAny>,
+    n_classes: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = HeldBags::new(bags)?;
+    let bags = held.bags()?;
+    let (labels, weights) =
+        (Held::<i32>::new(labels, "labels", 1)?, Held::<f64>::new(weights, "weights", 1)?);
+    let (labels, weights) = (labels.slice(), weights.slice());
+    let found = py.detach(|| bags.count(labels, weights, n_classes))?;
+    shaped(py, found, &[held.n_words, n_classes])
+}
+
+#[pyfunction]
+pub(super) fn values_of_bags<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    times: Option<&Bound<'py, PyAny>>,
+    scale: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyArray1<f32>>> {
+    let (held, threads) = (HeldBags::new(bags)?, at_least_one(threads)?);
+    let bags = held.bags()?;
+    let times = times.map(|times| Held::<i32>::new(times, "times", 1)).transpose()?;
+    let scale = Held::<f32>::new(scale, "scale", 1)?;
+    let (times, scale) = (times.as_ref().map(Held::slice), scale.slice());
+    Ok(py.detach(|| bags.values(times, scale, threads))?.into_pyarray(py))
+}
+
+#[pyfunction]
+pub(super) fn score_bags<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (held, threads) = (HeldBags::new(bags)?, at_least_one(threads)?);
+    let values = Held::<f32>::new(values, "values", 1)?;
+    let table = Held::<f32>::new(table, "table", 2)?;
+    let texts = texts::Texts::new(held.bags()?, values.slice())?;
+    let (n_classes, table) = (columns_of(&table)?, table.slice());
+    let found = py.detach(|| texts.scores(table, n_classes, threads))?;
+    shaped(py, found, &[texts.len(), n_classes])
+}
+
+fn columns_of<T: numpy::Element + Copy>(table: &Held<T>) -> PyResult<usize> {
+    use numpy::PyUntypedArrayMethods;
+    table.array.shape().get(1).copied().ok_or_else(|| malformed("a table must have two axes"))
+}
+
+/// One pass of corrections after another, each in an order of its own; the mean change of the last.
+#[pyfunction]
+pub(super) fn correct_bags<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
+    strengths: &Bound<'py, PyAny>,
+    offsets: &Bound<'py, PyAny>,
+    variances: &Bound<'py, PyAny>,
+    orders: &Bound<'py, PyAny>,
+    mu: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+) -> PyResult<f64> {
+    let held = HeldBags::new(bags)?;
+    let values = Held::<f32>::new(values, "values", 1)?;
+    let texts = texts::Texts::new(held.bags()?, values.slice())?;
+    let labels = Held::<i32>::new(labels, "labels", 1)?;
+    let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
+    let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
+    let variances = Held::<f32>::new(variances, "variances", 2)?;
+    let orders = all::<u32>(orders, "orders")?;
+    let orders: Vec<&[u32]> = orders.iter().map(Held::slice).collect();
+    let task = texts::Task {
+        labels: labels.slice(),
+        strengths: strengths.slice(),
+        offsets: offsets.slice(),
+        variances: variances.slice(),
+        classes: columns_of(&variances)?,
+    };
+    let (mut mu, mut table) = (writable::<f32>(mu, "mu")?, writable::<f32>(table, "table")?);
+    let apart = || malformed("mu and table must lie in one piece");
+    let mu = mu.as_slice_mut().map_err(|_| apart())?;
+    let table = table.as_slice_mut().map_err(|_| apart())?;
+    Ok(py.detach(|| {
+        let mut change = 0.0;
+        for order in orders {
+            change = texts::ascend(&texts, &task, order, mu, table)?;
+        }
+        Ok::<_, crate::error::Error>(change)
+    })?)
 }

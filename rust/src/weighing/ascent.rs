@@ -58,54 +58,75 @@ pub fn ascend(
             room.z.iter_mut().zip(&table[from..from + k]).for_each(|(z, delta)| *z += delta);
         }
         let mine = &mut mu[row * k..(row + 1) * k];
-        room.solve(strength * variance, mine);
-        for (new, old) in room.new.iter_mut().zip(mine) {
-            let moved = *new - *old;
-            change += moved.abs();
-            *old = *new;
-            *new = -strength * moved;
-        }
+        room.own.fill(strength * variance);
+        room.old.copy_from_slice(mine);
+        change += room.solve();
+        mine.copy_from_slice(&room.new);
+        room.step(strength);
         for (&cell, &variance) in cells.iter().zip(task.variances) {
             let from = cell as usize * k;
-            let deltas = table[from..from + k].iter_mut().zip(&room.new);
-            deltas.for_each(|(delta, moved)| *delta += variance * moved);
+            let deltas = table[from..from + k].iter_mut().zip(&room.steps);
+            deltas.for_each(|(delta, step)| *delta += variance * step);
         }
     }
     Ok(change / (n.max(1) as f64))
 }
 
-struct Room {
-    z: Vec<f64>,
-    new: Vec<f64>,
+/// Room for one row: its scores, what its own surprise weighs in each, μ before and after, and what it adds to its cells.
+pub(super) struct Room {
+    pub(super) z: Vec<f64>,
+    pub(super) own: Vec<f64>,
+    pub(super) old: Vec<f64>,
+    pub(super) new: Vec<f64>,
+    pub(super) steps: Vec<f64>,
+    logs: Vec<f64>,
 }
 
 impl Room {
-    fn new(classes: usize) -> Self {
-        Room { z: vec![0.0; classes], new: vec![0.0; classes] }
+    pub(super) fn new(classes: usize) -> Self {
+        let some = || vec![0.0; classes];
+        Room { z: some(), own: some(), old: some(), new: some(), steps: some(), logs: some() }
     }
 
-    /// The row's μ that solves its equation, into `new`.
-    #[inline(always)]
-    fn solve(&mut self, a: f64, old: &[f64]) {
-        if let ([z0, z1], [old0, old1]) = (&self.z[..], old) {
-            let up = two(z0 - z1 + a * (old0 - old1), a);
-            self.new[0] = up;
-            self.new[1] = 1.0 - up;
-            return;
+    /// What the row adds to the scores of its classes, each times what a cell may vary: C (μ_old − μ_new).
+    pub(super) fn step(&mut self, strength: f64) {
+        for (step, (new, old)) in self.steps.iter_mut().zip(self.new.iter().zip(&self.old)) {
+            *step = strength * (old - new);
         }
+    }
+
+    /// The row's μ that solves its equation, into `new`; by how much it moved, over all classes.
+    #[inline(always)]
+    pub(super) fn solve(&mut self) -> f64 {
+        match (&self.z[..], &self.own[..], &self.old[..]) {
+            (&[z0, z1], &[a0, a1], &[old0, old1]) => {
+                let up = two(z0 - z1 + a0 * old0 - a1 * old1 + a1, a0 + a1);
+                self.new[0] = up;
+                self.new[1] = 1.0 - up;
+            }
+            _ => self.solve_many(),
+        }
+        self.new.iter().zip(&self.old).map(|(new, old)| (new - old).abs()).sum()
+    }
+
+    fn solve_many(&mut self) {
         // u_c = ln μ_c; each ln μ + a μ rises with μ, and the sum of all μ falls as ν grows.
-        self.z.iter_mut().zip(old).for_each(|(z, old)| *z += a * old);
+        let each = self.z.iter_mut().zip(&self.own).zip(&self.old);
+        each.for_each(|((z, own), old)| *z += own * old);
         let highest = self.z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // With μ ≤ 1 each class has at least exp(z − ν − a), and at most exp(z − ν): ν lies between these.
         let spread: f64 = self.z.iter().map(|z| (z - highest).exp()).sum();
-        let (mut low, mut high) = (highest + spread.ln() - a, highest + spread.ln());
-        let mut nu = high - a * old.iter().map(|old| old * old).sum::<f64>();
+        let most = self.own.iter().copied().fold(0.0, f64::max);
+        let (mut low, mut high) = (highest + spread.ln() - most, highest + spread.ln());
+        let mut nu =
+            high - self.own.iter().zip(&self.old).map(|(a, old)| a * old * old).sum::<f64>();
+        self.logs.iter_mut().zip(&self.own).for_each(|(log, a)| *log = a.ln());
         for _ in 0..60 {
             let (mut sum, mut fall) = (0.0, 0.0);
-            for (new, z) in self.new.iter_mut().zip(&self.z) {
-                *new = root(z - nu, a);
+            for (c, new) in self.new.iter_mut().enumerate() {
+                *new = root(self.z[c] - nu, self.own[c], self.logs[c]);
                 sum += *new;
-                fall += *new / (1.0 + a * *new);
+                fall += *new / (1.0 + self.own[c] * *new);
             }
             if (sum - 1.0).abs() < 1e-9 {
                 break;
@@ -123,15 +144,15 @@ impl Room {
     }
 }
 
-/// μ of the first of two classes: ln μ/(1 − μ) + a (2 μ − 1) = difference.
+/// μ of the first of two classes: ln μ/(1 − μ) + a μ = difference.
 #[inline(always)]
 fn two(difference: f64, a: f64) -> f64 {
-    let (mut low, mut high) = (difference - a, difference + a);
-    let mut t = difference / (1.0 + a / 2.0);
+    let (mut low, mut high) = (difference - a, difference);
+    let mut t = (difference - a / 2.0) / (1.0 + a / 4.0);
     t = t.clamp(low, high);
     for _ in 0..60 {
         let mu = 1.0 / (1.0 + (-t).exp());
-        let off = t + a * (2.0 * mu - 1.0) - difference;
+        let off = t + a * mu - difference;
         if off.abs() < 1e-10 * (1.0 + difference.abs()) {
             break;
         }
@@ -140,20 +161,20 @@ fn two(difference: f64, a: f64) -> f64 {
         } else {
             low = t
         }
-        let next = t - off / (1.0 + 2.0 * a * mu * (1.0 - mu));
+        let next = t - off / (1.0 + a * mu * (1.0 - mu));
         t = if next > low && next < high { next } else { (low + high) / 2.0 };
     }
     1.0 / (1.0 + (-t).exp())
 }
 
-/// μ with ln μ + a μ = u: Newton's steps in ln μ.
+/// μ with ln μ + a μ = u: Newton's steps in ln μ; `log_a` is ln a.
 #[inline(always)]
-fn root(u: f64, a: f64) -> f64 {
+fn root(u: f64, a: f64, log_a: f64) -> f64 {
     if a <= 0.0 {
         return u.exp();
     }
     // omega = a μ solves omega + ln omega = v.
-    let v = u + a.ln();
+    let v = u + log_a;
     let mut log = if v < 1.0 { v - v.exp().ln_1p() } else { (v - v.ln()).ln() };
     for _ in 0..4 {
         let omega = log.exp();
@@ -204,7 +225,9 @@ mod tests {
                 let old: Vec<f64> = (0..z.len()).map(|c| if c == 0 { 1.0 } else { 0.0 }).collect();
                 let mut room = Room::new(z.len());
                 room.z.copy_from_slice(&z);
-                room.solve(a, &old);
+                room.own.fill(a);
+                room.old.copy_from_slice(&old);
+                room.solve();
                 for (new, slow) in room.new.iter().zip(slow(&z, a, &old)) {
                     assert!((new - slow).abs() < 1e-7, "{a} {z:?} {new} {slow}");
                 }

@@ -5,6 +5,7 @@
 
 pub mod ascent;
 pub mod pairs;
+pub mod texts;
 
 use crate::error::{Error, demand};
 use crate::threads;

@@ -1,0 +1,359 @@
+//! Texts as bags of words, each word a cell of its own: what they count, and passes of corrections over them.
+
+use super::ascent::Room;
+use super::check_labels;
+use crate::error::{Error, demand};
+use crate::threads;
+
+/// Texts of a piece.
+const PIECE: usize = 1 << 10;
+
+/// Bags of words: text i has the words `offsets[i]..offsets[i + 1]`, each once.
+#[derive(Clone, Copy, Debug)]
+pub struct Bags<'a> {
+    offsets: &'a [i64],
+    words: &'a [u32],
+    n_words: usize,
+}
+
+impl<'a> Bags<'a> {
+    pub fn new(offsets: &'a [i64], words: &'a [u32], n_words: usize) -> Result<Self, Error> {
+        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(words.len() as i64));
+        demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
+        demand(
+            words.iter().all(|&word| (word as usize) < n_words),
+            "words must be below their number",
+        )?;
+        Ok(Bags { offsets, words, n_words })
+    }
+
+    pub fn texts(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    #[inline(always)]
+    fn range(&self, text: usize) -> std::ops::Range<usize> {
+        self.offsets[text] as usize..self.offsets[text + 1] as usize
+    }
+
+    /// The weight of texts that have each word, by class: `[word][class]`.
+    pub fn count(
+        &self,
+        labels: &[i32],
+        weights: &[f64],
+        classes: usize,
+    ) -> Result<Vec<f64>, Error> {
+        let n = self.texts();
+        demand(
+            labels.len() == n && weights.len() == n,
+            "each text must have a label and a weight",
+        )?;
+        check_labels(labels, classes)?;
+        let mut table = vec![0.0; self.n_words * classes];
+        for text in 0..n {
+            for &word in &self.words[self.range(text)] {
+                table[word as usize * classes + labels[text] as usize] += weights[text];
+            }
+        }
+        Ok(table)
+    }
+
+    /// What each word counts in its text: `scale` of the word, times √times if `times` are given, over the text's length.
+    pub fn values(
+        &self,
+        times: Option<&[i32]>,
+        scale: &[f32],
+        threads: usize,
+    ) -> Result<Vec<f32>, Error> {
+        demand(
+            times.is_none_or(|times| times.len() == self.words.len()),
+            "each word must have times",
+        )?;
+        demand(scale.len() == self.n_words, "each word must have a scale")?;
+        let mut out = vec![0.0; self.words.len()];
+        let mut pieces = vec![];
+        let mut rest = &mut out[..];
+        for first in (0..self.texts()).step_by(PIECE) {
+            let last = (first + PIECE).min(self.texts());
+            let (piece, more) =
+                rest.split_at_mut((self.offsets[last] - self.offsets[first]) as usize);
+            pieces.push(std::sync::Mutex::new((first..last, piece)));
+            rest = more;
+        }
+        threads::map(threads::worth(threads, self.words.len()), pieces.len(), |i| {
+            let Ok(mut piece) = pieces[i].lock() else { return };
+            let (texts, out) = &mut *piece;
+            let start = self.offsets[texts.start] as usize;
+            for text in texts.clone() {
+                let range = self.range(text);
+                let out = &mut out[range.start - start..range.end - start];
+                normalised(
+                    &self.words[range.clone()],
+                    times.map(|times| &times[range]),
+                    scale,
+                    out,
+                );
+            }
+        });
+        drop(pieces);
+        Ok(out)
+    }
+}
+
+/// Bags by rank: offsets, words, how often each occurs, and a hash of each text.
+pub type Ranked = (Vec<i64>, Vec<u32>, Vec<i32>, Vec<u64>);
+
+/// Bags of ids as bags of ranks, in the order of ranks; `ranks` of ids, `u32::MAX` where a word is left out.
+pub fn ranked(
+    offsets: &[i64],
+    ids: &[i32],
+    times: &[i32],
+    ranks: &[u32],
+    threads: usize,
+) -> Result<Ranked, Error> {
+    let ends = offsets.first() == Some(&0) && offsets.last() == Some(&(ids.len() as i64));
+    demand(ends && offsets.is_sorted(), "offsets must rise from 0 to the number of words")?;
+    demand(times.len() == ids.len(), "each word must have times")?;
+    demand(ids.iter().all(|&id| (id as usize) < ranks.len()), "each word must have a rank")?;
+    let n = offsets.len() - 1;
+    let pieces = threads::map(threads::worth(threads, ids.len()), n.div_ceil(PIECE), |i| {
+        let (mut ends, mut words, mut hashes) = (vec![], vec![], vec![]);
+        let mut bag = vec![];
+        for text in i * PIECE..n.min((i + 1) * PIECE) {
+            let range = offsets[text] as usize..offsets[text + 1] as usize;
+            bag.clear();
+            let each = ids[range.clone()].iter().zip(&times[range]);
+            bag.extend(each.map(|(&id, &n)| (ranks[id as usize], n)).filter(|x| x.0 != u32::MAX));
+            bag.sort_unstable();
+            let hash = bag.iter().fold(0x9e37_79b9_7f4a_7c15_u64, |hash, &(word, n)| {
+                let mixed =
+                    (hash ^ (u64::from(word) << 32 | n as u64)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                mixed ^ (mixed >> 29)
+            });
+            hashes.push(hash);
+            words.extend_from_slice(&bag);
+            ends.push(bag.len());
+        }
+        (ends, words, hashes)
+    });
+    let (mut starts, mut words, mut often, mut hashes) = (vec![0], vec![], vec![], vec![]);
+    for (ends, bags, own) in pieces {
+        for size in ends {
+            starts.push(starts[starts.len() - 1] + size as i64);
+        }
+        words.extend(bags.iter().map(|x| x.0));
+        often.extend(bags.iter().map(|x| x.1));
+        hashes.extend(own);
+    }
+    Ok((starts, words, often, hashes))
+}
+
+/// The values of one text's words; their squares sum to 1, or to nothing.
+fn normalised(words: &[u32], times: Option<&[i32]>, scale: &[f32], out: &mut [f32]) {
+    let mut squares = 0.0_f64;
+    for (i, (&word, out)) in words.iter().zip(&mut *out).enumerate() {
+        let often = times.map_or(1.0, |times| (times[i] as f32).sqrt());
+        *out = often * scale[word as usize];
+        squares += f64::from(*out) * f64::from(*out);
+    }
+    if squares > 0.0 {
+        let one_over = (1.0 / squares.sqrt()) as f32;
+        out.iter_mut().for_each(|out| *out *= one_over);
+    }
+}
+
+/// Bags with what each word counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a> {
+    bags: Bags<'a>,
+    values: &'a [f32],
+}
+
+impl<'a> Texts<'a> {
+    pub fn new(bags: Bags<'a>, values: &'a [f32]) -> Result<Self, Error> {
+        demand(values.len() == bags.words.len(), "each word must have a value")?;
+        Ok(Texts { bags, values })
+    }
+
+    pub fn len(&self) -> usize {
+        self.bags.texts()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline(always)]
+    fn each(&self, text: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
+        let range = self.bags.range(text);
+        let words = self.bags.words[range.clone()].iter().map(|&word| word as usize);
+        words.zip(self.values[range].iter().copied())
+    }
+
+    /// Σ value · row of the word, `[text][class]`.
+    pub fn scores(&self, table: &[f32], classes: usize, threads: usize) -> Result<Vec<f64>, Error> {
+        demand(
+            classes > 0 && table.len() == self.bags.n_words * classes,
+            "the table must have all words",
+        )?;
+        let mut out = vec![0.0; self.len() * classes];
+        let threads = threads::worth(threads, self.values.len());
+        threads::try_pieces(threads, &mut out, PIECE * classes, |i, out| {
+            for (at, out) in out.chunks_exact_mut(classes).enumerate() {
+                for (word, value) in self.each(i * PIECE + at) {
+                    let row = &table[word * classes..(word + 1) * classes];
+                    out.iter_mut().zip(row).for_each(|(out, x)| *out += f64::from(value * x));
+                }
+            }
+            Ok::<_, Error>(())
+        })?;
+        Ok(out)
+    }
+}
+
+/// What is corrected: texts with their classes, the scores they start from, and how much each word may vary in each class.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    pub labels: &'a [i32],
+    /// C times the weight of each text; 0 where one is passed over.
+    pub strengths: &'a [f64],
+    /// `[text][class]`, or `[class]` for all.
+    pub offsets: &'a [f64],
+    /// s² as `[word][class]`.
+    pub variances: &'a [f32],
+    pub classes: usize,
+}
+
+/// Visits texts in this order and improves `mu`, `[text][class]`, and `table`, `[word][class]`; answers the mean change of μ.
+pub fn ascend(
+    texts: &Texts,
+    task: &Task,
+    order: &[u32],
+    mu: &mut [f32],
+    table: &mut [f32],
+) -> Result<f64, Error> {
+    let (n, k) = (texts.len(), task.classes);
+    demand(
+        k > 0 && task.labels.len() == n && task.strengths.len() == n,
+        "each text must have a label",
+    )?;
+    let each = task.offsets.len() == n * k;
+    demand(
+        (each || task.offsets.len() == k) && mu.len() == n * k,
+        "offsets and mu must be texts × classes",
+    )?;
+    let cells = texts.bags.n_words * k;
+    demand(table.len() == cells && task.variances.len() == cells, "tables must have all words")?;
+    demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
+    check_labels(task.labels, k)?;
+    Ok(match k {
+        2 => pass::<2>(texts, task, order, mu, table),
+        _ => pass::<0>(texts, task, order, mu, table),
+    })
+}
+
+/// The pass over all; `K` is the number of classes where it is known beforehand, else 0.
+fn pass<const K: usize>(
+    texts: &Texts,
+    task: &Task,
+    order: &[u32],
+    mu: &mut [f32],
+    table: &mut [f32],
+) -> f64 {
+    let k = if K > 0 { K } else { task.classes };
+    let each = task.offsets.len() == mu.len();
+    let mut room = Room::new(k);
+    let (mut z, mut own, mut steps) = (vec![0.0_f32; k], vec![0.0_f32; k], vec![0.0_f32; k]);
+    let mut change = 0.0;
+    for &text in order {
+        let text = text as usize;
+        let strength = task.strengths[text];
+        if strength <= 0.0 {
+            continue;
+        }
+        z.fill(0.0);
+        own.fill(0.0);
+        for (word, value) in texts.each(text) {
+            let row = &table[word * k..(word + 1) * k];
+            let vary = &task.variances[word * k..(word + 1) * k];
+            let square = value * value;
+            for c in 0..k {
+                z[c] += value * row[c];
+                own[c] += square * vary[c];
+            }
+        }
+        let at = if each { text * k } else { 0 };
+        let offsets = &task.offsets[at..at + k];
+        let mine = &mut mu[text * k..(text + 1) * k];
+        for c in 0..k {
+            room.z[c] = offsets[c] + f64::from(z[c]);
+            room.own[c] = strength * f64::from(own[c]) + 1e-12;
+            room.old[c] = f64::from(mine[c]);
+        }
+        change += room.solve();
+        for c in 0..k {
+            let new = room.new[c] as f32;
+            steps[c] = strength as f32 * (mine[c] - new);
+            mine[c] = new;
+        }
+        for (word, value) in texts.each(text) {
+            let row = &mut table[word * k..(word + 1) * k];
+            let vary = &task.variances[word * k..(word + 1) * k];
+            for c in 0..k {
+                row[c] += value * vary[c] * steps[c];
+            }
+        }
+    }
+    change / (texts.len().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_come_to_rest_where_the_loss_is_least() {
+        let (offsets, words) = ([0, 2, 3, 5, 6], [0, 1, 1, 0, 2, 2]);
+        let bags = Bags::new(&offsets, &words, 3).unwrap();
+        let values = bags.values(None, &[1.0, 2.0, 1.0], 1).unwrap();
+        assert!((values[0] - 0.2_f32.sqrt()).abs() < 1e-6 && values[2] == 1.0);
+        let texts = Texts::new(bags, &values).unwrap();
+        for k in [2, 3] {
+            let labels = [0, 1, 1, 0];
+            let variances: Vec<f32> = (0..3 * k).map(|i| 0.5 + i as f32).collect();
+            let task = Task {
+                labels: &labels,
+                strengths: &[0.7; 4],
+                offsets: &vec![0.1; k],
+                variances: &variances,
+                classes: k,
+            };
+            let mut mu = vec![0.0; 4 * k];
+            labels.iter().enumerate().for_each(|(i, &y)| mu[i * k + y as usize] = 1.0);
+            let mut table = vec![0.0; 3 * k];
+            for _ in 0..300 {
+                ascend(&texts, &task, &[0, 1, 2, 3], &mut mu, &mut table).unwrap();
+            }
+            let scores = texts.scores(&table, k, 1).unwrap();
+            for word in 0..3 {
+                for c in 0..k {
+                    // Δ = C s² Σ x (y − μ), μ = softmax(Δ x).
+                    let mut want = 0.0;
+                    for text in 0..4 {
+                        let own = &scores[text * k..(text + 1) * k];
+                        let sum: f64 = own.iter().map(|z| z.exp()).sum();
+                        let y = f64::from(u8::from(labels[text] as usize == c));
+                        let x: f32 = texts.each(text).filter(|x| x.0 == word).map(|x| x.1).sum();
+                        want += f64::from(x) * (y - own[c].exp() / sum);
+                    }
+                    want *= 0.7 * f64::from(variances[word * k + c]);
+                    assert!((f64::from(table[word * k + c]) - want).abs() < 1e-4);
+                }
+            }
+        }
+        assert_eq!(
+            bags.count(&[0, 1, 1, 0], &[1.0, 2.0, 1.0, 1.0], 2).unwrap(),
+            [1.0, 1.0, 1.0, 2.0, 1.0, 1.0]
+        );
+    }
+}
