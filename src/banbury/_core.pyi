@@ -213,10 +213,15 @@ def weighed_scores(
     each class; with ``own``, the class of each row, a number for each class the row may have, and each class.
     """
 
+def evidence_of_rows(
+    lookups: Lookups, table: Real, n_classes: int, own: Codes, given: int, threads: int
+) -> NDArray[np.float32]:
+    """What each term says of each row beyond the last class, (n, C - 1, terms + given); the last ``given`` are left at 0."""
+
 def weighed_slope(
-    lookups: Lookups, table: Real, weights: Real, intercepts: Real, own: Codes, row_weights: Real, threads: int
+    evidence: NDArray[np.float32], weights: Real, intercepts: Real, labels: Codes, row_weights: Real, threads: int
 ) -> tuple[float, Real]:
-    """-Σ log P(own class) over rows, and its slope along each weight, then along each intercept."""
+    """-Σ log P(label) over rows, and its slope along each weight, then along each intercept; as ``evidence_of_rows`` has it."""
 
 def correct(
     lookups: Lookups,
@@ -244,12 +249,30 @@ def count_bags(bags: Bags, labels: Codes, weights: Real, n_classes: int) -> Real
     """The weight of texts that have each word, by class (W, C). ``bags``: offsets, words, and how many words there are."""
 
 def values_of_bags(
-    bags: Bags, times: Codes | None, scale: NDArray[np.float32], threads: int
+    bags: Bags, times: NDArray[np.float32] | None, scale: NDArray[np.float32], threads: int
 ) -> NDArray[np.float32]:
     """What each word counts in its text: its scale, times the root of times if given; squares of a text sum to 1, or to 0."""
 
 def score_bags(bags: Bags, values: NDArray[np.float32], table: NDArray[np.float32], threads: int) -> Real:
     """Σ value · row of the word, (n, C)."""
+
+def left_out_bags(
+    bags: Bags,
+    values: NDArray[np.float32],
+    labels: Codes,
+    others: NDArray[np.float32],
+    own: NDArray[np.float32],
+    threads: int,
+) -> Real:
+    """The same by the rows of ``others`` in all classes but the text's own, and of ``own`` in that."""
+
+def tempered(
+    scores: NDArray[np.float32], labels: Codes, row_weights: Real, ridge: float, most: float
+) -> tuple[float, float]:
+    """The least -Σ log P(label) of scores (n, C) times one number, and the number, at most ``most``.
+
+    ``ridge`` times the square of its distance to 1 is part of what is least.
+    """
 
 def correct_bags(
     bags: Bags,
@@ -258,11 +281,15 @@ def correct_bags(
     strengths: Real,
     offsets: Real,
     variances: NDArray[np.float32],
+    common: float,
     orders: Sequence[NDArray[np.uint32]],
     mu: NDArray[np.float32],
     table: NDArray[np.float32],
 ) -> float:
-    """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all. ``table``, ``variances``: (W, C)."""
+    """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all.
+
+    ``table`` and ``variances`` are (W + 1, C); the last row is of no word, but of all texts, and counts ``common`` in each.
+    """
 
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]
 

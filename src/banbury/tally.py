@@ -729,6 +729,18 @@ def count_rows(batch: Batch, schema: Schema, labels: Codes, weights: NDArray[Any
     return Part(within_bins(_sorted_classes(tally)._trimmed()), rows)
 
 
+def sums_of_rows(
+    schema: Schema, batch: Batch, weights: NDArray[Any] | None, threads: int, features: tuple[Feature, ...]
+) -> Any:
+    """The sums of some features, every row a class of its own."""
+    numbers = tuple(range(batch.n_rows))
+    growing = Growing(replace(schema, features=features), numbers)
+    labels = Codes(np.arange(batch.n_rows, dtype=np.int32), 0, numbers)
+    growing.add(count_rows(batch, growing.schema, labels, weights, threads))
+    [(_, _, sums)] = growing.frozen().with_classes(numbers).groups
+    return sums
+
+
 def _sorted_classes(tally: Tally) -> Tally:
     classes: Any = in_order(tally.classes)
     if classes == tally.classes:

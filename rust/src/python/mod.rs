@@ -79,8 +79,9 @@ mod _core {
     use super::text::Tokeniser;
     #[pymodule_export]
     use super::weighing::{
-        correct, correct_bags, count_bags, count_leading, pair_gains, pair_tables, ranked_bags,
-        score_bags, steps_of, values_of_bags, weighed_scores, weighed_slope,
+        correct, correct_bags, count_bags, count_leading, evidence_of_rows, left_out_bags,
+        pair_gains, pair_tables, ranked_bags, score_bags, steps_of, tempered, values_of_bags,
+        weighed_scores, weighed_slope,
     };
     #[pymodule_export]
     use super::weights::Weights;

@@ -132,34 +132,56 @@ pub(super) fn weighed_scores<'py>(
     shaped(py, found, &[lookups.rows(), intercepts.slice().len()])
 }
 
+/// What each term says of each row beyond the last class, (rows, classes but the last, terms and given).
+#[pyfunction]
+pub(super) fn evidence_of_rows<'py>(
+    py: Python<'py>,
+    lookups: &Bound<'py, PyAny>,
+    table: &Bound<'py, PyAny>,
+    n_classes: usize,
+    own: &Bound<'py, PyAny>,
+    given: usize,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let held = HeldLookups::new(&items(lookups)?)?;
+    let (lookups, threads) = (held.lookups()?, at_least_one(threads)?);
+    let table = Held::<f64>::new(table, "table", 1)?;
+    let own = Held::<i32>::new(own, "own", 1)?;
+    let (ones, intercepts) = (vec![1.0; lookups.terms()], vec![0.0; n_classes]);
+    let evidence = Evidence {
+        table: table.slice(),
+        weights: &ones,
+        intercepts: &intercepts,
+        own: Some(own.slice()),
+    };
+    let found = py.detach(|| weighing::evidence_of_rows(&lookups, &evidence, given, threads))?;
+    shaped(py, found, &[lookups.rows(), n_classes.saturating_sub(1), lookups.terms() + given])
+}
+
 /// The loss under the weights, and its slopes.
 #[pyfunction]
 pub(super) fn weighed_slope<'py>(
     py: Python<'py>,
-    lookups: &Bound<'py, PyAny>,
-    table: &Bound<'py, PyAny>,
+    evidence: &Bound<'py, PyAny>,
     weights: &Bound<'py, PyAny>,
     intercepts: &Bound<'py, PyAny>,
-    own: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
     row_weights: &Bound<'py, PyAny>,
     threads: i64,
 ) -> PyResult<(f64, Real1<'py>)> {
-    let held = HeldLookups::new(&items(lookups)?)?;
-    let (lookups, threads) = (held.lookups()?, at_least_one(threads)?);
-    let table = Held::<f64>::new(table, "table", 1)?;
+    let threads = at_least_one(threads)?;
+    let evidence = Held::<f32>::new(evidence, "evidence", 3)?;
     let weights = Held::<f64>::new(weights, "weights", 1)?;
     let intercepts = Held::<f64>::new(intercepts, "intercepts", 1)?;
-    let own = Held::<i32>::new(own, "own", 1)?;
+    let labels = Held::<i32>::new(labels, "labels", 1)?;
     let row_weights = Held::<f64>::new(row_weights, "row_weights", 1)?;
-    let evidence = Evidence {
-        table: table.slice(),
-        weights: weights.slice(),
-        intercepts: intercepts.slice(),
-        own: Some(own.slice()),
+    let told = weighing::Told {
+        evidence: evidence.slice(),
+        labels: labels.slice(),
+        row_weights: row_weights.slice(),
     };
-    let row_weights = row_weights.slice();
-    let (loss, slopes) =
-        py.detach(|| weighing::slope(&lookups, &evidence, row_weights, threads))?;
+    let (weights, intercepts) = (weights.slice(), intercepts.slice());
+    let (loss, slopes) = py.detach(|| weighing::slope(&told, weights, intercepts, threads))?;
     Ok((loss, slopes.into_pyarray(py)))
 }
 
@@ -390,7 +412,7 @@ pub(super) fn values_of_bags<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f32>>> {
     let (held, threads) = (HeldBags::new(bags)?, at_least_one(threads)?);
     let bags = held.bags()?;
-    let times = times.map(|times| Held::<i32>::new(times, "times", 1)).transpose()?;
+    let times = times.map(|times| Held::<f32>::new(times, "times", 1)).transpose()?;
     let scale = Held::<f32>::new(scale, "scale", 1)?;
     let (times, scale) = (times.as_ref().map(Held::slice), scale.slice());
     Ok(py.detach(|| bags.values(times, scale, threads))?.into_pyarray(py))
@@ -413,6 +435,45 @@ pub(super) fn score_bags<'py>(
     shaped(py, found, &[texts.len(), n_classes])
 }
 
+/// The same of texts that were counted, each left out: by the rows of `others`, and of `own` in its own class.
+#[pyfunction]
+pub(super) fn left_out_bags<'py>(
+    py: Python<'py>,
+    bags: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
+    others: &Bound<'py, PyAny>,
+    own: &Bound<'py, PyAny>,
+    threads: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (held, threads) = (HeldBags::new(bags)?, at_least_one(threads)?);
+    let values = Held::<f32>::new(values, "values", 1)?;
+    let labels = Held::<i32>::new(labels, "labels", 1)?;
+    let (others, own) = (Held::<f32>::new(others, "others", 2)?, Held::<f32>::new(own, "own", 2)?);
+    let texts = texts::Texts::new(held.bags()?, values.slice())?;
+    let (n_classes, labels) = (columns_of(&others)?, labels.slice());
+    let tables = [others.slice(), own.slice()];
+    let found = py.detach(|| texts.left_out(labels, tables, n_classes, threads))?;
+    shaped(py, found, &[texts.len(), n_classes])
+}
+
+/// The least loss of scores times one number, and the number.
+#[pyfunction]
+pub(super) fn tempered<'py>(
+    py: Python<'py>,
+    scores: &Bound<'py, PyAny>,
+    labels: &Bound<'py, PyAny>,
+    row_weights: &Bound<'py, PyAny>,
+    ridge: f64,
+    most: f64,
+) -> PyResult<(f64, f64)> {
+    let scores = Held::<f32>::new(scores, "scores", 2)?;
+    let labels = Held::<i32>::new(labels, "labels", 1)?;
+    let weights = Held::<f64>::new(row_weights, "row_weights", 1)?;
+    let (scores, labels, weights) = (scores.slice(), labels.slice(), weights.slice());
+    Ok(py.detach(|| weighing::tempered(scores, labels, weights, ridge, most))?)
+}
+
 fn columns_of<T: numpy::Element + Copy>(table: &Held<T>) -> PyResult<usize> {
     use numpy::PyUntypedArrayMethods;
     table.array.shape().get(1).copied().ok_or_else(|| malformed("a table must have two axes"))
@@ -428,6 +489,7 @@ pub(super) fn correct_bags<'py>(
     strengths: &Bound<'py, PyAny>,
     offsets: &Bound<'py, PyAny>,
     variances: &Bound<'py, PyAny>,
+    common: f32,
     orders: &Bound<'py, PyAny>,
     mu: &Bound<'py, PyAny>,
     table: &Bound<'py, PyAny>,
@@ -446,6 +508,7 @@ pub(super) fn correct_bags<'py>(
         strengths: strengths.slice(),
         offsets: offsets.slice(),
         variances: variances.slice(),
+        common,
         classes: columns_of(&variances)?,
     };
     let (mut mu, mut table) = (writable::<f32>(mu, "mu")?, writable::<f32>(table, "table")?);

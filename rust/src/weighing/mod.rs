@@ -8,6 +8,7 @@ pub mod pairs;
 pub mod texts;
 
 use crate::error::{Error, demand};
+use crate::simd::wide;
 use crate::threads;
 use std::ops::Range;
 
@@ -189,27 +190,59 @@ pub fn scores(lookups: &Lookups, evidence: &Evidence, threads: usize) -> Result<
     Ok(out)
 }
 
-/// The loss of all rows under the weights, and its slope along each weight and intercept.
-pub fn slope(
+/// What each term says of each row beyond the last class, `[row][class but the last][term]`; room for `given` more terms.
+pub fn evidence_of_rows(
     lookups: &Lookups,
     evidence: &Evidence,
-    row_weights: &[f64],
+    given: usize,
     threads: usize,
-) -> Result<(f64, Vec<f64>), Error> {
+) -> Result<Vec<f32>, Error> {
     evidence.check(lookups)?;
     let (n, terms, classes) = (lookups.rows(), lookups.terms(), evidence.intercepts.len());
-    let Some(own) = evidence.own else {
-        return Err(Error::malformed("a loss is of rows with labels"));
-    };
-    demand(row_weights.len() == n, "each row must have a weight")?;
+    let (width, others) = (terms + given, classes - 1);
+    let mut out = vec![0.0; n * others * width];
     let threads = threads::worth(threads, n * terms);
+    threads::try_pieces(threads, &mut out, (PIECE * others * width).max(1), |i, out| {
+        let mut cells = vec![0; terms];
+        for (at, out) in out.chunks_exact_mut((others * width).max(1)).enumerate() {
+            let row = i * PIECE + at;
+            lookups.find(row, &mut cells);
+            for (term, &cell) in cells.iter().enumerate() {
+                let says = evidence.of(cell, row);
+                for c in 0..others {
+                    out[c * width + term] = (says[c] - says[others]) as f32;
+                }
+            }
+        }
+        Ok::<_, Error>(())
+    })?;
+    Ok(out)
+}
+
+/// Rows with what each term says of them beyond the last class, `[row][class but the last][term]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    pub evidence: &'a [f32],
+    pub labels: &'a [i32],
+    pub row_weights: &'a [f64],
+}
+
+/// The loss of all rows under the weights, and its slope along each weight and intercept.
+pub fn slope(
+    told: &Told,
+    weights: &[f64],
+    intercepts: &[f64],
+    threads: usize,
+) -> Result<(f64, Vec<f64>), Error> {
+    let (n, terms, classes) = (told.labels.len(), weights.len(), intercepts.len());
+    demand(classes > 1, "there must be two classes")?;
+    demand(told.row_weights.len() == n, "each row must have a weight")?;
+    demand(told.evidence.len() == n * (classes - 1) * terms, "evidence must be rows × terms")?;
+    check_labels(told.labels, classes)?;
+    let threads = threads::worth(threads, told.evidence.len());
     let pieces = threads::map(threads, n.div_ceil(PIECE), |i| {
         let rows = i * PIECE..n.min((i + 1) * PIECE);
-        match classes {
-            2 => piece::<2>(lookups, evidence, own, row_weights, rows),
-            3 => piece::<3>(lookups, evidence, own, row_weights, rows),
-            _ => piece::<0>(lookups, evidence, own, row_weights, rows),
-        }
+        wide!(piece(told, weights, intercepts, rows))
     });
     let mut total = (0.0, vec![0.0; terms + classes]);
     for (loss, slopes) in pieces {
@@ -219,41 +252,99 @@ pub fn slope(
     Ok(total)
 }
 
-/// The sums of some rows; `CLASSES` of them, or any number where it is 0.
+/// The sums of some rows.
 #[inline(always)]
-fn piece<const CLASSES: usize>(
-    lookups: &Lookups,
-    evidence: &Evidence,
-    own: &[i32],
-    row_weights: &[f64],
-    rows: Range<usize>,
-) -> (f64, Vec<f64>) {
-    let terms = lookups.terms();
-    let classes = if CLASSES > 0 { CLASSES } else { evidence.intercepts.len() };
+fn piece(told: &Told, weights: &[f64], intercepts: &[f64], rows: Range<usize>) -> (f64, Vec<f64>) {
+    let (terms, classes) = (weights.len(), intercepts.len());
     let (mut loss, mut slopes) = (0.0, vec![0.0; terms + classes]);
-    let (mut cells, mut z) = (vec![0; terms], vec![0.0; classes]);
-    // What each term says of a row, so that tables, which are large, are read once.
-    let mut says = vec![0.0; terms * classes];
+    let mut z = vec![0.0; classes];
     for row in rows {
-        lookups.find(row, &mut cells);
-        z.copy_from_slice(evidence.intercepts);
-        let each = cells.iter().zip(evidence.weights).zip(says.chunks_exact_mut(classes));
-        for ((&cell, &weight), says) in each {
-            says.copy_from_slice(&evidence.of(cell, row)[..classes]);
-            z[..classes].iter_mut().zip(says).for_each(|(z, says)| *z += weight * *says);
+        let size = (classes - 1) * terms;
+        let says = &told.evidence[row * size..(row + 1) * size];
+        z.copy_from_slice(intercepts);
+        for (z, says) in z.iter_mut().zip(says.chunks_exact(terms.max(1))) {
+            *z += dot(says, weights);
         }
-        let label = own[row] as usize;
+        let (label, weight) = (told.labels[row] as usize, told.row_weights[row]);
         let mine = z[label];
-        let total = softmax(&mut z[..classes]);
-        loss += row_weights[row] * (total - mine);
+        let total = softmax(&mut z);
+        loss += weight * (total - mine);
         z[label] -= 1.0;
-        z.iter_mut().for_each(|z| *z *= row_weights[row]);
-        for (slope, says) in slopes.iter_mut().zip(says.chunks_exact(classes)) {
-            *slope += says.iter().zip(&z[..classes]).map(|(says, z)| says * z).sum::<f64>();
+        z.iter_mut().for_each(|z| *z *= weight);
+        for (&z, says) in z.iter().zip(says.chunks_exact(terms.max(1))) {
+            let each = slopes[..terms].iter_mut().zip(says);
+            each.for_each(|(slope, &says)| *slope += z * f64::from(says));
         }
         slopes[terms..].iter_mut().zip(&z).for_each(|(slope, z)| *slope += z);
     }
     (loss, slopes)
+}
+
+/// Σ says · weight, in eight sums side by side.
+#[inline(always)]
+fn dot(says: &[f32], weights: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (says8, says_rest) = says.as_chunks::<8>();
+    let (weights8, weights_rest) = weights.as_chunks::<8>();
+    for (says, weights) in says8.iter().zip(weights8) {
+        for k in 0..8 {
+            sums[k] += f64::from(says[k]) * weights[k];
+        }
+    }
+    let rest = says_rest.iter().zip(weights_rest).map(|(&x, w)| f64::from(x) * w);
+    sums.iter().sum::<f64>() + rest.sum::<f64>()
+}
+
+/// The least loss of rows whose scores, `[row][class]`, are all times one number, and that number, `most` at most.
+///
+/// `ridge` times the square of its distance to 1 is added to the loss.
+pub fn tempered(
+    scores: &[f32],
+    labels: &[i32],
+    row_weights: &[f64],
+    ridge: f64,
+    most: f64,
+) -> Result<(f64, f64), Error> {
+    let n = labels.len();
+    demand(row_weights.len() == n && n > 0, "each row must have a weight")?;
+    let classes = scores.len() / n;
+    demand(classes > 0 && scores.len() == n * classes, "scores must be rows × classes")?;
+    check_labels(labels, classes)?;
+    let mut z = vec![0.0; classes];
+    let mut at = |w: f64| {
+        let (mut loss, mut slope, mut curve) = (0.0, 0.0, 0.0);
+        for ((own, &label), &weight) in scores.chunks_exact(classes).zip(labels).zip(row_weights) {
+            z.iter_mut().zip(own).for_each(|(z, &x)| *z = w * f64::from(x));
+            let mine = z[label as usize];
+            let total = softmax(&mut z);
+            let mean: f64 = z.iter().zip(own).map(|(p, &x)| p * f64::from(x)).sum();
+            let square: f64 = z.iter().zip(own).map(|(p, &x)| p * f64::from(x).powi(2)).sum();
+            loss += weight * (total - mine);
+            slope += weight * (mean - f64::from(own[label as usize]));
+            curve += weight * (square - mean * mean).max(0.0);
+        }
+        let off = w - 1.0;
+        (loss + ridge * off * off, slope + 2.0 * ridge * off, curve + 2.0 * ridge)
+    };
+    let (mut low, mut high, mut w) = (0.0, most, most.min(1.0));
+    let mut found = at(w);
+    for _ in 0..40 {
+        let (_, slope, curve) = found;
+        if slope > 0.0 {
+            high = w
+        } else {
+            low = w
+        }
+        let next = (w - slope / (curve + 1e-12)).clamp(0.0, most);
+        let next =
+            if next > low && next < high || next == most { next } else { (low + high) / 2.0 };
+        if (next - w).abs() < 1e-4 {
+            break;
+        }
+        w = next;
+        found = at(w);
+    }
+    Ok((found.0, w))
 }
 
 /// Makes scores probabilities; answers the logarithm of what they summed to.
@@ -274,6 +365,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_temperature_is_where_the_loss_is_least() {
+        let scores = [2.0, 0.0, 0.5, 1.0, 3.0, -1.0, 0.2, 0.1];
+        let (labels, weights) = ([0, 1, 1, 0], [1.0, 2.0, 0.5, 1.0]);
+        for (ridge, most) in [(0.0, 10.0), (5.0, 10.0), (0.0, 0.2)] {
+            let (least, w) = tempered(&scores, &labels, &weights, ridge, most).unwrap();
+            let loss = |w: f64| {
+                let own =
+                    |i: usize| (w * f64::from(scores[2 * i]), w * f64::from(scores[2 * i + 1]));
+                let each = (0..4).map(|i| {
+                    let (a, b) = own(i);
+                    let mine = if labels[i] == 0 { a } else { b };
+                    weights[i] * ((a.exp() + b.exp()).ln() - mine)
+                });
+                each.sum::<f64>() + ridge * (w - 1.0).powi(2)
+            };
+            assert!((least - loss(w)).abs() < 1e-9);
+            for near in [0.99 * w, (1.01 * w).min(most)] {
+                assert!(least <= loss(near) + 1e-9, "{ridge} {most} {w} {near}");
+            }
+        }
+    }
+
+    #[test]
     fn slopes_are_those_of_the_loss() {
         let codes = [0, 1, 1, 0, 1, 1, 0, 0];
         let (ones, twos, map) = ([0, 1], [0, 2], [0, 1]);
@@ -286,7 +400,9 @@ mod tests {
         let own = [0, 1, 1, 0];
         let at = |w: [f64; 2], b: [f64; 2]| {
             let evidence = Evidence { table: &table, weights: &w, intercepts: &b, own: Some(&own) };
-            slope(&lookups, &evidence, &[1.0, 2.0, 0.5, 1.0], 1).unwrap()
+            let says = evidence_of_rows(&lookups, &evidence, 0, 1).unwrap();
+            let told = Told { evidence: &says, labels: &own, row_weights: &[1.0, 2.0, 0.5, 1.0] };
+            slope(&told, &w, &b, 1).unwrap()
         };
         let (_, slopes) = at([0.3, 0.8], [0.1, -0.2]);
         let step = 1e-6;

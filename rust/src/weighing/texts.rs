@@ -61,7 +61,7 @@ impl<'a> Bags<'a> {
     /// What each word counts in its text: `scale` of the word, times √times if `times` are given, over the text's length.
     pub fn values(
         &self,
-        times: Option<&[i32]>,
+        times: Option<&[f32]>,
         scale: &[f32],
         threads: usize,
     ) -> Result<Vec<f32>, Error> {
@@ -149,10 +149,10 @@ pub fn ranked(
 }
 
 /// The values of one text's words; their squares sum to 1, or to nothing.
-fn normalised(words: &[u32], times: Option<&[i32]>, scale: &[f32], out: &mut [f32]) {
+fn normalised(words: &[u32], times: Option<&[f32]>, scale: &[f32], out: &mut [f32]) {
     let mut squares = 0.0_f64;
     for (i, (&word, out)) in words.iter().zip(&mut *out).enumerate() {
-        let often = times.map_or(1.0, |times| (times[i] as f32).sqrt());
+        let often = times.map_or(1.0, |times| times[i].sqrt());
         *out = often * scale[word as usize];
         squares += f64::from(*out) * f64::from(*out);
     }
@@ -211,6 +211,28 @@ impl<'a> Texts<'a> {
     }
 }
 
+impl Texts<'_> {
+    /// The same without each text: Σ value · row of `others` in other classes than the text's own, of `own` in that.
+    pub fn left_out(
+        &self,
+        labels: &[i32],
+        [others, own]: [&[f32]; 2],
+        classes: usize,
+        threads: usize,
+    ) -> Result<Vec<f64>, Error> {
+        demand(labels.len() == self.len(), "each text must have a label")?;
+        demand(own.len() == others.len(), "tables must be of one size")?;
+        check_labels(labels, classes)?;
+        let mut out = self.scores(others, classes, threads)?;
+        for (text, out) in out.chunks_exact_mut(classes).enumerate() {
+            let label = labels[text] as usize;
+            let mine = self.each(text).map(|(word, x)| f64::from(x * own[word * classes + label]));
+            out[label] = mine.sum();
+        }
+        Ok(out)
+    }
+}
+
 /// What is corrected: texts with their classes, the scores they start from, and how much each word may vary in each class.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
@@ -219,8 +241,10 @@ pub struct Task<'a> {
     pub strengths: &'a [f64],
     /// `[text][class]`, or `[class]` for all.
     pub offsets: &'a [f64],
-    /// s² as `[word][class]`.
+    /// s² as `[word][class]`; the last is not of a word, but of what all texts have.
     pub variances: &'a [f32],
+    /// What it counts in every text.
+    pub common: f32,
     pub classes: usize,
 }
 
@@ -242,7 +266,7 @@ pub fn ascend(
         (each || task.offsets.len() == k) && mu.len() == n * k,
         "offsets and mu must be texts × classes",
     )?;
-    let cells = texts.bags.n_words * k;
+    let cells = (texts.bags.n_words + 1) * k;
     demand(table.len() == cells && task.variances.len() == cells, "tables must have all words")?;
     demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
     check_labels(task.labels, k)?;
@@ -265,6 +289,7 @@ fn pass<const K: usize>(
     let mut room = Room::new(k);
     let (mut z, mut own, mut steps) = (vec![0.0_f32; k], vec![0.0_f32; k], vec![0.0_f32; k]);
     let mut change = 0.0;
+    let common = (texts.bags.n_words, task.common);
     for &text in order {
         let text = text as usize;
         let strength = task.strengths[text];
@@ -273,7 +298,7 @@ fn pass<const K: usize>(
         }
         z.fill(0.0);
         own.fill(0.0);
-        for (word, value) in texts.each(text) {
+        for (word, value) in texts.each(text).chain([common]) {
             let row = &table[word * k..(word + 1) * k];
             let vary = &task.variances[word * k..(word + 1) * k];
             let square = value * value;
@@ -296,7 +321,7 @@ fn pass<const K: usize>(
             steps[c] = strength as f32 * (mine[c] - new);
             mine[c] = new;
         }
-        for (word, value) in texts.each(text) {
+        for (word, value) in texts.each(text).chain([common]) {
             let row = &mut table[word * k..(word + 1) * k];
             let vary = &task.variances[word * k..(word + 1) * k];
             for c in 0..k {
@@ -320,22 +345,26 @@ mod tests {
         let texts = Texts::new(bags, &values).unwrap();
         for k in [2, 3] {
             let labels = [0, 1, 1, 0];
-            let variances: Vec<f32> = (0..3 * k).map(|i| 0.5 + i as f32).collect();
+            let variances: Vec<f32> = (0..4 * k).map(|i| 0.5 + i as f32).collect();
             let task = Task {
                 labels: &labels,
                 strengths: &[0.7; 4],
                 offsets: &vec![0.1; k],
                 variances: &variances,
+                common: 0.3,
                 classes: k,
             };
             let mut mu = vec![0.0; 4 * k];
             labels.iter().enumerate().for_each(|(i, &y)| mu[i * k + y as usize] = 1.0);
-            let mut table = vec![0.0; 3 * k];
+            let mut table = vec![0.0; 4 * k];
             for _ in 0..300 {
                 ascend(&texts, &task, &[0, 1, 2, 3], &mut mu, &mut table).unwrap();
             }
-            let scores = texts.scores(&table, k, 1).unwrap();
-            for word in 0..3 {
+            let mut scores = texts.scores(&table[..3 * k], k, 1).unwrap();
+            for (i, score) in scores.iter_mut().enumerate() {
+                *score += f64::from(0.3 * table[3 * k + i % k]);
+            }
+            for word in 0..4 {
                 for c in 0..k {
                     // Δ = C s² Σ x (y − μ), μ = softmax(Δ x).
                     let mut want = 0.0;
@@ -343,7 +372,8 @@ mod tests {
                         let own = &scores[text * k..(text + 1) * k];
                         let sum: f64 = own.iter().map(|z| z.exp()).sum();
                         let y = f64::from(u8::from(labels[text] as usize == c));
-                        let x: f32 = texts.each(text).filter(|x| x.0 == word).map(|x| x.1).sum();
+                        let each = texts.each(text).chain([(3, 0.3)]);
+                        let x: f32 = each.filter(|x| x.0 == word).map(|x| x.1).sum();
                         want += f64::from(x) * (y - own[c].exp() / sum);
                     }
                     want *= 0.7 * f64::from(variances[word * k + c]);

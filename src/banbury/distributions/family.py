@@ -661,6 +661,10 @@ class Family:
         """The rows that have a text, and the row and the number of every word in them."""
         raise NotImplementedError
 
+    def bags(self, rows: ColumnReader, feature: Feature, sums: Any, threads: int) -> tuple[Int, Int, Real]:
+        """Where the words of each row begin, the ids of all, each once in a row, and how often it is there."""
+        raise NotImplementedError
+
     def joins(self, feature: Feature) -> bool:
         """Whether several columns are modelled together, so that no independence is assumed among them."""
         return len(feature.columns) > 1

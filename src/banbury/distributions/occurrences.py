@@ -250,6 +250,12 @@ class Occurrences(TellingFamily):
         row, column = self.places(rows, feature)
         return np.arange(rows.n_rows), row, self.used_words(feature, sums).ids[column].astype(np.int64)
 
+    def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
+        matrix = self.encoded(rows, (feature,), sums, threads).words
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        return matrix.indptr, self.used_words(feature, sums).ids[matrix.indices], matrix.data
+
     def can_leave_one_out(self, features: tuple[Feature, ...], choice: Choice, weighted: bool) -> bool:
         return False  # refitting is quicker
 

@@ -126,6 +126,10 @@ class Text(TextSettings):
         row = np.repeat(np.arange(rows.n_rows), np.diff(offsets))
         return np.flatnonzero(~missing_texts(texts, rows.n_rows)), row, ids.astype(np.int64)
 
+    def bags(self, rows: ColumnReader, feature: Feature, sums: Words, threads: int) -> tuple[Int, Int, Real]:
+        table = self.used_words(feature, sums).table
+        return table.bags(self.tokeniser, self.texts(rows, feature.name), threads)  # type: ignore[no-any-return]
+
     def looked_up(self, feature: Feature, rows: ColumnReader, weights: Real, threads: int) -> LookedUpTexts:
         return LookedUpTexts.of(feature, rows, weights, threads)
 

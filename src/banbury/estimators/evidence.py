@@ -11,7 +11,7 @@ from banbury import errors
 from banbury.estimators.classifier import NaiveBayesClassifier
 from banbury.estimators.rows import one_batch, sample_weights
 from banbury.naive_bayes import LiveModel, Model, check_seed
-from banbury.readers import Batch, Sparse, n_threads
+from banbury.readers import Batch, n_threads
 from banbury.schema import Schema, infer
 from banbury.table import Held, Table
 from banbury.tally import Tally, Touched
@@ -109,21 +109,7 @@ class EvidenceClassifier(NaiveBayesClassifier):
         settings = {"weigh": weigh, "features": self.features, "seed": self.seed, "threads": self.threads}
         return one_batch(X), settings
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
-
     # Weighing
-
-    def _batch(self, X: Any) -> Batch:
-        batch = super()._batch(X)
-        if isinstance(batch, Sparse):
-            raise TypeError(
-                "Sparse data was passed, and sparse input is not weighed: use bb.NaiveBayesClassifier or bb.MultinomialNB "
-                "for it, or X.toarray() if it is small."
-            )
-        return batch
 
     def _check_weighing(self) -> None:
         check_seed(self.seed)

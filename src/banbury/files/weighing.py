@@ -16,6 +16,8 @@ from banbury.files.checking import Arrays
 from banbury.tally import Tally
 from banbury.weighing import Weighing, Weights
 from banbury.weighing.evidence import Nodes, Pair
+from banbury.weighing.model import WeighedWords
+from banbury.weighing.texts import LearnedTexts, Setting
 
 
 def about(weighing: Weighing) -> dict[str, Any]:
@@ -29,7 +31,14 @@ def about(weighing: Weighing) -> dict[str, Any]:
         "strength": weights.strength,
         "temperature": weights.temperature,
         "losses": [list(each) for each in weights.losses],
+        "texts": [_texts(own.column, learned) for own, learned in zip(weighing.texts, weights.texts, strict=True)],
+        "scored": list(weighing.scored),
     }
+
+
+def _texts(column: str, learned: LearnedTexts) -> dict[str, Any]:
+    losses = [list(each) for each in learned.losses]
+    return {"column": column, "setting": list(learned.setting), "strength": learned.strength, "losses": losses}
 
 
 def _column(cells: Cells) -> dict[str, Any]:
@@ -50,6 +59,13 @@ def state_of(weighing: Weighing) -> Arrays:
         if isinstance(cells, NumberCells):
             state[f"{j}.cuts"] = cells.cuts
     state |= {f"{t}.corrections": table for t, table in enumerate(weights.corrections)}
+    for t, (own, learned) in enumerate(zip(weighing.texts, weights.texts, strict=True)):
+        names = [word.encode() for word in own.words]
+        state |= {
+            f"{t}.words": np.frombuffer(b"".join(names), dtype=np.uint8),
+            f"{t}.ends": np.cumsum([len(name) for name in names], dtype=np.int64),
+            f"{t}.word_corrections": learned.corrections,
+        }
     return state | {f"{t}.pair": table for t, table in enumerate(weighing.pair_tables)}
 
 
@@ -62,7 +78,9 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
     columns = tuple(_cells(each, j, arrays, tally) for j, each in enumerate(about["columns"]))
     pairs = tuple(Pair(int(a), int(b), float(m)) for a, b, m in about["pairs"])
     classes = scalars("classes", about["classes"])
-    n, k = len(columns) + len(pairs), len(classes)
+    of_texts = [_learned_texts(each, t, arrays, tally, len(classes)) for t, each in enumerate(about.get("texts", []))]
+    scored = tuple(tally.schema[name].name for name in about.get("scored", []))
+    n, k = len(columns) + len(pairs) + len(of_texts) + len(scored), len(classes)
     if not all(0 <= j < len(columns) for pair in pairs for j in (pair.first, pair.second)):
         raise ValueError("a pair is of no columns")
     nodes = [Nodes(cells) for cells in columns]
@@ -77,9 +95,11 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
         float(about["strength"]),
         float(about["temperature"]),
         tuple((float(a), float(b)) for a, b in about["losses"]),
+        tuple(learned for _, learned in of_texts),
     )
     tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
-    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables))
+    words = tuple(words for words, _ in of_texts)
+    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), words, scored)
     if set(state_of(weighing)) != set(arrays) or not weights.temperature > 0:
         raise ValueError("there are other arrays than those of weights")
     return weighing
@@ -90,6 +110,28 @@ def _reals(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Real:
     if array.dtype != np.float64 or array.shape != shape or not np.isfinite(array).all():
         raise ValueError(f"{name!r} is not {shape} finite numbers")
     return array.copy()
+
+
+def _learned_texts(
+    about: Mapping[str, Any], t: int, arrays: Arrays, tally: Tally, n_classes: int
+) -> tuple[WeighedWords, LearnedTexts]:
+    names, ends, corrections = (arrays[f"{t}.{name}"] for name in ("words", "ends", "word_corrections"))
+    if names.dtype != np.uint8 or ends.dtype != np.int64 or names.ndim != 1 or ends.ndim != 1:
+        raise ValueError("words are not bytes and where they end")
+    limits = [0, *ends.tolist()]
+    if any(a > b for a, b in pairwise(limits)) or limits[-1] != len(names):
+        raise ValueError("words do not end where they should")
+    held = names.tobytes()
+    words = tuple(held[a:b].decode() for a, b in pairwise(limits))
+    if corrections.dtype != np.float32 or corrections.shape != (len(words) + 1, n_classes):
+        raise ValueError("there is not a correction for each word")
+    setting = Setting(*about["setting"])
+    numbers = [float(x) for x in (setting.power, setting.telling, setting.trust, about["strength"])]
+    if not np.isfinite(corrections).all() or not all(0 <= x < np.inf for x in numbers):
+        raise ValueError("corrections are not finite numbers")
+    losses = tuple((float(a), float(b)) for a, b in about["losses"])
+    learned = LearnedTexts(Setting(bool(setting.often), *numbers[:3]), numbers[3], corrections.copy(), losses)
+    return WeighedWords(tally.schema[about["column"]].name, words), learned
 
 
 def _cells(about: Mapping[str, Any], j: int, arrays: Arrays, tally: Tally) -> Cells:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banbury import _core, errors
 from banbury.arrays import Int, Real
-from banbury.distributions.family import Choice, Feature, HeldOutRows, How, check_positive
+from banbury.distributions.family import Choice, HeldOutRows, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.readers import Batch, Codes
 from banbury.schema import Features, Missing, Schema
@@ -24,7 +24,7 @@ from banbury.selection.scoring import PendingWarnings, answer, model_maker, norm
 from banbury.selection.tuning import several, tune
 from banbury.sums import weighed as weighed_numbers
 from banbury.table import Held, Labels, Table
-from banbury.tally import Growing, Tally, count_rows
+from banbury.tally import Tally, sums_of_rows
 from banbury.weighing import FEWEST_ROWS, learn
 
 INNER_FOLDS = 10
@@ -310,7 +310,7 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
             result[counted], more = _of_batch(model, part, labels[counted], weights[counted], threads)
             lost += more
         return result, lost
-    own_sums = partial(_own_sums, model.schema, batch, weights, threads)
+    own_sums = partial(sums_of_rows, model.schema, batch, weights, threads)
     held_out = HeldOutRows(batch, labels, weights, len(model.classes), threads, own_sums)
     prior = _log_prior_without(model, held_out)
     result = prior.copy()
@@ -320,16 +320,6 @@ def _of_batch(model: Model, batch: Batch, labels: Int, weights: Real | None, thr
         return result, 0
     hopeless = np.asarray(np.isneginf(result).all(axis=1))
     return np.where(hopeless[:, None], prior, result), int(hopeless.sum())
-
-
-def _own_sums(schema: Schema, batch: Batch, weights: Real | None, threads: int, features: tuple[Feature, ...]) -> Any:
-    """The sums of some features, every row a class of its own."""
-    numbers = tuple(range(batch.n_rows))
-    growing = Growing(replace(schema, features=features), numbers)
-    labels = Codes(np.arange(batch.n_rows, dtype=np.int32), 0, numbers)
-    growing.add(count_rows(batch, growing.schema, labels, weights, threads))
-    [(_, _, sums)] = growing.frozen().with_classes(numbers).groups
-    return sums
 
 
 def _log_prior_without(model: Model, held_out: HeldOutRows) -> Real:

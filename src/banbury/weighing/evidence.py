@@ -46,9 +46,16 @@ class Nodes:
 class Evidence:
     """Columns and pairs under the rows of one count: their shares of the classes, plain and with a row left out."""
 
-    def __init__(self, columns: Sequence[Cells], pairs: Sequence[Pair], rows: WeighedRows, counts: Sequence[Real]):
+    def __init__(
+        self,
+        columns: Sequence[Cells],
+        pairs: Sequence[Pair],
+        rows: WeighedRows,
+        counts: Sequence[Real],
+        n_classes: int,
+    ) -> None:
         self.columns, self.pairs, self.rows, self.counts = columns, pairs, rows, counts
-        self.n_classes = counts[0].shape[1] if counts else 0
+        self.n_classes = n_classes
 
     @classmethod
     def of(cls, columns: Sequence[Cells], pairs: Sequence[Pair], rows: WeighedRows, n_classes: int) -> Evidence:
@@ -58,7 +65,7 @@ class Evidence:
             place = rows.codes[:, j].astype(np.int64) * n_classes + rows.labels
             flat = np.bincount(place, rows.weights, (cells.n_cells + 1) * n_classes)
             counts.append(np.asarray(flat, dtype=np.float64).reshape(-1, n_classes)[:-1])
-        return cls(columns, pairs, rows, counts)
+        return cls(columns, pairs, rows, counts, n_classes)
 
     @cached_property
     def prior(self) -> Real:

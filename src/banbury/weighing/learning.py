@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -23,12 +23,12 @@ from banbury.weighing.evidence import (
     folded,
 )
 from banbury.weighing.rows import WeighedRows, shuffled
+from banbury.weighing.texts import LearnedTexts, learned_texts
 
 RIDGE = 5.0  # of a column's weight, towards the one that all share
 PAIR_RIDGE = 10.0  # of a pair's, towards nothing
 MOST_PAIRS = 5_000  # that are looked at; of many columns those that gain most are paired
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # C: how far corrections may go
-MANY_ROWS = 10_000  # from which on three folds will do
 PASSES, LAST_PASSES = 2, 10
 ENOUGH = 1e-4  # a change of μ, on average, at which passes end
 GAIN = 1.0  # nats that a temperature must gain
@@ -36,7 +36,7 @@ GAIN = 1.0  # nats that a temperature must gain
 
 @dataclass(frozen=True)
 class Weights:
-    """What was learned: a weight for each column and pair, an intercept for each class, and corrections of their cells.
+    """What was learned: weights of columns, of pairs, of texts and of columns that are scored; intercepts; and corrections.
 
     A row scores ``temperature`` · (intercepts + Σ weight · evidence + Σ correction); ``intercepts`` have log P(class).
     """
@@ -49,6 +49,7 @@ class Weights:
     strength: float  # C, 0 for none
     temperature: float
     losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of rows held out
+    texts: tuple[LearnedTexts, ...] = ()
 
 
 def learned(
@@ -62,25 +63,45 @@ def learned(
     threads: int = 1,
 ) -> Weights:
     """Weights on leave-one-out evidence; then pairs that say more than both columns; then corrections, chosen by folds."""
+    texts, rows = _learned_texts(rows, n_classes, correct, seed, threads)
     evidence = Evidence.of(columns, (), rows, n_classes)
     weights, intercepts = _fitted(evidence, None, threads)
     if pairs and len(columns) > 1:
         chosen = _chosen_pairs(evidence, weights, intercepts, threads)
         if chosen:
-            evidence = Evidence(evidence.columns, chosen, rows, evidence.counts)
-            start = np.concatenate([weights, np.zeros(len(chosen)), intercepts - np.log(evidence.prior), [1.0]])
+            evidence = Evidence(evidence.columns, chosen, rows, evidence.counts, n_classes)
+            begun = np.insert(weights, len(columns), np.zeros(len(chosen)))
+            start = np.concatenate([begun, intercepts - np.log(evidence.prior), [1.0]])
             weights, intercepts = _fitted(evidence, start, threads)
     terms, variances, owners = correction_terms(evidence)
     chosen_by = evidence, weights, intercepts, terms, variances, seed, threads
-    strength, temperature, losses = _chosen_strength(*chosen_by) if correct else (0.0, 1.0, ())
+    strength, temperature, losses = _chosen_strength(*chosen_by) if correct and columns else (0.0, 1.0, ())
     table = np.zeros((terms.n_cells, n_classes))
     if strength:
         offsets = _scores(evidence, weights, intercepts, rows, threads, own=True)
         table, _ = _corrected(terms, variances, rows, offsets, strength, None, LAST_PASSES, seed)
     corrections = tuple(folded(evidence, terms, owners, table))
     return Weights(
-        tuple(columns), tuple(evidence.pairs), weights, intercepts, corrections, strength, temperature, losses
+        tuple(columns), tuple(evidence.pairs), weights, intercepts, corrections, strength, temperature, losses, texts
     )
+
+
+def _learned_texts(
+    rows: WeighedRows, n_classes: int, correct: bool, seed: int, threads: int
+) -> tuple[tuple[LearnedTexts, ...], WeighedRows]:
+    """What is learned of each column of texts; and the rows with what its words say of them, learned from other rows."""
+    if not rows.bags:
+        return (), rows
+    shares = rows.folds(rows.n_folds)
+    shares = shares[:, shares.any(axis=0)]
+    learned, evidence = [], []
+    for bags in rows.bags:
+        texts, says = learned_texts(
+            bags, rows.labels, rows.weights, shares, n_classes, correct=correct, seed=seed, threads=threads
+        )
+        learned.append(texts)
+        evidence.append(says)
+    return tuple(learned), replace(rows, given=np.concatenate([np.stack(evidence, axis=1), rows.given], axis=1))
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
@@ -90,18 +111,16 @@ def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real,
     """The weights, none below zero, and intercepts that make rows likeliest, each left out; under a ridge."""
     from scipy.optimize import minimize
 
-    rows, k, n_columns = evidence.rows, evidence.n_classes, len(evidence.columns)
-    n = n_columns + len(evidence.pairs)
-    tables = [*evidence.left_out, *(left for _, left in evidence.pair_tables(threads))]
-    table = np.concatenate([each.ravel() for each in tables])
-    lookups = cell_terms(evidence).lookups(rows.codes)
-    ridge = np.concatenate([np.full(n_columns, RIDGE), np.full(n - n_columns, PAIR_RIDGE)])
-    shared = np.arange(n) < n_columns
-    prior = np.log(evidence.prior)
+    rows, k, n_columns, n_pairs = evidence.rows, evidence.n_classes, len(evidence.columns), len(evidence.pairs)
+    n_given = rows.given.shape[1]
+    n = n_columns + n_pairs + n_given
+    shared = np.concatenate([np.ones(n_columns, bool), np.zeros(n_pairs, bool), np.ones(n_given, bool)])
+    ridge = np.where(shared, RIDGE, PAIR_RIDGE)
+    prior, says = np.log(evidence.prior), _says(evidence, threads)
 
     def loss(z: Real) -> tuple[float, Real]:
         weights, extra, common = z[:n], z[n : n + k], z[-1]
-        value, slope = _core.weighed_slope(lookups, table, weights, prior + extra, rows.labels, rows.weights, threads)
+        value, slope = _core.weighed_slope(says, weights, prior + extra, rows.labels, rows.weights, threads)
         off = weights - np.where(shared, common, 0.0)
         value += 0.5 * float(ridge @ off**2) + 0.5 * float(extra @ extra) + 0.5 * (common - 1.0) ** 2
         slope[:n] += ridge * off
@@ -118,14 +137,34 @@ def _fitted(evidence: Evidence, start: Real | None, threads: int) -> tuple[Real,
     return found.x[:n], found.x[n : n + k] + prior
 
 
+def _says(evidence: Evidence, threads: int) -> Any:
+    """What each column, pair and given evidence says of each row left out, beyond the last class: (rows, classes − 1, terms)."""
+    rows, k, n_given = evidence.rows, evidence.n_classes, evidence.rows.given.shape[1]
+    if evidence.columns:
+        tables = [*evidence.left_out, *(left for _, left in evidence.pair_tables(threads))]
+        table = np.concatenate([each.ravel() for each in tables])
+        lookups = cell_terms(evidence).lookups(rows.codes)
+        says = _core.evidence_of_rows(lookups, table, k, rows.labels, n_given, threads)
+    else:
+        says = np.zeros((len(rows.labels), k - 1, n_given), dtype=np.float32)
+    if n_given:
+        says[:, :, -n_given:] = (rows.given[:, :, :-1] - rows.given[:, :, -1:]).transpose(0, 2, 1)
+    return says
+
+
 def _scores(evidence: Evidence, weights: Real, intercepts: Real, rows: WeighedRows, threads: int, own: bool) -> Real:
     """Weighed scores of rows, (rows, classes): of those that were counted each left out (``own``), or of others."""
-    which = 1 if own else 0
+    n_given = rows.given.shape[1]
+    given = np.einsum("rgc,g->rc", rows.given, weights[len(weights) - n_given :])
+    if not evidence.columns:
+        return np.asarray(intercepts + given)
+    weights, which = weights[: len(weights) - n_given], 1 if own else 0
     columns = evidence.left_out if own else evidence.plain
     tables = [*columns, *(each[which] for each in evidence.pair_tables(threads))]
     table = np.concatenate([each.ravel() for each in tables])
     lookups = cell_terms(evidence).lookups(rows.codes)
-    return _core.weighed_scores(lookups, table, weights, intercepts, rows.labels if own else None, threads)
+    scores = _core.weighed_scores(lookups, table, weights, intercepts, rows.labels if own else None, threads)
+    return scores + given if n_given else scores
 
 
 # Pairs ----------------------------------------------------------------------------------------------------------------
@@ -211,7 +250,7 @@ def _chosen_strength(
 ) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """C by the loss of rows held out, and the temperature that makes their scores honest; cuts, pairs and weights stay."""
     rows = evidence.rows
-    n_folds = 3 if len(rows.labels) >= MANY_ROWS else 5
+    n_folds = rows.n_folds
     shares = rows.folds(n_folds)
     folds = [
         _Fold(evidence, weights, intercepts, rows.weights - shares[:, k], shares[:, k], threads)

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
 from banbury.arrays import Int, Real
+from banbury.distributions.bags import Lexicon
 from banbury.distributions.cells import Cells, codes_of
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
 from banbury.naive_bayes import Model, estimate
 from banbury.schema import Schema
-from banbury.sums import Keys
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
+from banbury.weighing.columns import WeighedColumns, counted
 from banbury.weighing.evidence import MANY_NODES, Evidence, Nodes, Pair, Terms, cell_terms
 from banbury.weighing.learning import Weights, learned
 from banbury.weighing.rows import WeighedRows
+from banbury.weighing.texts import COMMON, LearnedTexts
+from banbury.weighing.words import ScaledParameters, text_parameters
 
 FEWEST_ROWS = 100  # below which weights do not help
+
+
+class WeighedWords(NamedTuple):
+    """The words of a column of texts, in the order of their corrections."""
+
+    column: str
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,8 @@ class Weighing:
     classes: tuple[Any, ...]
     digest: str
     pair_tables: tuple[Real, ...]  # what the cells of each pair say beyond both columns, (cells, classes)
+    texts: tuple[WeighedWords, ...] = ()
+    scored: tuple[str, ...] = ()  # columns that are scored by their family
 
     @property
     def columns(self) -> tuple[Cells, ...]:
@@ -42,15 +54,19 @@ class Weighing:
 
     def __str__(self) -> str:
         weights = self.weights
-        pairs = f", {errors.many(len(weights.pairs), 'pair')}" if weights.pairs else ""
-        corrected = f", corrected with C = {weights.strength:g}" if weights.strength else ""
-        return f"{errors.many(len(weights.columns), 'column')}{pairs}{corrected}"
+        parts = [errors.many(len(weights.columns) + len(self.scored), "column")] * bool(weights.columns or self.scored)
+        parts += [errors.many(len(weights.pairs), "pair")] * bool(weights.pairs)
+        parts += [f"{errors.many(len(text.words), 'word')} of {text.column!r}" for text in self.texts]
+        strengths = [weights.strength, *(text.strength for text in weights.texts)]
+        parts += [f"corrected with C = {', '.join(f'{c:g}' for c in strengths if c)}"] * any(strengths)
+        return ", ".join(parts)
 
     __repr__ = __str__
 
     def worth(self) -> dict[str, float]:
         """The weight of each column, and of each pair of columns."""
         names = [*(cells.feature.name for cells in self.columns), *self._pair_names()]
+        names += [*(text.column for text in self.texts), *self.scored]
         return dict(zip(names, self.weights.weights.tolist(), strict=True))
 
     def _pair_names(self) -> list[str]:
@@ -73,16 +89,46 @@ class Weighing:
         """Intercepts as a prior, under another prior than the frequencies too."""
         rows = tally.rows.value
         shift = log_prior - np.log(np.where(rows > 0, rows, 1.0) / rows.sum())
-        scores = self.weights.temperature * self.weights.intercepts[self._places(tally)] + shift
+        scores = self.weights.temperature * self._intercepts[self._places(tally)] + shift
         highest = scores.max()
         return np.asarray(scores - highest - np.log(np.exp(scores - highest).sum()))
 
+    @property
+    def _intercepts(self) -> Real:
+        """With what all texts have in common."""
+        each = zip(self._given, self.weights.texts, strict=False)
+        common = (w * COMMON * text.corrections[-1].astype(np.float64) for w, text in each)
+        return np.asarray(self.weights.intercepts + sum(common))
+
+    @property
+    def _given(self) -> Real:
+        """The weights of texts and of columns that are scored."""
+        return self.weights.weights[len(self.columns) + len(self.weights.pairs) :]
+
     def parameters(self, model: Model) -> tuple[Parameters, ...]:
-        """The scores of cells, from what the tally counts now."""
-        tally, weights, at = model.tally, self.weights, self._places(model.tally)
-        evidence = self._evidence(tally)
+        """The scores of cells and words, from what the tally counts now."""
+        tally, at = model.tally, self._places(model.tally)
+        found: list[Parameters] = [] if not self.columns else [self._of_cells(tally, at)]
+        weights = (self.weights.temperature * self._given).tolist()
+        for k, (words, own) in enumerate(zip(self.texts, self.weights.texts, strict=True)):
+            sums, feature = tally.of(words.column), tally.schema[words.column]
+            found.append(text_parameters(feature, sums, words.words, own, at, weights[k], self.is_stale(tally)))
+        for k, name in enumerate(self.scored, len(self.texts)):
+            plain = next(
+                (
+                    each.select([f])
+                    for each in model.parameters
+                    for f, feature in enumerate(each.features)
+                    if feature.name == name
+                )
+            )
+            found.append(ScaledParameters(plain.features, plain, weights[k], len(tally.classes)))
+        return tuple(found)
+
+    def _of_cells(self, tally: Tally, at: list[int]) -> WeighedParameters:
+        weights, evidence = self.weights, self._evidence(tally)
         says = [*evidence.plain, *(table[:, at] for table in self.pair_tables)]
-        each = zip(weights.weights, says, weights.corrections, strict=True)
+        each = zip(weights.weights[: len(says)], says, weights.corrections, strict=True)
         tables = tuple(weights.temperature * (w * table + delta[:, at]) for w, table, delta in each)
         columns = tuple(tally.schema[cells.feature.name] for cells in self.columns)
         named = zip(weights.pairs, self._pair_names(), strict=True)
@@ -90,19 +136,15 @@ class Weighing:
             columns[p.first]._replace(name=name, columns=(columns[p.first].name, columns[p.second].name))
             for p, name in named
         )
-        return (
-            WeighedParameters((*columns, *pairs), self.columns, cell_terms(evidence), tables, tuple(evidence.counts)),
-        )
+        counts = tuple(evidence.counts)
+        return WeighedParameters((*columns, *pairs), self.columns, cell_terms(evidence), tables, counts)
 
     def _evidence(self, tally: Tally) -> Evidence:
-        counts = [cells.counted(*_counted(tally, cells.feature.name)) for cells in self.columns]
-        rows = WeighedRows(
-            np.zeros((0, len(self.columns)), np.uint32),
-            np.arange(len(tally.classes), dtype=np.int32),
-            tally.rows.value,
-            None,
-        )
-        return Evidence(self.columns, self.weights.pairs, rows, counts)
+        counts = [cells.counted(*counted(tally, cells.feature.name)) for cells in self.columns]
+        k = len(tally.classes)
+        codes, classes = np.zeros((0, len(self.columns)), np.uint32), np.arange(k, dtype=np.int32)
+        rows = WeighedRows(codes, classes, tally.rows.value, None, (), np.zeros((k, 0, k)))
+        return Evidence(self.columns, self.weights.pairs, rows, counts, k)
 
     def kept(self, tally: Tally) -> Weighing:
         """Without the corrections of keys that are no longer in the tally, so that nothing of a forgotten row is left."""
@@ -116,23 +158,27 @@ class Weighing:
                 gone[j], columns[j] = lost, kept
                 corrections[j] = corrections[j].copy()
                 corrections[j][lost] = 0.0
+        texts, corrected = self._kept_words(tally)
         if not gone:
-            return self
+            return replace(self, texts=texts, weights=replace(self.weights, texts=corrected))
         nodes = [Nodes(cells) for cells in self.columns]
         for k, pair in enumerate(self.weights.pairs, len(self.columns)):
             lost = _pair_cells(nodes, pair, gone)
             if len(lost):
                 corrections[k], tables[k - len(columns)] = corrections[k].copy(), tables[k - len(columns)].copy()
                 corrections[k][lost] = tables[k - len(columns)][lost] = 0.0
-        weights = replace(self.weights, columns=tuple(columns), corrections=tuple(corrections))
-        return replace(self, weights=weights, pair_tables=tuple(tables))
+        weights = replace(self.weights, columns=tuple(columns), corrections=tuple(corrections), texts=corrected)
+        return replace(self, weights=weights, pair_tables=tuple(tables), texts=texts)
 
-
-def _counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
-    """Of a column: what it is, its keys, the rows of each and class, and those of each class without a value."""
-    sums = tally.of(name)
-    keys, rows = sums.feature(0)
-    return tally.schema[name], keys, rows.value, np.maximum(tally.rows.value - sums.present.value[0], 0.0)
+    def _kept_words(self, tally: Tally) -> tuple[tuple[WeighedWords, ...], tuple[LearnedTexts, ...]]:
+        """The words that some text has, and their corrections."""
+        texts, corrected = [], []
+        for own, of in zip(self.texts, self.weights.texts, strict=True):
+            there = set(Lexicon.of(tally.schema[own.column], tally.of(own.column)).words)
+            kept = np.array([word in there for word in own.words], dtype=np.bool_)
+            texts.append(WeighedWords(own.column, tuple(word for word in own.words if word in there)))
+            corrected.append(replace(of, corrections=of.corrections[np.append(kept, True)]))
+        return tuple(texts), tuple(corrected)
 
 
 def _pair_cells(nodes: Sequence[Nodes], pair: Pair, gone: dict[int, Int]) -> Int:
@@ -233,40 +279,20 @@ def weigh(
 
 def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = True, seed: int = 0) -> Weighing:
     """Weights of the rows of a table, which a tally counted."""
-    columns = cells_of(tally)
     if len(tally.classes) < 2:
         raise errors.bad_setting(
             "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
         )
-    rows, threads = WeighedRows.of(table, tally, columns), table.labels.threads
-    rows, at = rows.without_twins()
-    columns = [columns[j] for j in at]
+    weighed, threads = WeighedColumns.of(tally), table.labels.threads
+    rows, at = WeighedRows.of(table, tally, weighed).without_twins()
+    columns = [weighed.cells[j] for j in at]
     weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
     tables = Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)
-    return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables))
+    texts = tuple(WeighedWords(words.feature.name, tuple(words.words)) for words in weighed.texts)
+    scored = tuple(feature.name for feature in weighed.scored)
+    return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables), texts, scored)
 
 
 def can_be_weighed(schema: Schema) -> bool:
-    """Whether every column is counted by values or by leaves."""
-    return bool(schema.features) and all(not f.columns and f.family.has_cells() for f in schema.features)
-
-
-def cells_of(tally: Tally) -> list[Cells]:
-    """The cells of every column; raises where one has none."""
-    columns, without = [], []
-    for feature in tally.schema.features:
-        cells = None
-        if not feature.columns and feature.family.has_cells():
-            cells = feature.family.cells(*_counted(tally, feature.name))
-        if cells is None:
-            without.append(feature)
-        else:
-            columns.append(cells)
-    if without:
-        raise errors.BadSetting(
-            f"column {without[0].name!r} is counted as {without[0].family.in_words()}, which is not weighed: columns of "
-            "values and of quantile trees are. Count it as bb.QuantileTree() or bb.Categorical(), or leave it out with "
-            f"features={{{without[0].name!r}: None}}.",
-            column=without[0].name,
-        )
-    return columns
+    """Whether there is a column."""
+    return bool(schema.features)

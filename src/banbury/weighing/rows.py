@@ -3,52 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
-from banbury.distributions.cells import Cells, codes_of
+from banbury.arrays import Int, Real
+from banbury.distributions.bags import Bags
+from banbury.distributions.cells import codes_of
 from banbury.readers import Batch, encode
 from banbury.schema import Schema
 from banbury.table import Table, numbered
 from banbury.tally import Tally
+from banbury.weighing.columns import WeighedColumns
 
+MANY_ROWS = 10_000  # from which on three folds will do
 MIX = np.uint64(0x9E3779B97F4A7C15)
 TURN = np.uint64(0xBF58476D1CE4E5B9)
 
 
 @dataclass(frozen=True)
 class WeighedRows:
-    """Rows of cells, (rows, columns), with classes and weights; ``groups`` are numbers of rows that stay together, or None."""
+    """Rows of cells, (rows, columns), with classes and weights; ``groups`` are numbers of rows that stay together, or None.
+
+    ``bags`` has the words of each column of texts; ``given`` what is said of each row by evidence that is no cell, (rows,
+    pieces of evidence, classes).
+    """
 
     codes: NDArray[np.uint32]
     labels: NDArray[np.int32]
     weights: Real
     groups: NDArray[np.uint64] | None
+    bags: tuple[Bags, ...]
+    given: Real
 
     @classmethod
-    def of(cls, table: Table, tally: Tally, columns: Sequence[Cells]) -> WeighedRows:
+    def of(cls, table: Table, tally: Tally, weighed: WeighedColumns) -> WeighedRows:
         """The rows of a table that a tally counted, merged where they are equal, in an order that depends on them alone."""
         schema, classes = tally.schema, {label: c for c, label in enumerate(tally.classes)}
-        parts: list[tuple[Any, ...]] = []
+        threads, k = table.labels.threads, len(tally.classes)
+        parts: list[WeighedRows] = []
         for batch in table.batches("weighing"):
             batch = table.aligned(batch, schema)
-            codes = codes_of(columns, batch, table.labels.threads)
-            groups = _groups(table, batch)
+            codes, groups = codes_of(weighed.cells, batch, threads), _groups(table, batch)
+            bags = tuple(words.bags(batch, tally.of(words.feature.name), threads) for words in weighed.texts)
             for labels, weights in _labels(table, batch, schema, classes):
                 there = np.flatnonzero((labels >= 0) & (weights > 0))
-                parts.append((codes[there], labels[there], weights[there], None if groups is None else groups[there]))
-        every = [np.concatenate(each) if each[0] is not None else None for each in zip(*parts, strict=True)]
-        return cls(*every)._merged()  # type: ignore[arg-type]
+                rows = cls(codes, labels, weights, groups, bags, np.zeros((len(labels), 0, k))).take(there)
+                given = weighed.left_out(tally, batch.take(there), rows.labels, rows.weights, threads)
+                parts.append(replace(rows, given=given))
+        return cls._together(parts)._merged()
+
+    @classmethod
+    def _together(cls, parts: Sequence[WeighedRows]) -> WeighedRows:
+        if len(parts) == 1:
+            return parts[0]
+        codes, labels, weights, given = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "labels", "weights", "given")
+        )
+        groups = None if parts[0].groups is None else np.concatenate([part.groups for part in parts])
+        bags = tuple(Bags.together(each) for each in zip(*(part.bags for part in parts), strict=True))
+        return cls(codes, labels, weights, groups, bags, given)
 
     def _merged(self) -> WeighedRows:
         """Equal rows as one, in the order of a hash of what they hold."""
         hashes = _mixed(self.labels.astype(np.uint64) + np.uint64(1))
-        for column in self.codes.T:
+        given = np.ascontiguousarray(self.given).view(np.uint64).reshape(len(self.labels), -1).T
+        for column in (*self.codes.T, *given, *(bags.hashes for bags in self.bags)):
             hashes = _mixed(hashes * MIX + column.astype(np.uint64))
         if self.groups is not None:
             hashes = _mixed(hashes * MIX + self.groups)
@@ -56,9 +79,7 @@ class WeighedRows:
         hashes = hashes[order]
         first = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]])) if len(order) else order
         weights = np.add.reduceat(self.weights[order], first) if len(order) else self.weights
-        at = order[first]
-        groups = None if self.groups is None else self.groups[at]
-        return WeighedRows(np.ascontiguousarray(self.codes[at]), self.labels[at], weights, groups)
+        return replace(self.take(order[first]), weights=weights)
 
     def without_twins(self) -> tuple[WeighedRows, list[int]]:
         """The rows without columns that say what an earlier one says, cell by cell; and the columns that are left."""
@@ -68,13 +89,22 @@ class WeighedRows:
         kept = sorted(first.values())
         if len(kept) == self.codes.shape[1]:
             return self, kept
-        return WeighedRows(self.codes[:, kept], self.labels, self.weights, self.groups)._merged(), kept
+        return replace(self, codes=self.codes[:, kept])._merged(), kept
+
+    def take(self, at: Int) -> WeighedRows:
+        groups = None if self.groups is None else self.groups[at]
+        bags = tuple(bags.take(at) for bags in self.bags)
+        codes = np.ascontiguousarray(self.codes[at])
+        return WeighedRows(codes, self.labels[at], self.weights[at], groups, bags, self.given[at])
 
     def weighing(self, weights: Real) -> WeighedRows:
-        """The rows that weigh something, of these weights."""
-        at = np.flatnonzero(weights > 0)
-        groups = None if self.groups is None else self.groups[at]
-        return WeighedRows(self.codes[at], self.labels[at], weights[at], groups)
+        """The rows that weigh something, of these weights; their texts stay behind."""
+        return replace(self, weights=weights, bags=()).take(np.flatnonzero(weights > 0))
+
+    @property
+    def n_folds(self) -> int:
+        """In how many parts rows are dealt where something is chosen."""
+        return 3 if len(self.labels) >= MANY_ROWS else 5
 
     def class_weights(self, n_classes: int) -> Real:
         return np.asarray(np.bincount(self.labels, self.weights, n_classes), dtype=np.float64)

@@ -1,0 +1,123 @@
+"""Bags of words: of each row its words, by their place in a list of words that does not depend on where they were met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.arrays import Int, Real
+from banbury.distributions.family import ColumnReader, Feature
+from banbury.distributions.vocabulary import Vocabulary
+
+NOWHERE = 2**32 - 1  # the rank of a word that is left out
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Texts: text i has the words ``offsets[i]`` to ``offsets[i + 1]``, each so many times; ``hashes`` are of all that it has."""
+
+    offsets: Int
+    words: NDArray[np.uint32]
+    times: NDArray[np.float32]
+    hashes: NDArray[np.uint64]
+    n_words: int
+
+    @property
+    def parts(self) -> tuple[Int, NDArray[np.uint32], int]:
+        """As the kernels take them."""
+        return self.offsets, self.words, self.n_words
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, texts: Int) -> Bags:
+        sizes = np.diff(self.offsets)[texts]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        at = np.repeat(self.offsets[:-1][texts] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Bags(offsets, self.words[at], self.times[at], self.hashes[texts], self.n_words)
+
+    @classmethod
+    def together(cls, every: Sequence[Bags]) -> Bags:
+        if len(every) == 1:
+            return every[0]
+        starts = np.concatenate([[0], np.cumsum([len(bags.words) for bags in every])])
+        offsets = [bags.offsets[1:] + start for bags, start in zip(every, starts, strict=False)]
+        words, times, hashes = (
+            np.concatenate([getattr(bags, name) for bags in every]) for name in ("words", "times", "hashes")
+        )
+        return cls(np.concatenate([[0], *offsets]), words, times, hashes, every[0].n_words)
+
+    def count(self, labels: NDArray[np.int32], weights: Real, n_classes: int) -> Real:
+        """The weight of texts that have each word, (words, classes)."""
+        return _core.count_bags(self.parts, labels, weights, n_classes)
+
+    def values(self, often: bool, scale: NDArray[np.float32], threads: int) -> NDArray[np.float32]:
+        """What each word counts in its text, whose length is 1 then."""
+        return _core.values_of_bags(self.parts, self.times if often else None, scale, threads)
+
+    def sums(self, each: Any) -> Real:
+        """Sums over the words of each text."""
+        texts = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return np.asarray(np.bincount(texts, each, len(self)), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words of a column that an estimate uses, in the order of their names, and where a table has them now."""
+
+    feature: Feature
+    used: Vocabulary
+
+    @classmethod
+    def of(cls, feature: Feature, sums: Any) -> Lexicon:
+        used = feature.family.used_words(feature, sums)
+        assert used is not None
+        return cls(feature, used)
+
+    def __len__(self) -> int:
+        return len(self.used.ids)
+
+    @property
+    def words(self) -> list[str]:
+        return list(self.feature.inputs) if self.feature.columns else self.used.table.words(self.used.ids)
+
+    @cached_property
+    def ranks(self) -> NDArray[np.uint32]:
+        """The place in the list of each id of the table; NOWHERE where it has none."""
+        ranks = np.full(self.used.table.n_ids, NOWHERE, dtype=np.uint32)
+        ranks[self.used.ids] = np.arange(len(self), dtype=np.uint32)
+        return ranks
+
+    def documents(self) -> Real:
+        """How many texts of each class have each word, (words, classes)."""
+        found = [pairs.cells(pairs.documents, self.used.n_classes) for pairs in self.used]
+        return np.concatenate(found) if found else np.zeros((0, self.used.n_classes))
+
+    def bags(self, rows: ColumnReader, sums: Any, threads: int) -> Bags:
+        """The texts of rows."""
+        offsets, ids, times = self.feature.family.bags(rows, self.feature, sums, threads)
+        often = np.ascontiguousarray(times, dtype=np.float32).view(np.int32)
+        bags = np.asarray(offsets, dtype=np.int64), np.ascontiguousarray(ids, dtype=np.int32), often
+        offsets, words, often, hashes = _core.ranked_bags(bags, self.ranks, threads)
+        return Bags(offsets, words, often.view(np.float32), hashes, len(self))
+
+    def tokens(self, text: str) -> tuple[list[str], list[int], list[tuple[int, int]]]:
+        """The tokens of a text in order, the place of each in the list, −1 for none, and where each stands in the text."""
+        family: Any = self.feature.family
+        given, tokens = family.one(text)
+        _, ids = self.used.table.encode(family.tokeniser, given, 1)
+        ranks = np.where(ids >= 0, self.ranks[np.maximum(ids, 0)] if len(self.ranks) else NOWHERE, NOWHERE).astype(
+            np.int64
+        )
+        return tokens, np.where(ranks == NOWHERE, -1, ranks).tolist(), family.places(text)
+
+    def places(self, words: Sequence[str]) -> Int:
+        """Where these words are in the list; −1 where they are not."""
+        place = {word: k for k, word in enumerate(self.words)}
+        return np.array([place.get(word, -1) for word in words], dtype=np.int64)

@@ -1,0 +1,76 @@
+"""The columns of a tally as their evidence is weighed: by cells, by words, or by the scores of their family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import errors
+from banbury.arrays import Real
+from banbury.distributions.bags import Lexicon
+from banbury.distributions.cells import Cells
+from banbury.distributions.family import Choice, Feature, HeldOutRows
+from banbury.readers import Batch
+from banbury.sums import Keys
+from banbury.tally import Tally, sums_of_rows
+
+MOST_CELLS = 1 << 27  # words × classes that are weighed
+FARTHEST = 1e4  # nats that one column may be from the best class
+CHOICE = Choice()
+
+
+@dataclass(frozen=True)
+class WeighedColumns:
+    """Columns that have cells, columns of words, and others, which are scored."""
+
+    cells: tuple[Cells, ...]
+    texts: tuple[Lexicon, ...]
+    scored: tuple[Feature, ...]
+
+    @classmethod
+    def of(cls, tally: Tally) -> WeighedColumns:
+        cells, texts, scored = list[Cells](), list[Lexicon](), list[Feature]()
+        for feature in tally.schema.features:
+            found = None
+            if not feature.columns and feature.family.has_cells():
+                found = feature.family.cells(*counted(tally, feature.name))
+            if found is not None:
+                cells.append(found)
+            elif feature.family.used_words(feature, tally.of(feature.name)) is not None:
+                texts.append(_lexicon(feature, tally))
+            else:
+                scored.append(feature)
+        return cls(tuple(cells), tuple(texts), tuple(scored))
+
+    def left_out(self, tally: Tally, rows: Batch, labels: NDArray[np.int32], weights: Real, threads: int) -> Real:
+        """What each scored column says of each row when that was not counted, (rows, columns, classes)."""
+        says = np.zeros((len(labels), len(self.scored), len(tally.classes)))
+        own = None if (weights >= 1.0).all() else np.minimum(weights, 1.0)
+        sums = partial(sums_of_rows, tally.schema, rows, own, threads)
+        held_out = HeldOutRows(rows, labels.astype(np.int64), own, len(tally.classes), threads, sums)
+        for k, feature in enumerate(self.scored):
+            scores = feature.family.leave_one_out((feature,), tally.of(feature.name), CHOICE, held_out)
+            says[:, k] = np.maximum(scores, scores.max(axis=1, keepdims=True) - FARTHEST)
+        says[~np.isfinite(says).all(axis=2)] = 0.0
+        return says
+
+
+def _lexicon(feature: Feature, tally: Tally) -> Lexicon:
+    lexicon = Lexicon.of(feature, tally.of(feature.name))
+    if len(lexicon) * len(tally.classes) > MOST_CELLS:
+        raise errors.BadSetting(
+            f"column {feature.name!r} has {len(lexicon):,} words and there are {len(tally.classes):,} classes: too many to "
+            "weigh every word in each. Keep fewer words with bb.Text(min_count=..., max_words=...), or do not weigh.",
+            column=feature.name,
+        )
+    return lexicon
+
+
+def counted(tally: Tally, name: str) -> tuple[Feature, Keys, Real, Real]:
+    """Of a column: what it is, its keys, the rows of each and class, and those of each class without a value."""
+    sums = tally.of(name)
+    keys, rows = sums.feature(0)
+    return tally.schema[name], keys, rows.value, np.maximum(tally.rows.value - sums.present.value[0], 0.0)

@@ -1,0 +1,287 @@
+"""Texts as they are weighed: what words say of each class where a text is left out, and what their corrections add.
+
+A word counts its own share of its text's length, by how rare it is. Its evidence is the logarithm of how much more often texts
+of a class have it than all others. Corrections are those of tables: a text adds to its words what it surprised by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banbury import _core
+from banbury.arrays import Real
+from banbury.distributions.bags import Bags
+from banbury.distributions.trees import HALF_ROW
+
+Reals32 = NDArray[np.float32]
+
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # C: how far corrections may go
+MANY_TEXTS = 10_000  # from which on three folds will do, and settings are raced on one of them
+RACED = 2  # settings that stay after the first fold
+COMMON = 0.3  # what all texts have in common counts so much in each
+PASSES, LAST_PASSES = 2, 5
+ENOUGH = 1e-3  # a change of μ, on average, at which passes end
+RIDGE = 5.0  # of the one number that makes scores honest, towards 1
+MOST_CELLS = 1 << 27  # words × classes that are weighed
+
+
+class Setting(NamedTuple):
+    """How words count: how often they occur (as a root) or whether; their rarity to a power; how much words that tell more may be
+    corrected more; and how much of the plain evidence is believed."""
+
+    often: bool
+    power: float
+    telling: float
+    trust: float
+
+
+SETTINGS = (
+    Setting(True, 1.0, 0.5, 0.5),
+    Setting(False, 0.5, 0.7, 0.3),
+    Setting(False, 1.0, 0.5, 0.5),
+    Setting(True, 1.0, 0.5, 1.0),
+    Setting(False, 0.5, 0.7, 1.0),
+)
+
+
+@dataclass(frozen=True)
+class LearnedTexts:
+    """What was learned of a column of texts: how words count, how far they are corrected, and the corrections.
+
+    ``corrections`` are (words + 1, classes), float32; the last of them is what all texts have in common.
+    """
+
+    setting: Setting
+    strength: float  # C, 0 for none
+    corrections: Reals32
+    losses: tuple[tuple[float, float], ...]  # C, and the mean log loss of texts held out, under this setting
+
+
+class WordEvidence:
+    """What words say, from how many texts of each class have them, (words, classes), and how many texts there are."""
+
+    def __init__(self, documents: Real, texts: Real) -> None:
+        self.documents, self.texts, self.n_classes = documents, texts, documents.shape[1]
+
+    @cached_property
+    def _having(self) -> Real:
+        return np.asarray(self.documents.sum(axis=1))
+
+    @property
+    def _halved(self) -> float:
+        """Of two classes each says the opposite of the other, which must not count twice."""
+        return 0.5 if self.n_classes == 2 else 1.0
+
+    @cached_property
+    def log_prior(self) -> Real:
+        rows = self.texts + HALF_ROW
+        return np.asarray(np.log(rows / rows.sum()))
+
+    @cached_property
+    def _totals(self) -> tuple[Real, Real]:
+        """Of each class all its words, one of each kind added; and the same of all other classes."""
+        own, words = self.documents.sum(axis=0), float((self._having > 0).sum())
+        return own + words, own.sum() - own + words
+
+    @cached_property
+    def says(self) -> Reals32:
+        """log P(word | class) / P(word | other classes), each count with one added; nothing where no text has the word."""
+        own, others = self._totals
+        rest = self._having[:, None] - self.documents
+        says = np.log((self.documents + 1.0) / (rest + 1.0)) + np.log(others / own)
+        return np.where(self._having[:, None] > 0, self._halved * says, 0.0).astype(np.float32)
+
+    def scale(self, power: float, alone: bool = True) -> Reals32:
+        """How much a word counts for its rarity; nothing if no text has it, or if only one has and not ``alone``."""
+        rarity = np.log((1.0 + self.texts.sum()) / (1.0 + self._having)) + 1.0
+        return np.where(self._having > (0.0 if alone else 1.0), rarity**power, 0.0).astype(np.float32)
+
+    def left_out(self, bags: Bags, setting: Setting, labels: NDArray[np.int32], threads: int) -> Real:
+        """What the words of each text say when that text was not counted, (texts, classes)."""
+        values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
+        rest = self._having[:, None] - self.documents
+        elsewhere = np.log(self.documents + 1.0) - np.log(np.maximum(rest, 1.0))
+        own = np.log(np.maximum(self.documents, 1.0)) - np.log(rest + 1.0)
+        says = _core.left_out_bags(
+            bags.parts, values, labels, elsewhere.astype(np.float32), own.astype(np.float32), threads
+        )
+        words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
+        alone = bags.sums(self._having[bags.words] <= 1.0)
+        mine, others = (each - alone[:, None] for each in self._totals)
+        at = np.arange(len(labels)), labels
+        kept = others[at].copy()
+        others -= words[:, None]
+        others[at] = kept
+        mine[at] -= words
+        says += lengths[:, None] * np.log(np.maximum(others, 1.0) / np.maximum(mine, 1.0))
+        return np.asarray(self._halved * says)
+
+
+def learned_texts(
+    bags: Bags,
+    labels: NDArray[np.int32],
+    weights: Real,
+    shares: Real,
+    n_classes: int,
+    *,
+    correct: bool = True,
+    seed: int = 0,
+    threads: int = 1,
+) -> tuple[LearnedTexts, Real]:
+    """What is learned of a column of texts, and what its words say of each text when others were learned from.
+
+    ``shares`` has what each text weighs in each fold. The setting and C are those whose scores lose least on texts held out,
+    when they are made honest.
+    """
+    folds = [_Fold(bags, labels, weights, shares[:, k], n_classes) for k in range(shares.shape[1])]
+    strengths = (0.0, *STRENGTHS) if correct else (0.0,)
+    settings: Sequence[Setting] = SETTINGS
+    tried: dict[tuple[Setting, int], list[Reals32]] = {}
+    raced = len(labels) >= MANY_TEXTS and len(folds) > RACED
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+
+        def try_out(jobs: list[tuple[Setting, int]]) -> None:
+            tried.update(
+                zip(jobs, pool.map(lambda job: folds[job[1]].path(job[0], strengths, seed), jobs), strict=True)
+            )
+
+        if raced:
+            try_out([(setting, 0) for setting in settings])
+            order = np.argsort([_best(folds[:1], [tried[setting, 0]])[0] for setting in settings], kind="stable")
+            settings = [settings[k] for k in sorted(order[:RACED].tolist())]
+        try_out([(setting, k) for setting in settings for k in range(len(folds)) if (setting, k) not in tried])
+    found = [_best(folds, [tried[setting, k] for k in range(len(folds))]) for setting in settings]
+    at = int(np.argmin([each[0] for each in found]))
+    setting, (_, level, losses) = settings[at], found[at]
+    strength = strengths[level]
+    evidence = np.zeros((len(labels), n_classes))
+    for k, fold in enumerate(folds):
+        evidence[fold.outside] += (shares[fold.outside, k] / weights[fold.outside])[:, None] * (
+            tried[setting, k][level] - fold.counted.log_prior
+        )
+    table = np.zeros((bags.n_words + 1, n_classes), dtype=np.float32)
+    if strength:
+        counted = WordEvidence(bags.count(labels, weights, n_classes), _texts(labels, weights, n_classes))
+        table = _Learner(bags, labels, weights, counted, setting, threads).corrected(strength, LAST_PASSES, seed)
+    curve = tuple(zip(strengths, (losses / weights.sum()).tolist(), strict=False))
+    return LearnedTexts(setting, strength, table, curve), evidence
+
+
+def _texts(labels: NDArray[np.int32], weights: Real, n_classes: int) -> Real:
+    return np.asarray(np.bincount(labels, weights, n_classes), dtype=np.float64)
+
+
+def _best(folds: Sequence[_Fold], paths: Sequence[list[Reals32]]) -> tuple[float, int, Real]:
+    """The least loss of the texts held out, the place of its C, and the losses of all C that every fold has."""
+    labels = np.concatenate([fold.labels[fold.outside] for fold in folds])
+    weights = np.concatenate([fold.held_out for fold in folds])
+    losses = np.array(
+        [
+            _core.tempered(np.concatenate([path[level] for path in paths]), labels, weights, RIDGE, MOST_HONEST)[0]
+            for level in range(min(map(len, paths)))
+        ]
+    )
+    best = int(np.argmin(losses))
+    return float(losses[best]), best, losses
+
+
+MOST_HONEST = 10.0
+
+
+class _Learner:
+    """Texts that are learned from under a setting: the scores they start from, and corrections so far."""
+
+    def __init__(
+        self,
+        bags: Bags,
+        labels: NDArray[np.int32],
+        weights: Real,
+        counted: WordEvidence,
+        setting: Setting,
+        threads: int,
+    ) -> None:
+        self.bags, self.labels, self.weights, self.counted, self.setting = bags, labels, weights, counted, setting
+        self.values = bags.values(setting.often, counted.scale(setting.power), threads)
+        self.offsets = counted.log_prior + setting.trust * counted.left_out(bags, setting, labels, threads)
+        n, k = self.offsets.shape
+        squares = counted.says**2
+        share = np.bincount(bags.words, self.values.astype(np.float64) ** 2, bags.n_words)
+        mean = float((share @ squares).mean()) / max(float(share.sum()), 1e-300)
+        self.variances = np.ones((bags.n_words + 1, k), dtype=np.float32)
+        if mean > 0:
+            self.variances[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
+        self.mu = np.zeros((n, k), dtype=np.float32)
+        self.mu[np.arange(n), labels] = 1.0
+        self.table = np.zeros((bags.n_words + 1, k), dtype=np.float32)
+        self.strength = 0.0
+
+    def corrected(self, strength: float, passes: int, seed: int) -> Reals32:
+        """The corrections with this C, begun from those of the one before."""
+        if self.strength:
+            self.table *= np.float32(strength / self.strength)
+        self.strength = strength
+        rng = np.random.default_rng(seed)
+        for _ in range(passes):
+            order = rng.permutation(len(self.labels)).astype(np.uint32)
+            moved = _core.correct_bags(
+                self.bags.parts,
+                self.values,
+                self.labels,
+                strength * self.weights,
+                self.offsets,
+                self.variances,
+                COMMON,
+                [order],
+                self.mu,
+                self.table,
+            )
+            if moved < ENOUGH:
+                break
+        return self.table
+
+
+class _Fold:
+    """A fold: texts to count and correct, and texts held out."""
+
+    def __init__(self, bags: Bags, labels: NDArray[np.int32], weights: Real, share: Real, n_classes: int) -> None:
+        self.inside, self.outside = np.flatnonzero(weights - share > 0), np.flatnonzero(share > 0)
+        self.bags, self.labels = bags, labels
+        self.weights, self.held_out = (weights - share)[self.inside], share[self.outside]
+        self.n_classes = n_classes
+
+    @cached_property
+    def _learned(self) -> Bags:
+        return self.bags.take(self.inside)
+
+    @cached_property
+    def counted(self) -> WordEvidence:
+        labels = self.labels[self.inside]
+        documents = self._learned.count(labels, self.weights, self.n_classes)
+        return WordEvidence(documents, _texts(labels, self.weights, self.n_classes))
+
+    def path(self, setting: Setting, strengths: Sequence[float], seed: int) -> list[Reals32]:
+        """The scores of texts held out, with corrections of each C in turn; it ends where they become worse."""
+        counted = self.counted
+        learner = _Learner(self._learned, self.labels[self.inside], self.weights, counted, setting, 1)
+        tested = self.bags.take(self.outside)
+        values = tested.values(setting.often, counted.scale(setting.power), 1)
+        plain = counted.log_prior + setting.trust * _core.score_bags(tested.parts, values, counted.says, 1)
+        scores, best, worse = [plain.astype(np.float32)], np.inf, 0
+        labels = self.labels[self.outside]
+        for strength in strengths[1:]:
+            table = learner.corrected(strength, PASSES, seed)
+            added = _core.score_bags(tested.parts, values, table[:-1], 1) + COMMON * table[-1].astype(np.float64)
+            scores.append((plain + added).astype(np.float32))
+            loss = _core.tempered(scores[-1], labels, self.held_out, RIDGE, MOST_HONEST)[0]
+            worse = 0 if loss < best else worse + 1
+            best = min(best, loss)
+            if worse == 2:
+                break
+        return scores
