@@ -15,7 +15,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet, grid
 from banbury.distributions.bins import BINS, BLOCK_CELLS, BinCounter
 from banbury.distributions.categorical import Categorical
-from banbury.distributions.description_length import cuts_of
+from banbury.distributions.description_length import cuts_of, cuts_of_each
 from banbury.distributions.family import (
     MOST_BINS,
     Choice,
@@ -160,12 +160,10 @@ class Histogram(BinnedFamily):
             return HistogramBlockParameters(
                 features, tuple(cells_of(self.joined, *given, alpha, choice, rng) for given in each)
             )
-        tables, joined, widths = [], [], []
-        for f, feature in enumerate(features):
-            bins = self.joined(*_cells(sums, f))
+        tables, widths, joined = [], [], self.joined_each([_cells(sums, f) for f in range(len(features))])
+        for feature, bins in zip(features, joined, strict=True):
             n_bins = len(bins.cells)
             share = dirichlet.shares(bins.cells, np.array([0, n_bins]), np.full(n_bins, alpha), choice.how, rng)
-            joined.append(bins)
             widths.append(min(bins.width * feature.unit, 2.0**1023))
             density = dirichlet.log(share / bins.reach[:, None]) - np.log(widths[-1])
             tables.append(density if len(bins.sizes) == bins.sizes.sum() else np.repeat(density, bins.sizes, axis=0))
@@ -174,20 +172,31 @@ class Histogram(BinnedFamily):
 
     def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
         """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
+        return self.joined_each([(keys, cells)], n_columns)[0]
+
+    def joined_each(self, columns: Sequence[tuple[Keys, Real]], n_columns: int = 1) -> list[Joined]:
+        """The same of several columns."""
+        joined = [self._doubled(keys, cells, n_columns) for keys, cells in columns]
+        if self.bins != "mdl":
+            return joined
+        occupied = [np.flatnonzero(bins.cells.any(axis=1)) for bins in joined]
+        each = cuts_of_each([bins.cells[there] for bins, there in zip(joined, occupied, strict=True)])
+        for b, (bins, there, begins) in enumerate(zip(joined, occupied, each, strict=True)):
+            cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
+            starts = np.concatenate([[0], cuts])
+            sizes = np.diff(starts, append=len(bins.cells))
+            joined[b] = bins._replace(cells=np.add.reduceat(bins.cells, starts, axis=0), sizes=sizes)
+        return joined
+
+    def _doubled(self, keys: Keys, cells: Real, n_columns: int) -> Joined:
+        """The fine bins, doubled as often as they are; with one more on each side."""
         codes = np.array(keys, dtype=np.int64)
         times = self.doublings(codes, cells.sum(axis=1), n_columns)
         coarse = codes >> times
         low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
         rows = np.zeros((high - low + 3, cells.shape[1]))
         np.add.at(rows, coarse - low + 1, cells)
-        if self.bins != "mdl":
-            return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
-        there = np.flatnonzero(rows.any(axis=1))
-        begins = np.array(cuts_of(rows[there]), dtype=np.int64)
-        cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
-        starts = np.array([0, *cuts], dtype=np.int64)
-        sizes = np.diff([*starts, len(rows)])
-        return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
+        return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
 
     def log_prior(
         self, parameters: HistogramParameters | HistogramBlockParameters, sums: Counts, choice: Choice
