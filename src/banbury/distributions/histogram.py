@@ -20,13 +20,14 @@ from banbury.distributions.family import (
     MOST_BINS,
     Choice,
     ColumnReader,
+    Family,
     Feature,
     HeldOutRows,
+    NumberColumn,
     NumericParameters,
     by_class,
     check_finite,
     check_positive,
-    log_between,
 )
 from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import (
@@ -160,15 +161,27 @@ class Histogram(BinnedFamily):
             return HistogramBlockParameters(
                 features, tuple(cells_of(self.joined, *given, alpha, choice, rng) for given in each)
             )
-        tables, widths, joined = [], [], self.joined_each([_cells(sums, f) for f in range(len(features))])
-        for feature, bins in zip(features, joined, strict=True):
-            n_bins = len(bins.cells)
-            share = dirichlet.shares(bins.cells, np.array([0, n_bins]), np.full(n_bins, alpha), choice.how, rng)
-            widths.append(min(bins.width * feature.unit, 2.0**1023))
-            density = dirichlet.log(share / bins.reach[:, None]) - np.log(widths[-1])
-            tables.append(density if len(bins.sizes) == bins.sizes.sum() else np.repeat(density, bins.sizes, axis=0))
+        joined = self._joined_of(sums)
+        ends = np.cumsum([0, *(len(bins.cells) for bins in joined)])
+        share = dirichlet.shares(
+            np.concatenate([bins.cells for bins in joined]), ends, np.full(ends[-1], alpha), choice.how, rng
+        )
+        dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
+        widths = [min(bins.width * feature.unit, 2.0**1023) for feature, bins in zip(features, joined, strict=True)]
+        tables = [
+            (dense[a:b] if len(bins.sizes) == bins.sizes.sum() else np.repeat(dense[a:b], bins.sizes, axis=0)) - np.log(w)
+            for a, b, bins, w in zip(ends, ends[1:], joined, widths, strict=False)
+        ]
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
         return HistogramParameters(features, firsts, tuple(widths), tuple(tables), sizes)
+
+    def _joined_of(self, sums: Counts) -> list[Joined]:
+        """The bins of every column, which no prior changes."""
+        made = (type(self), self.bins, self.width)
+        if made not in sums.derived:
+            sums.derived[made] = self.joined_each(list(zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)))
+        found: list[Joined] = sums.derived[made]
+        return found
 
     def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
         """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
@@ -198,6 +211,10 @@ class Histogram(BinnedFamily):
         np.add.at(rows, coarse - low + 1, cells)
         return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
 
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        told_apart = Histogram(bins="mdl")
+        return (told_apart,) if column.few else (self, told_apart)
+
     def log_prior(
         self, parameters: HistogramParameters | HistogramBlockParameters, sums: Counts, choice: Choice
     ) -> float:
@@ -216,7 +233,7 @@ class Histogram(BinnedFamily):
         if features[0].columns:
             bins = [joined(self.joined, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
             return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
-        return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]
+        return [(len(bins.cells) - 1, 0) for bins in self._joined_of(sums)]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         return empty_share(self.joined, feature, *_cells(sums, 0))
@@ -281,7 +298,7 @@ class Histogram(BinnedFamily):
     def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
         """As for keys, of which all stay: the bins are those of all rows."""
         alpha = choice.alpha if self.alpha is None else self.alpha
-        joined = [self.joined(*_cells(sums, f)) for f in range(len(features))]
+        joined = self._joined_of(sums)
         widths = [min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True)]
         numbers = tuple(np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined)
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
@@ -366,10 +383,6 @@ class HistogramParameters(NumericParameters):
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
         return columns
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        """Of x ≤ X < x + 1: whole numbers are where bins begin."""
-        return log_between(self.tails(f, values)[0], self.tails(f, values + 1.0)[0])
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""

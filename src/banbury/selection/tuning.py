@@ -18,7 +18,7 @@ from banbury.arrays import Real
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.choosing import FamilyChoice, choose
+from banbury.selection.choosing import LEAST, FamilyChoice, choose
 from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
@@ -30,7 +30,6 @@ SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
 # α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
 AUTO = tuple(sorted((float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13)), key=lambda x: abs(float(np.log(x)))))
 SHOWN = 10
-LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
 
 
 def tune(
@@ -78,13 +77,13 @@ def tune(
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)
     splits = rounds(folds, rows.labels, seed, rows.groups)
-    chosen = choose(rows, splits[0], hows[0], seed) if chooses(features) else None
+    rest = {"class_prior": class_prior, "seed": int(seed)}
+    chosen = choose(rows, splits[0], {"how": hows[0], "alpha": alphas[0], **rest}) if chooses(features) else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
     grid: list[dict[str, Any]] = [
         {"alpha": a, "how": h, **({"text": t} if t else {})} for t in _texts(text, rows) for h in hows for a in alphas
     ]
-    rest = {"class_prior": class_prior, "seed": int(seed)}
     comparison = _Comparison(rows, splits, grid, rest, scoring)
     scores, accuracies = comparison.run()
     best = _order(scores, scoring)[0]
