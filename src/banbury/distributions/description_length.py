@@ -16,7 +16,8 @@ EQUAL = 1e-12  # bits per row within which two cuts are equally good
 
 def cuts_of(cells: Real) -> list[int]:
     """The bins before which a cut is made, of rows per bin and class, (bins, classes), in the order of the values."""
-    return cuts_of_each([cells])[0].tolist()
+    cuts: list[int] = cuts_of_each([cells])[0].tolist()
+    return cuts
 
 
 def cuts_of_each(columns: Sequence[Real]) -> list[Int]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     Choice,
     ColumnReader,

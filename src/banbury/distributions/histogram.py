@@ -169,7 +169,8 @@ class Histogram(BinnedFamily):
         dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
         widths = [min(bins.width * feature.unit, 2.0**1023) for feature, bins in zip(features, joined, strict=True)]
         tables = [
-            (dense[a:b] if len(bins.sizes) == bins.sizes.sum() else np.repeat(dense[a:b], bins.sizes, axis=0)) - np.log(w)
+            (dense[a:b] if len(bins.sizes) == bins.sizes.sum() else np.repeat(dense[a:b], bins.sizes, axis=0))
+            - np.log(w)
             for a, b, bins, w in zip(ends, ends[1:], joined, widths, strict=False)
         ]
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
@@ -179,7 +180,9 @@ class Histogram(BinnedFamily):
         """The bins of every column, which no prior changes."""
         made = (type(self), self.bins, self.width)
         if made not in sums.derived:
-            sums.derived[made] = self.joined_each(list(zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True)))
+            sums.derived[made] = self.joined_each(
+                list(zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True))
+            )
         found: list[Joined] = sums.derived[made]
         return found
 

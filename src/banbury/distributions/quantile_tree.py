@@ -164,7 +164,9 @@ class QuantileTree(BinnedFamily):
         """The leaves of every column, and the rows of each class in them; no prior changes them."""
         made = (type(self), self.m, tuple(feature.unit for feature in features))
         if made not in sums.derived:
-            each = ((np.array(keys, dtype=np.int64), rows.value) for keys, rows in map(sums.feature, range(len(features))))
+            each = (
+                (np.array(keys, dtype=np.int64), rows.value) for keys, rows in map(sums.feature, range(len(features)))
+            )
             sums.derived[made] = [Leaves.of(*own, f.unit, self.m) for f, own in zip(features, each, strict=True)]
         found: list[Leaves] = sums.derived[made]
         return found

@@ -72,9 +72,9 @@ def choose(rows: Dataset, each: Round, settings: Mapping[str, Any]) -> FamilyCho
     wanted: dict[Family, list[str]] = {}
     for feature, x in zip(numeric, numbers.T, strict=True):
         column = _known(x)
-        tried = [candidate for family in families for candidate in family.candidates(column)]
-        for candidate in tried or [feature.family]:
-            wanted.setdefault(candidate, []).append(feature.name)
+        tried = [one for family in families for one in family.candidates(column)]
+        for one in tried or [feature.family]:
+            wanted.setdefault(one, []).append(feature.name)
     candidates = [c for family, columns in wanted.items() for c in _counted(rows, columns, family, each)]
     losses = _losses(rows, names, numbers, candidates, each, settings)
     scores: dict[str, dict[str, float]] = {name: {} for name in names}
@@ -182,7 +182,9 @@ def _values(rows: Dataset, names: list[str], numbers: Real, test: Int) -> Iterat
         n_values, line = int(code.max(initial=0)) + 1, np.arange(len(names))[:, None]
         weights = there * (1.0 if rows.weights is None else rows.weights[tested][order])
         at = (code * len(names) + line) * n_classes + rows.labels[tested][order]
-        cells = np.bincount(at.reshape(-1), weights.reshape(-1), n_values * len(names) * n_classes)
+        cells: Real = np.bincount(at.reshape(-1), weights.reshape(-1), n_values * len(names) * n_classes).astype(
+            np.float64
+        )
         shown = np.zeros((len(names), n_values), dtype=np.int64)
         shown[np.broadcast_to(line, code.shape)[there], code[there]] = order[there]
         columns = {name: batch.column(name).take(own) for name, own in zip(names, shown, strict=True)}
