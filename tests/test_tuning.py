@@ -313,6 +313,82 @@ def test_it_prints_the_best_ten() -> None:
     assert "min_count=2" in str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, text={"min_count": 2}))
 
 
+# Calibrating ----------------------------------------------------------------------------------------------------------
+
+
+def many_words(n: int = 400) -> tuple[list[str], np.ndarray]:
+    """Texts in which few words tell the class, and a plain α of 1 is the best of powers of ten."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, n)
+    tells = rng.random((n, 6)) < 0.4
+    words = np.where(tells, rng.integers(0, 12, (n, 6)) + 100 * y[:, None], rng.integers(200, 500, (n, 6)))
+    return [" ".join(f"w{word}" for word in row) for row in words], y
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_settings_are_judged_after_calibration(method: Any) -> None:
+    texts, y = many_words()
+    grid = [1.0, 10.0]
+    found, plain = bb.tune(texts, y, alpha=grid, calibrate=method), bb.tune(texts, y, alpha=grid)
+    for i, alpha in enumerate(grid):
+        out = bb.cross_validate(texts, y, alpha=alpha)
+        scores = np.log(out.posteriors)
+        honest = bb.calibrate(method, scores, out.truth).apply(scores)
+        expected = -np.log(np.maximum(honest[np.arange(len(y)), out.truth], np.finfo(float).eps)).mean()
+        assert found.scores[i] == pytest.approx(expected, rel=1e-6)
+    assert plain.best["alpha"] == 1.0 and found.best["alpha"] == 10.0
+    assert found.calibration is not None and found.calibration.method == method and plain.calibration is None
+    assert found.model.calibration is found.calibration
+    assert f", each calibrated ({method}), best first:" in str(found)
+    clf = bb.NaiveBayesClassifier(alpha="auto", calibrate=method).fit(texts, y)
+    assert clf.alpha_ == bb.tune(texts, y, calibrate=method).best["alpha"] != bb.tune(texts, y).best["alpha"]
+
+
+def test_calibration_of_a_weighted_and_repeated_round() -> None:
+    texts, y = many_words(120)
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    weights = np.random.default_rng(0).integers(0, 3, 120)
+    found = bb.tune(texts, y, alpha=[0.1, 1.0], folds=folds, weights=weights, calibrate="temperature", scoring="brier")
+    assert found.calibration is not None and np.isfinite(found.scores).all()
+
+
+# Edges ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "alpha, said",
+    [
+        (
+            [0.1, 0.001, 0.01],
+            r"the best alpha is 0\.1, the largest that was tried, and larger ones may be better\. Widen the",
+        ),
+        ([10.0, 100.0, 1000.0], "the best alpha is 10, the least that was tried, and smaller ones may be better"),
+        ([0.1, 1.0, 10.0], None),
+        ([1.0, 10.0], None),
+        ("auto", None),
+    ],
+    ids=str,
+)
+def test_the_edge_of_a_grid_is_told(alpha: Any, said: str | None) -> None:
+    texts, y = many_words()
+    if said is None:
+        assert bb.tune(texts, y, alpha=alpha).edges == {}  # a warning would be an error
+        return
+    with pytest.warns(bb.BanburyWarning, match=said) as told:
+        found = bb.tune(texts, y, alpha=alpha)
+    assert len(told) == 1 and told[0].filename == __file__ and set(found.edges) == {"alpha"}
+
+
+def test_an_edge_beyond_which_there_is_nothing_is_not_told() -> None:
+    found = bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, text={"min_count": [1, 2, 40]})
+    assert found.best["text"]["min_count"] == 1 and found.edges == {}
+
+
+def test_a_setting_without_effect_has_no_edge() -> None:
+    rng = np.random.default_rng(0)
+    assert bb.tune({"x": rng.normal(size=60)}, ["a", "b"] * 30, alpha=[1.0, 2.0, 3.0], features="gaussian").edges == {}
+
+
 # Choosing families ----------------------------------------------------------------------------------------------------
 
 
@@ -481,6 +557,7 @@ def test_nothing_to_choose() -> None:
     [
         ({"scoring": "f1"}, "scoring must be one of 'log_loss'"),
         ({"scoring": "logloss"}, "'log_loss'"),
+        ({"calibrate": "plat"}, "calibrate must be one of 'temperature', 'platt', 'isotonic'"),
         ({"alpha": []}, "alpha must be one number at least"),
         ({"alpha": "best"}, "alpha must be a number, several of them, or 'auto'"),
         ({"alpha": [1.0, -1.0]}, "alpha"),

@@ -69,12 +69,12 @@ def choose(rows: Dataset, each: Round, settings: Mapping[str, Any]) -> FamilyCho
         return FamilyChoice(rows.schema, {})
     names = [f.name for f in numeric]
     numbers = np.concatenate([_numbers(batch, names) for batch in rows.batches])
+    known = {name: _known(x) for name, x in zip(names, numbers.T, strict=True)}
     wanted: dict[Family, list[str]] = {}
-    for feature, x in zip(numeric, numbers.T, strict=True):
-        column = _known(x)
-        tried = [one for family in families for one in family.candidates(column)]
-        for one in tried or [feature.family]:
-            wanted.setdefault(one, []).append(feature.name)
+    for family in families:
+        for name, column in known.items():
+            for one in family.candidates(column):
+                wanted.setdefault(one, []).append(name)
     candidates = [c for family, columns in wanted.items() for c in _counted(rows, columns, family, each)]
     losses = _losses(rows, names, numbers, candidates, each, settings)
     scores: dict[str, dict[str, float]] = {name: {} for name in names}

@@ -67,11 +67,11 @@ def tune(
     more is the least or the largest of them.
 
     >>> import banbury as bb
-    >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0, 3.0], folds=7)
+    >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
     >>> found.best
-    {'alpha': 3.0, 'how': 'mean'}
+    {'alpha': 1.0, 'how': 'mean'}
     >>> found.model.choice.alpha
-    3.0
+    1.0
     """
     check_seed(seed)
     if scoring not in SCORINGS:
