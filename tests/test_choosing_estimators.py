@@ -183,8 +183,9 @@ def test_choose_is_tune(name: str, alpha: Any) -> None:
 def test_all_at_once(method: str) -> None:
     X, y = WINE
     clf = NB(features="choose", alpha="auto", calibrate=method, how="map", class_prior="uniform").fit(X, y)
-    found = bb.tune(X, y, features="choose", how="map", class_prior="uniform")
+    found = bb.tune(X, y, features="choose", how="map", class_prior="uniform", calibrate=method)  # type: ignore[arg-type]
     assert clf.alpha_ == found.best["alpha"] and clf.tally_ == found.tally
+    np.testing.assert_array_equal(clf.predict_proba(X), found.model.posterior(X))
     out = bb.cross_validate(X, y, schema=found.tally.schema, how="map", class_prior="uniform", alpha=clf.alpha_)
     with np.errstate(divide="ignore"):
         expected = bb.calibrate(method, np.log(out.posteriors), out.truth)  # type: ignore[arg-type]

@@ -225,6 +225,16 @@ def test_fit_counts_rows_without_a_class(here, capsys, fold_option):
     assert bb.load("new.banbury").tally.skipped == 1
 
 
+def test_fit_tells_of_the_edge_of_a_grid(here, capsys):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    words = ["ab"[c] if rng.random() < 0.9 else f"w{rng.integers(40)}" for c in y]
+    write_csv("words.csv", {"word": words, "y": y})
+    assert main(["fit", "words.csv", "--target", "y", "--alpha", "1e-6,1e-5,1e-4"]) == 0
+    told = capsys.readouterr().err
+    assert "warning: the best alpha is 0.0001, the largest that was tried, and larger ones may be better." in told
+
+
 def test_fit_chooses_and_calibrates(here, capsys):
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 300)
@@ -237,7 +247,7 @@ def test_fit_chooses_and_calibrates(here, capsys):
     rows = {"x": np.loadtxt("numbers.csv", delimiter=",", skiprows=1)[:, 0]}
     clf.fit(rows, labels)
     model = bb.load("new.banbury")
-    assert found["features"][0]["why"] == "chosen by held-out likelihood" and found["calibration"].startswith("Platt")
+    assert found["features"][0]["why"] == "chosen by held-out log loss" and found["calibration"].startswith("Platt")
     assert model.choice.alpha == clf.alpha_
     np.testing.assert_allclose(model.posterior(rows), clf.predict_proba(rows), rtol=1e-9)
 

@@ -13,6 +13,7 @@ import pytest
 from sklearn.model_selection import GroupKFold, KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
 import banbury as bb
+from banbury.selection import choosing
 from banbury.selection.tuning import AUTO, SCORINGS
 from test_laws import quietly
 from test_selection import mixed_frame
@@ -312,6 +313,82 @@ def test_it_prints_the_best_ten() -> None:
     assert "min_count=2" in str(bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, text={"min_count": 2}))
 
 
+# Calibrating ----------------------------------------------------------------------------------------------------------
+
+
+def many_words(n: int = 400) -> tuple[list[str], np.ndarray]:
+    """Texts in which few words tell the class, and a plain α of 1 is the best of powers of ten."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, n)
+    tells = rng.random((n, 6)) < 0.4
+    words = np.where(tells, rng.integers(0, 12, (n, 6)) + 100 * y[:, None], rng.integers(200, 500, (n, 6)))
+    return [" ".join(f"w{word}" for word in row) for row in words], y
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic"])
+def test_settings_are_judged_after_calibration(method: Any) -> None:
+    texts, y = many_words()
+    grid = [1.0, 10.0]
+    found, plain = bb.tune(texts, y, alpha=grid, calibrate=method), bb.tune(texts, y, alpha=grid)
+    for i, alpha in enumerate(grid):
+        out = bb.cross_validate(texts, y, alpha=alpha)
+        scores = np.log(out.posteriors)
+        honest = bb.calibrate(method, scores, out.truth).apply(scores)
+        expected = -np.log(np.maximum(honest[np.arange(len(y)), out.truth], np.finfo(float).eps)).mean()
+        assert found.scores[i] == pytest.approx(expected, rel=1e-6)
+    assert plain.best["alpha"] == 1.0 and found.best["alpha"] == 10.0
+    assert found.calibration is not None and found.calibration.method == method and plain.calibration is None
+    assert found.model.calibration is found.calibration
+    assert f", each calibrated ({method}), best first:" in str(found)
+    clf = bb.NaiveBayesClassifier(alpha="auto", calibrate=method).fit(texts, y)
+    assert clf.alpha_ == bb.tune(texts, y, calibrate=method).best["alpha"] != bb.tune(texts, y).best["alpha"]
+
+
+def test_calibration_of_a_weighted_and_repeated_round() -> None:
+    texts, y = many_words(120)
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    weights = np.random.default_rng(0).integers(0, 3, 120)
+    found = bb.tune(texts, y, alpha=[0.1, 1.0], folds=folds, weights=weights, calibrate="temperature", scoring="brier")
+    assert found.calibration is not None and np.isfinite(found.scores).all()
+
+
+# Edges ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "alpha, said",
+    [
+        (
+            [0.1, 0.001, 0.01],
+            r"the best alpha is 0\.1, the largest that was tried, and larger ones may be better\. Widen the",
+        ),
+        ([10.0, 100.0, 1000.0], "the best alpha is 10, the least that was tried, and smaller ones may be better"),
+        ([0.1, 1.0, 10.0], None),
+        ([1.0, 10.0], None),
+        ("auto", None),
+    ],
+    ids=str,
+)
+def test_the_edge_of_a_grid_is_told(alpha: Any, said: str | None) -> None:
+    texts, y = many_words()
+    if said is None:
+        assert bb.tune(texts, y, alpha=alpha).edges == {}  # a warning would be an error
+        return
+    with pytest.warns(bb.BanburyWarning, match=said) as told:
+        found = bb.tune(texts, y, alpha=alpha)
+    assert len(told) == 1 and told[0].filename == __file__ and set(found.edges) == {"alpha"}
+
+
+def test_an_edge_beyond_which_there_is_nothing_is_not_told() -> None:
+    found = bb.tune(TEXTS, LABELS, alpha=1.0, folds=3, text={"min_count": [1, 2, 40]})
+    assert found.best["text"]["min_count"] == 1 and found.edges == {}
+
+
+def test_a_setting_without_effect_has_no_edge() -> None:
+    rng = np.random.default_rng(0)
+    assert bb.tune({"x": rng.normal(size=60)}, ["a", "b"] * 30, alpha=[1.0, 2.0, 3.0], features="gaussian").edges == {}
+
+
 # Choosing families ----------------------------------------------------------------------------------------------------
 
 
@@ -329,27 +406,71 @@ def drawn(n: int = 600) -> tuple[dict[str, Any], np.ndarray]:
     return columns, np.where(y, "yes", "no")
 
 
-def test_the_obvious_family_is_chosen() -> None:
+def test_a_family_is_chosen_that_tells_the_classes() -> None:
     columns, y = drawn()
     found = bb.tune(columns, y, features="choose", alpha=1.0, folds=5)
     assert found.chosen is not None
     names = found.chosen.names
-    assert names["counts"] == "poisson"
-    assert names["bumps"] in ("kernel_density", "histogram")
-    assert (
-        names["normal"] == "gaussian"
-        and names["large_integers"] == "gaussian"
-        and names["negative_integers"] == "gaussian"
-    )
+    assert names["bumps"] != "gaussian"  # which cannot tell the two bumps from one
     assert "colour" not in names
-    assert {f.name: f.family.name for f in found.tally.schema.features} == {**names, "colour": "categorical"}
+    assert {f.name: str(f.family) for f in found.tally.schema.features} == {**names, "colour": "categorical"}
     for name, each in found.chosen.scores.items():
-        assert each[names[name]] == max(each.values())
-        assert ("poisson" in each) == (name == "counts" or name == "large_integers")
+        assert each[names[name]] == min(each.values())
+        assert ("poisson" in each) == (name in ("counts", "large_integers"))
+        assert MDL in each and ("categorical" in each) == (name == "counts")
     assert found.to_dict()["families"] == names
     json.dumps(found.to_dict())
-    assert "families, by the mean held-out log-likelihood of a value:" in str(found)
-    assert f"counts             poisson {found.chosen.scores['counts']['poisson']:.3f} (" in str(found)
+    assert "families, by the held-out log loss of the column alone:" in str(found)
+    score = found.chosen.scores["counts"][names["counts"]]
+    assert f"counts             {names['counts']} {score:.3f} (" in str(found)
+
+
+MDL = "histogram(bins='mdl')"
+SHAPES = {"gaussian", "histogram", MDL, "kernel_density", "quantile_tree"}
+
+
+@pytest.mark.parametrize(
+    "x, candidates",
+    [
+        (np.arange(400) % 2, {"bernoulli", MDL}),
+        (np.where(np.arange(400) % 2, 0.5, 2.5), {"bernoulli(threshold=1.5)", MDL}),
+        (np.arange(400) % 20, {"categorical", "gaussian", "poisson", MDL}),
+        (np.arange(400) % 20 - 1, {"categorical", "gaussian", MDL}),
+        (np.arange(400) % 20 / 7, {"categorical", "gaussian", MDL}),
+        (np.arange(400) % 21, SHAPES | {"poisson", "exponential"}),
+        (np.arange(400) % 21 + 0.5, SHAPES | {"exponential", "gamma"}),
+        (np.arange(400) % 21 - 3.5, SHAPES),
+        (np.arange(99) % 3 - 1.5, SHAPES),  # in few rows, few values show nothing
+        (np.arange(10_001) % 21 - 3.5, SHAPES - {"kernel_density"}),
+    ],
+    ids=str,
+)
+def test_candidates_are_what_a_column_allows(x: np.ndarray, candidates: set[str]) -> None:
+    y = np.random.default_rng(0).integers(0, 2, len(x))
+    found = bb.tune({"x": x}, y, features="choose", alpha=1.0, folds=3)
+    assert found.chosen is not None and set(found.chosen.scores["x"]) == candidates
+
+
+def test_columns_of_zero_and_one_are_not_taken_for_densities() -> None:
+    """Of noise, bins by description length make one bin, which says nothing; of what tells the classes, yes and no."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 1000)
+    X = (rng.random((1000, 12)) < np.where(np.arange(12) < 3, 0.3 + 0.4 * y[:, None], 0.5)).astype(int)
+    found = bb.tune(X, y, features="choose", alpha=1.0)
+    assert found.chosen is not None
+    names = list(found.chosen.names.values())
+    assert set(names[:3]) <= {"bernoulli", MDL} and names[3:].count(MDL) >= 6
+    assert found.scores[0] <= bb.cross_validate(X, y, features="bernoulli").log_loss
+    assert bb.NaiveBayesClassifier(features=found.features).fit(X, y).tally_ == found.tally
+
+
+def test_of_many_rows_some_folds_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, y = drawn(300)
+    folds = np.arange(300) % 3
+    monkeypatch.setattr(choosing, "ENOUGH", 150)
+    scores = choices(columns["normal"], y, folds)
+    first_two = twin(columns["normal"], y, bb.Gaussian(), np.where(folds < 2, folds, 3), tested=(0, 1))
+    assert scores["gaussian"] == pytest.approx(first_two, abs=1e-9)
 
 
 @pytest.mark.parametrize("weights", ["none", "fractional"])
@@ -371,62 +492,54 @@ def test_the_chosen_families_are_those_that_are_scored_and_counted(weights: str)
 
 
 CANDIDATES: dict[str, Any] = {
+    "bernoulli": bb.Bernoulli(),
+    "categorical": bb.Categorical(),
     "gaussian": bb.Gaussian(),
     "histogram": bb.Histogram(),
+    MDL: bb.Histogram(bins="mdl"),
     "kernel_density": bb.KernelDensity(),
     "poisson": bb.Poisson(),
     "quantile_tree": bb.QuantileTree(),
 }
 
 
-def twin(x: np.ndarray, y: np.ndarray, family: Any, folds: np.ndarray, cells: bool) -> float:
-    """The mean of log P(value | true class), or of the integral of the density over the unit cell, by loops over folds."""
+def twin(
+    x: np.ndarray, y: np.ndarray, family: Any, folds: np.ndarray, tested: tuple[int, ...] = (0, 1, 2), **settings: Any
+) -> float:
+    """The mean of −log P(true class | value), by loops over folds and rows."""
     schema = bb.count({"x": x}, y, features={"x": family}).schema
     total: list[float] = []
-    for k in np.unique(folds):
+    for k in tested:
         train, test = folds != k, np.flatnonzero((folds == k) & ~np.isnan(x))
-        model = bb.estimate(bb.count({"x": x[train]}, y[train], schema=schema), class_prior="uniform")
-        shift = np.log(len(model.classes))
-        for i in test:
-            c = model.classes.index(y[i])
-            if cells and family.name != "poisson":
-                first = x[i] if family.name == "histogram" else x[i] - 0.5  # whole numbers are where bins begin
-                points = first + (np.arange(400) + 0.5) / 400
-                total.append(np.log(np.exp(model.log_joint({"x": points})[:, c] + shift).mean()))
-            else:
-                total.append(model.log_joint({"x": [x[i]]})[0, c] + shift)
-    return float(np.mean(np.maximum(total, np.log(1e-300))))
+        model = bb.estimate(bb.count({"x": x[train]}, y[train], schema=schema), **settings)
+        total += [-model.log_posterior({"x": [x[i]]})[0, model.classes.index(y[i])] for i in test]
+    return float(np.mean(total))
 
 
-def choices(x: np.ndarray, y: np.ndarray, folds: np.ndarray) -> Mapping[str, float]:
-    found = bb.tune({"x": x}, y, features="choose", alpha=1.0, folds=folds)
+def choices(x: np.ndarray, y: np.ndarray, folds: np.ndarray, **settings: Any) -> Mapping[str, float]:
+    found = bb.tune({"x": x}, y, features="choose", folds=folds, **{"alpha": 1.0, **settings})
     assert found.chosen is not None
     return found.chosen.scores["x"]
 
 
-@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density", "quantile_tree"])
-@pytest.mark.parametrize("column", ["bumps", "normal", "gappy"])
-def test_scores_of_families_are_those_of_a_slow_twin(column: str, name: str) -> None:
-    columns, y = drawn(90)
-    x = columns["normal" if column == "gappy" else column].astype(float)
-    if column == "gappy":
-        x[::7] = np.nan
-    folds = np.arange(90) % 3
-    scores = choices(x, y, folds)
-    assert set(scores) == {"gaussian", "histogram", "kernel_density", "quantile_tree"}
-    assert scores[name] == pytest.approx(twin(x, y, CANDIDATES[name], folds, False), abs=1e-9)
+@pytest.mark.parametrize("settings", [{}, {"class_prior": [0.3, 0.7]}, {"how": "map", "alpha": 2.0}], ids=str)
+@pytest.mark.parametrize("column", ["counts", "bumps", "normal", "gappy", "negative_integers", "flags", "few"])
+def test_scores_of_families_are_those_of_a_slow_twin(column: str, settings: dict[str, Any]) -> None:
+    columns, y = drawn(150)
+    columns |= {"flags": columns["counts"] > 3, "few": columns["counts"] % 5, "gappy": columns["normal"].copy()}
+    columns["gappy"][::7] = np.nan
+    x, folds = columns[column].astype(float), np.arange(150) % 3
+    scores = choices(x, y, folds, **settings)
+    assert len(scores) > 1
+    for name in CANDIDATES.keys() & scores.keys():
+        assert scores[name] == pytest.approx(twin(x, y, CANDIDATES[name], folds, **settings), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "histogram", "kernel_density", "poisson", "quantile_tree"])
-@pytest.mark.parametrize("column", ["counts", "negative_integers", "large_integers"])
-def test_integers_are_compared_by_unit_cells(column: str, name: str) -> None:
-    columns, y = drawn(90)
-    x = columns[column].astype(float)
-    folds = np.arange(90) % 3
-    scores = choices(x, y, folds)
-    assert ("poisson" in scores) == (column != "negative_integers")
-    if name in scores:
-        assert scores[name] == pytest.approx(twin(x, y, CANDIDATES[name], folds, True), abs=2e-3)
+def test_a_class_that_a_fold_lacks_is_as_unlikely_as_can_be() -> None:
+    x, y = np.arange(40.0), np.array(["a"] * 20 + ["b"] * 20)
+    folds = np.where(y == "b", 2, np.arange(40) % 2)
+    expected = (20 * 0.0 + 20 * -np.log(np.finfo(float).eps)) / 40  # the third fold's model knows "a" alone
+    assert choices(x, y, folds)["gaussian"] >= expected
 
 
 def test_nothing_to_choose() -> None:
@@ -444,6 +557,7 @@ def test_nothing_to_choose() -> None:
     [
         ({"scoring": "f1"}, "scoring must be one of 'log_loss'"),
         ({"scoring": "logloss"}, "'log_loss'"),
+        ({"calibrate": "plat"}, "calibrate must be one of 'temperature', 'platt', 'isotonic'"),
         ({"alpha": []}, "alpha must be one number at least"),
         ({"alpha": "best"}, "alpha must be a number, several of them, or 'auto'"),
         ({"alpha": [1.0, -1.0]}, "alpha"),
@@ -492,13 +606,6 @@ def test_an_empty_list_of_a_setting_of_text_is_refused() -> None:
         bb.tune(TEXTS, LABELS, text={"model": []})
 
 
-def test_an_integer_beyond_all_bins_is_as_likely_as_the_histogram_says() -> None:
-    x = np.array([*[0.0, 1.0, 2.0, 3.0, 4.0] * 8, 30.0])
-    y, folds = np.array(["a"] * 41), np.array([*[i % 2 for i in range(40)], 0])
-    expected = twin(x, y, bb.Histogram(), folds, True)
-    assert choices(x, y, folds)["histogram"] == pytest.approx(expected, abs=2e-3)
-
-
 def test_weights_are_repeated_rows_when_families_are_chosen() -> None:
     columns, y = drawn(90)
     x, folds, weights = columns["normal"], np.arange(90) % 3, 1 + np.arange(90) % 4
@@ -530,7 +637,7 @@ def test_families_of_huge_integers() -> None:
     found = bb.tune(
         {"x": [2**60 + 1024 * i for i in range(40)]}, ["a", "b"] * 20, features="choose", alpha=1.0, folds=4
     )
-    assert found.chosen is not None and found.chosen.scores["x"]["gaussian"] > -100.0
+    assert found.chosen is not None and 0.0 < found.chosen.scores["x"]["gaussian"] < 2.0
 
 
 def test_a_candidate_that_cannot_count_a_column_is_passed_over():
@@ -542,18 +649,9 @@ def test_a_candidate_that_cannot_count_a_column_is_passed_over():
     assert {"gaussian", "histogram", "kernel_density", "quantile_tree"} <= set(found.chosen.scores["near"])
 
 
-def test_small_weights_do_not_change_the_likelihood_of_families():
+def test_small_weights_do_not_change_the_scores_of_families():
     rng = np.random.default_rng(0)
     data, y = {"x": rng.normal(size=40)}, ["a", "b"] * 20
     plain = bb.tune(data, y, features="choose", alpha=1.0).chosen.scores["x"]
     light = bb.tune(data, y, features="choose", alpha=1.0, weights=np.full(40, 0.01)).chosen.scores["x"]
     np.testing.assert_allclose(light["gaussian"], plain["gaussian"], rtol=1e-9)
-
-
-def test_wide_kernels_are_judged_by_their_density():
-    rng = np.random.default_rng(0)
-    whole = rng.integers(0, 10**4, 500)
-    y = np.where(whole > 5000, "a", "b")
-    found = bb.tune({"z": whole}, y, features="choose", alpha=1.0).chosen.scores["z"]
-    moved = bb.tune({"z": whole + 0.25}, y, features="choose", alpha=1.0).chosen.scores["z"]
-    np.testing.assert_allclose(found["kernel_density"], moved["kernel_density"], rtol=1e-3)

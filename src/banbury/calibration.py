@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from banbury import errors
 from banbury.arrays import Int, Real
 from banbury.errors import check_whole, many
-from banbury.selection.results import by_confidence
 from banbury.table import bad_weight
 
 Method = Literal["temperature", "platt", "isotonic"]
@@ -570,7 +569,9 @@ def reliability(
     _check_each("posteriors", shares, (shares >= 0) & (shares <= 1 + 1e-9), "a probability from 0 to 1")
     classes, weighed = _truth(truth, n_classes, n_rows), _weights(weights, n_rows)
     confidence, right = shares.max(axis=0), shares.argmax(axis=0) == classes
-    said, came, rows = by_confidence(confidence, right, weighed, int(bins))
+    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
+    each = (weighed * confidence, weighed * right, weighed)
+    said, came, rows = (np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in each)
     filled = np.flatnonzero(rows)
     rows = rows[filled]
     return Reliability(int(bins), filled / bins, said[filled] / rows, came[filled] / rows, rows)

@@ -24,7 +24,7 @@ from banbury.distributions import (
     Text,
     family,
 )
-from banbury.distributions.family import Counter, Feature, Kind, Reads
+from banbury.distributions.family import FEWEST_ROWS, MOST_CATEGORIES, Counter, Feature, Kind, Reads
 from banbury.distributions.keys import kind_of
 from banbury.distributions.scales import SAMPLE, first_rows
 from banbury.readers import MISSING_VALUES, SUBJECT, Batch, Format, Headers, Sparse, read
@@ -36,8 +36,6 @@ Features = Any  # "auto", a family for all columns, or a mapping from column to 
 Missing = Literal["skip", "category"]
 Trees = Literal["many", "all", "none"]  # whether numbers are quantile trees: from 100 rows on, always, or never
 
-MOST_CATEGORIES = 20  # of whole numbers among the first rows, for a column to be one of categories ...
-FEWEST_ROWS = 100  # ... and rows that have to show it
 MOST_TREES = 500  # columns of numbers; of more, which take their time, each is a bell curve
 WHOLE = "whole numbers"  # why they are
 WORDS_OF_TEXT = 3.0  # more words than this on average, and a column of strings is text

@@ -219,6 +219,11 @@ class Counts:
     def index(self) -> tuple[dict[Key, int], ...]:
         return tuple({key: k for k, key in enumerate(keys)} for keys in self.keys)
 
+    @cached_property
+    def derived(self) -> dict[Any, Any]:
+        """What families made of these counts that no prior changes: it is asked for again under each."""
+        return {}
+
     @classmethod
     def join(cls, parts: Sequence[tuple[Keys, Integers]], n_classes: int) -> Counts:
         if not parts:

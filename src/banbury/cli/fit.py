@@ -140,7 +140,8 @@ def _validated(
     folds, notes = _folds(args, n_rows)
     if settings.tunes({**counting, **estimating}):
         choose = "choose" if counting["features"] == "choose" else "auto"
-        tuning = tune(rows, features=choose, folds=folds, **estimating)
+        tuning = tune(rows, features=choose, folds=folds, calibrate=args.calibrate, **estimating)
+        tuning.warn_of_edges()
         rows, estimating = replace(rows, schema=tuning.tally.schema), {**estimating, "alpha": tuning.best["alpha"]}
         notes += _chosen(tuning)
     if args.calibrate is None:
@@ -189,6 +190,7 @@ def _doubts(model: Model | BeliefNetwork) -> tuple[str, ...]:
 def _chosen(tuning: Tuning) -> list[str]:
     """What was chosen, and what that does to the accuracy."""
     best = f"α = {tuning.best['alpha']:g} is the best of {len(tuning.settings)} by log loss"
+    best += "" if tuning.calibration is None else " after calibration"
     optimistic = "chosen on these very rows, so a little optimistic: `banbury cross-validate` chooses within each fold"
     return [best, optimistic] if len(tuning.settings) > 1 else [optimistic]
 

@@ -177,7 +177,7 @@ kernel_density{choose}
 model=complement, min_count=2
 --weights COLUMN | the column of the rows' weights
 --missing HOW =skip | a missing word or flag: skip it (the default), or category"""
-CHOOSE = "; or choose: by how likely they find rows they have not seen"
+CHOOSE = "; or choose: by how well they tell the classes of rows they have not seen"
 READING = """\
 # how it is read{before}
 --names A,B,C | the names of the columns of a file that has no header

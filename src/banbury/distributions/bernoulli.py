@@ -19,10 +19,12 @@ from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Encoding,
+    Family,
     Feature,
     HeldOutRows,
     KeyedParameters,
     Kind,
+    NumberColumn,
     Reads,
     RowsToCount,
     check_finite,
@@ -139,6 +141,13 @@ class Bernoulli(KeyedFamily):
     def log_prior(self, parameters: BernoulliParameters, sums: Counts, choice: Choice) -> float:
         logs = np.stack([parameters.no.sum(axis=0), parameters.yes.sum(axis=0)])
         return dirichlet.log_prior(logs, self.pseudo_counts(choice.alpha), choice.how)
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        if column.n_values != 2:
+            return ()
+        low, high = column.least, column.greatest
+        middle = low / 2.0 + high / 2.0
+        return (self if (low, high) == (0.0, 1.0) else Bernoulli(threshold=middle if middle < high else low),)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)

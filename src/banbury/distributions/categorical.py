@@ -19,10 +19,12 @@ from banbury.distributions.family import (
     Choice,
     ColumnReader,
     Encoding,
+    Family,
     Feature,
     HeldOutRows,
     KeyedParameters,
     Kind,
+    NumberColumn,
     Reads,
     RowsToCount,
     by_class,
@@ -121,6 +123,9 @@ class Categorical(KeyedFamily):
         seen = [int(key) for key in keys if isinstance(key, (int, np.integer))]
         every = tuple(range(max(max(seen, default=-1) + 1, self.codes or 0)))
         return every if len(seen) == len(keys) and min(seen, default=0) >= 0 else in_order({*every, *keys})
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.few and column.n_values > 2 else ()
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts | Moments) -> list[tuple[int, int]]:
         assert isinstance(sums, Counts)

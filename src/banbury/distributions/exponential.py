@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from banbury import errors
 from banbury._core import Integers
 from banbury.arrays import Int, Real
-from banbury.distributions.dirichlet import log
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
@@ -20,6 +19,7 @@ from banbury.distributions.family import (
     Family,
     Feature,
     HeldOutRows,
+    NumberColumn,
     NumericParameters,
     RowsToCount,
     check_positive,
@@ -150,8 +150,8 @@ class Exponential(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         return [(1, 0)] * len(features)
 
-    def suits(self, least: float, whole: bool) -> bool:
-        return least >= 0
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.least >= 0 and not column.few else ()
 
     def leave_one_out(
         self, features: tuple[Feature, ...], sums: Moments, choice: Choice, held_out: HeldOutRows
@@ -183,10 +183,6 @@ class PositiveParameters(NumericParameters):
             table = self.log_density(f, z) - np.log(feature.unit)
             parts.append(line_by_line(np.where(there, np.arange(len(x)), -1), table))
         return parts
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        (low, above), (high, beyond) = self.tails(f, values - 0.5), self.tails(f, values + 0.5)
-        return log(np.where(low < 0.5, high - low, above - beyond))
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
         return np.maximum(super().ends(f, wanted, step), 0.0)

@@ -41,6 +41,8 @@ Kind = Literal["boolean", "integer", "float", "string"]
 
 LARGEST_SETTING = 1e100
 MOST_BINS = 4096  # of a column that are occupied
+MOST_CATEGORIES = 20  # different numbers, for a column to be one of categories ...
+FEWEST_ROWS = 100  # ... and rows that have to show it
 SMALLEST_ALPHA = 1e-10  # α = 0 asks for 0/0; scikit-learn raises it to the same value
 UNUSED = np.random.default_rng(0)  # where an estimate draws nothing
 
@@ -106,6 +108,21 @@ class Feature(NamedTuple):
     def counted(self) -> tuple[Any, ...]:
         """What two features must share for their sums to add."""
         return self.family.counted(), *self.counter.scale(self)
+
+
+class NumberColumn(NamedTuple):
+    """A column of numbers whose family is to be chosen: what is known of the rows that have a value."""
+
+    least: float
+    greatest: float
+    whole: bool  # whether all are whole numbers
+    n_values: int  # different ones
+    n_rows: int
+
+    @property
+    def few(self) -> bool:
+        """Whether the values are so few that each is known by itself."""
+        return self.n_values <= (MOST_CATEGORIES if self.n_rows >= FEWEST_ROWS else 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +209,6 @@ class Parameters:
         """Brings the parameters up to date, in place, after the words of these ids changed, by feature; False: it is to be
         estimated anew."""
         return False
-
-    def log_cells(self, f: int, values: Real) -> Real | None:
-        """log P of the unit cell of whole numbers of a feature, (values, classes); None or NaN where the density says it."""
-        return None
 
     def collapsed(self, sums: Any) -> list[tuple[int, int, float]]:
         """Where a class's density is so narrow, beside its column, that it stands on one value: feature, class and value."""
@@ -593,9 +606,9 @@ class Family:
 
     # What is chosen, tuned, and given to others
 
-    def suits(self, least: float, whole: bool) -> bool:
-        """Whether it may be chosen for a column of numbers, of which this is the least, and all are whole or not."""
-        return False
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        """What is tried of it where the family of a column of numbers is chosen: nothing where it cannot help, or is dear."""
+        return ()
 
     def text_settings(self) -> tuple[str, ...]:
         """The settings that ``bb.tune(text=...)`` may try."""
@@ -748,12 +761,6 @@ class Family:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.settings().items())})"
-
-
-def log_between(below: Real, above: Real) -> Real:
-    """The logarithm of what lies between two cuts, from what lies below each."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.maximum(above - below, 0.0)))
 
 
 def columns_of(rows: ColumnReader, feature: Feature) -> list[Real]:

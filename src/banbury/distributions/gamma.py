@@ -19,6 +19,7 @@ from banbury.distributions.family import (
     Counter,
     Family,
     Feature,
+    NumberColumn,
     RowsToCount,
     Stored,
     check_positive,
@@ -191,8 +192,8 @@ class Gamma(Family):
     def n_parameters(self, features: tuple[Feature, ...], sums: Any) -> list[tuple[int, int]]:
         return [(2, 0)] * len(features)
 
-    def suits(self, least: float, whole: bool) -> bool:
-        return least > 0
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.least > 0 and not column.few else ()
 
     def points(self, low: float, high: float, n: int) -> Real:
         return np.linspace(max(low, (high - low) / n, LEAST), high, n)

@@ -30,10 +30,10 @@ from banbury.distributions.family import (
     Feature,
     HeldOutRows,
     How,
+    NumberColumn,
     NumericParameters,
     check_finite,
     check_positive,
-    log_between,
 )
 from banbury.distributions.histogram import FINE, in_bins
 from banbury.distributions.information import ColumnTest, bits_of_densities, grid, shares
@@ -280,8 +280,8 @@ class Gaussian(Family):
             return [(d, cells) if self._tied else (d + cells, 0)]
         return [(1, 1) if self.variance == "shared" else (2, 0)] * len(features)
 
-    def suits(self, least: float, whole: bool) -> bool:
-        return self.covariance is None
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.n_values > 2 else ()
 
     def bits(self, features: tuple[Feature, ...], sums: Any, rows: Real) -> Real:
         parameters = self.estimate(features, sums, Choice(), UNUSED)
@@ -473,9 +473,6 @@ class GaussianParameters(NumericParameters):
         gaps = np.diff(nodes, prepend=nodes[0], append=nodes[-1])
         widths = (gaps[1:] + gaps[:-1]) / 2.0
         return bits_of_densities(-0.5 * z * z - np.log(deviation) - 0.5 * np.log(2.0 * np.pi), widths, prior)
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        return log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])
 
     def collapsed(self, sums: Moments) -> list[tuple[int, int, float]]:
         rows, _, spread = sums.pooled()

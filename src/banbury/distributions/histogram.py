@@ -15,18 +15,19 @@ from banbury.arrays import Int, Real
 from banbury.distributions import dirichlet, grid
 from banbury.distributions.bins import BINS, BLOCK_CELLS, BinCounter
 from banbury.distributions.categorical import Categorical
-from banbury.distributions.description_length import cuts_of
+from banbury.distributions.description_length import cuts_of, cuts_of_each
 from banbury.distributions.family import (
     MOST_BINS,
     Choice,
     ColumnReader,
+    Family,
     Feature,
     HeldOutRows,
+    NumberColumn,
     NumericParameters,
     by_class,
     check_finite,
     check_positive,
-    log_between,
 )
 from banbury.distributions.grid import rounding
 from banbury.distributions.histogram_block import (
@@ -160,34 +161,62 @@ class Histogram(BinnedFamily):
             return HistogramBlockParameters(
                 features, tuple(cells_of(self.joined, *given, alpha, choice, rng) for given in each)
             )
-        tables, joined, widths = [], [], []
-        for f, feature in enumerate(features):
-            bins = self.joined(*_cells(sums, f))
-            n_bins = len(bins.cells)
-            share = dirichlet.shares(bins.cells, np.array([0, n_bins]), np.full(n_bins, alpha), choice.how, rng)
-            joined.append(bins)
-            widths.append(min(bins.width * feature.unit, 2.0**1023))
-            density = dirichlet.log(share / bins.reach[:, None]) - np.log(widths[-1])
-            tables.append(density if len(bins.sizes) == bins.sizes.sum() else np.repeat(density, bins.sizes, axis=0))
+        joined = self._joined_of(sums)
+        ends = np.cumsum([0, *(len(bins.cells) for bins in joined)])
+        share = dirichlet.shares(
+            np.concatenate([bins.cells for bins in joined]), ends, np.full(ends[-1], alpha), choice.how, rng
+        )
+        dense = dirichlet.log(share / np.concatenate([bins.reach for bins in joined])[:, None])
+        widths = [min(bins.width * feature.unit, 2.0**1023) for feature, bins in zip(features, joined, strict=True)]
+        tables = [
+            (dense[a:b] if len(bins.sizes) == bins.sizes.sum() else np.repeat(dense[a:b], bins.sizes, axis=0))
+            - np.log(w)
+            for a, b, bins, w in zip(ends, ends[1:], joined, widths, strict=False)
+        ]
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
         return HistogramParameters(features, firsts, tuple(widths), tuple(tables), sizes)
 
+    def _joined_of(self, sums: Counts) -> list[Joined]:
+        """The bins of every column, which no prior changes."""
+        made = (type(self), self.bins, self.width)
+        if made not in sums.derived:
+            sums.derived[made] = self.joined_each(
+                list(zip(sums.keys, np.split(sums.cells.value, sums.offsets[1:-1]), strict=True))
+            )
+        found: list[Joined] = sums.derived[made]
+        return found
+
     def joined(self, keys: Keys, cells: Real, n_columns: int = 1) -> Joined:
         """The bins for estimation, from the fine ones and their rows per class; ``n_columns``: of the block they are of."""
+        return self.joined_each([(keys, cells)], n_columns)[0]
+
+    def joined_each(self, columns: Sequence[tuple[Keys, Real]], n_columns: int = 1) -> list[Joined]:
+        """The same of several columns."""
+        joined = [self._doubled(keys, cells, n_columns) for keys, cells in columns]
+        if self.bins != "mdl":
+            return joined
+        occupied = [np.flatnonzero(bins.cells.any(axis=1)) for bins in joined]
+        each = cuts_of_each([bins.cells[there] for bins, there in zip(joined, occupied, strict=True)])
+        for b, (bins, there, begins) in enumerate(zip(joined, occupied, each, strict=True)):
+            cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
+            starts = np.concatenate([[0], cuts])
+            sizes = np.diff(starts, append=len(bins.cells))
+            joined[b] = bins._replace(cells=np.add.reduceat(bins.cells, starts, axis=0), sizes=sizes)
+        return joined
+
+    def _doubled(self, keys: Keys, cells: Real, n_columns: int) -> Joined:
+        """The fine bins, doubled as often as they are; with one more on each side."""
         codes = np.array(keys, dtype=np.int64)
         times = self.doublings(codes, cells.sum(axis=1), n_columns)
         coarse = codes >> times
         low, high = (int(coarse[0]), int(coarse[-1])) if len(coarse) else (0, 0)
         rows = np.zeros((high - low + 3, cells.shape[1]))
         np.add.at(rows, coarse - low + 1, cells)
-        if self.bins != "mdl":
-            return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
-        there = np.flatnonzero(rows.any(axis=1))
-        begins = np.array(cuts_of(rows[there]), dtype=np.int64)
-        cuts = (there[begins - 1] + there[begins] + 1) // 2  # half-way between neighbours, as far as bins allow
-        starts = np.array([0, *cuts], dtype=np.int64)
-        sizes = np.diff([*starts, len(rows)])
-        return Joined(low - 1, float(2**times), np.add.reduceat(rows, starts, axis=0), sizes)
+        return Joined(low - 1, float(2**times), rows, np.ones(len(rows), dtype=np.int64))
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        told_apart = Histogram(bins="mdl")
+        return (told_apart,) if column.few else (self, told_apart)
 
     def log_prior(
         self, parameters: HistogramParameters | HistogramBlockParameters, sums: Counts, choice: Choice
@@ -207,7 +236,7 @@ class Histogram(BinnedFamily):
         if features[0].columns:
             bins = [joined(self.joined, *_cells(sums, f), d) for f, d in enumerate(n_columns)]
             return [(prod(len(each.sizes) for each in block) - 1, 0) for block in bins]
-        return [(len(self.joined(*_cells(sums, f)).cells) - 1, 0) for f in range(len(features))]
+        return [(len(bins.cells) - 1, 0) for bins in self._joined_of(sums)]
 
     def empty_share(self, feature: Feature, sums: Counts) -> float:
         return empty_share(self.joined, feature, *_cells(sums, 0))
@@ -272,7 +301,7 @@ class Histogram(BinnedFamily):
     def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
         """As for keys, of which all stay: the bins are those of all rows."""
         alpha = choice.alpha if self.alpha is None else self.alpha
-        joined = [self.joined(*_cells(sums, f)) for f in range(len(features))]
+        joined = self._joined_of(sums)
         widths = [min(bins.width * feature.unit, 2.0**1023) for bins, feature in zip(joined, features, strict=True)]
         numbers = tuple(np.arange(1.0, len(bins.cells) + 1.0)[:, None] for bins in joined)
         firsts, sizes = tuple(bins.first for bins in joined), tuple(bins.sizes for bins in joined)
@@ -357,10 +386,6 @@ class HistogramParameters(NumericParameters):
             bins = np.where(bins == 0, -beyond, np.where(bins == len(share) - 1, bins + beyond, bins))
             columns.append(feature.origin + width * (first + bins + rng.random(len(classes))))
         return columns
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        """Of x ≤ X < x + 1: whole numbers are where bins begin."""
-        return log_between(self.tails(f, values)[0], self.tails(f, values + 1.0)[0])
 
     def spread(self, f: int) -> tuple[Real, Real]:
         """Of a feature: its mean and deviation in each class, what lies beyond the outer bins taken as within them."""

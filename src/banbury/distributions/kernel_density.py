@@ -17,12 +17,13 @@ from banbury.distributions.family import (
     UNUSED,
     Choice,
     ColumnReader,
+    Family,
     Feature,
     HeldOutRows,
+    NumberColumn,
     NumericParameters,
     by_class,
     check_positive,
-    log_between,
 )
 from banbury.distributions.histogram import Histogram, check_grid, check_one_each, grid_of, hashable, several
 from banbury.distributions.kernel_block import KernelBlockParameters, product_bumps
@@ -47,7 +48,7 @@ MANY = 32  # bins to a bandwidth; more do not change its likelihood
 SPARSE = 16  # times as many bins as are occupied: then they are added pair by pair
 NEAR = 9.0  # bandwidths: beyond, a normal kernel's height is below 1e-18 ...
 LONELY = 1e-11  # ... and nothing to a density above this share of all rows
-WIDE = 100.0  # a kernel this wide is the same all over a unit cell, to four parts in a million
+MOST_TRIED = 10_000  # rows of a column whose family is chosen: every row is scored by every bin
 AROUND = 256  # occupied bins on either side of a lonely one
 
 
@@ -103,6 +104,9 @@ class KernelDensity(BinnedFamily):
 
     def grid(self, fine: Real) -> tuple[tuple[float, float], ...]:
         return grid_of(self.start, self.width, fine)
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return () if column.few or column.n_rows > MOST_TRIED else (self,)
 
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
@@ -366,13 +370,6 @@ class KernelDensityParameters(NumericParameters):
     def bandwidths(self) -> list[float]:
         """In the column's own unit."""
         return list((self.bumps[0].bandwidth * self.features[0].unit).tolist())
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        bandwidth = self.bumps[f].bandwidth * self.features[f].unit
-        cells, narrow = np.full((len(values), len(bandwidth)), np.nan), bandwidth < WIDE
-        if narrow.any():
-            cells[:, narrow] = log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])[:, narrow]
-        return cells
 
     def spread(self, f: int) -> tuple[Real, Real]:
         bump, feature = self.bumps[f], self.features[f]

@@ -90,9 +90,6 @@ def looked_up(column: Any, places: Callable[[Sequence[Any]], Sequence[int]], abs
 class BinnedFamily(KeyedFamily):
     """The base of families whose keys are the numbers of fine bins; of a block, of the bins of each column."""
 
-    def suits(self, least: float, whole: bool) -> bool:
-        return True
-
     def has_density(self) -> bool:
         return True
 

@@ -18,6 +18,7 @@ from banbury.distributions.family import (
     Family,
     Feature,
     HeldOutRows,
+    NumberColumn,
     NumericParameters,
     check_positive,
 )
@@ -107,8 +108,8 @@ class Poisson(Family):
         low, high = max(np.floor(low), 0.0), np.ceil(high)
         return np.unique(np.round(np.linspace(low, high, min(int(high - low) + 1, n))))
 
-    def suits(self, least: float, whole: bool) -> bool:
-        return whole and least >= 0
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return (self,) if column.whole and column.least >= 0 and column.n_values > 2 else ()
 
     def has_density(self) -> bool:
         return False
@@ -200,9 +201,6 @@ class PoissonParameters(NumericParameters):
         gaps[gaps > 1.0 + 2.0 * float(np.sqrt(mean.max()))] = 1.0  # between the classes there is nothing
         widths = (gaps[1:] + gaps[:-1]) / 2.0  # how many each of them stands for: one, unless they are many
         return bits_of_densities(self.log_probability(f, nodes)[:, seen], widths, shares(rows[seen]))
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        return self.log_probability(f, values)
 
     def spread(self, f: int) -> tuple[Real, Real]:
         if self.rate is None:

@@ -19,14 +19,15 @@ from banbury.distributions.evidence import stretch
 from banbury.distributions.family import (
     Choice,
     ColumnReader,
+    Family,
     Feature,
     HeldOutRows,
+    NumberColumn,
     NumericParameters,
     RowsToCount,
     by_class,
     check_positive,
     is_power,
-    log_between,
 )
 from banbury.distributions.key_families import BinnedFamily
 from banbury.distributions.keys import scalar_keys
@@ -151,7 +152,7 @@ class QuantileTree(BinnedFamily):
     def estimate(
         self, features: tuple[Feature, ...], sums: Counts, choice: Choice, rng: np.random.Generator
     ) -> QuantileTreeParameters:
-        leaves = [self.leaves(feature, *sums.feature(f)) for f, feature in enumerate(features)]
+        leaves = self.leaves(features, sums)
         tables, edges = [], []
         for each in leaves:
             table = dirichlet.log(each.shares(choice, rng))[each.leaf] - each.log_widths[:, None]
@@ -159,14 +160,22 @@ class QuantileTree(BinnedFamily):
             edges.append(each.edges)
         return QuantileTreeParameters(features, tuple(edges), tuple(tables), tuple(each.cuts for each in leaves))
 
-    def leaves(self, feature: Feature, keys: Keys, rows: Any) -> Leaves:
-        """The leaves of a column, and the rows of each class in them."""
-        return Leaves.of(np.array(keys, dtype=np.int64), np.asarray(rows.value), feature.unit, self.m)
+    def leaves(self, features: tuple[Feature, ...], sums: Counts) -> list[Leaves]:
+        """The leaves of every column, and the rows of each class in them; no prior changes them."""
+        made = (type(self), self.m, tuple(feature.unit for feature in features))
+        if made not in sums.derived:
+            each = (
+                (np.array(keys, dtype=np.int64), rows.value) for keys, rows in map(sums.feature, range(len(features)))
+            )
+            sums.derived[made] = [Leaves.of(*own, f.unit, self.m) for f, own in zip(features, each, strict=True)]
+        found: list[Leaves] = sums.derived[made]
+        return found
+
+    def candidates(self, column: NumberColumn) -> Sequence[Family]:
+        return () if column.few else (self,)
 
     def n_parameters(self, features: tuple[Feature, ...], sums: Counts) -> list[tuple[int, int]]:
-        return [
-            (max(len(self.leaves(feature, *sums.feature(f)).cells) - 1, 0), 0) for f, feature in enumerate(features)
-        ]
+        return [(max(len(each.cells) - 1, 0), 0) for each in self.leaves(features, sums)]
 
     def joined_cells(self, feature: Feature, keys: Keys, cells: Real) -> Real:
         if not len(cells):
@@ -210,8 +219,7 @@ class QuantileTree(BinnedFamily):
     def leave_one_out(self, features: tuple[Feature, ...], sums: Counts, choice: Choice, held_out: HeldOutRows) -> Real:
         """Leaves, strengths and the shares of the classes are those of all rows."""
         total = np.zeros((len(held_out.labels), held_out.n_classes))
-        for f, feature in enumerate(features):
-            each = self.leaves(feature, *sums.feature(f))
+        for feature, each in zip(features, self.leaves(features, sums), strict=True):
             column = held_out.rows.numbers([feature.name])
             cell = _core.steps(column, [each.edges], held_out.threads)[:, 0].astype(np.int64)
             there = np.flatnonzero((cell < len(each.leaf)) & (held_out.weight > 0))
@@ -393,9 +401,6 @@ class QuantileTreeParameters(NumericParameters):
         below = np.concatenate([none, np.cumsum(mass, axis=0)])
         above = np.concatenate([np.cumsum(mass[::-1], axis=0)[::-1], none])
         return tuple(np.stack([np.interp(cuts, ends, column) for column in each.T], axis=1) for each in (below, above))  # type: ignore[return-value]
-
-    def log_cells(self, f: int, values: Real) -> Real:
-        return log_between(self.tails(f, values - 0.5)[0], self.tails(f, values + 0.5)[0])
 
     def ends(self, f: int, wanted: Real, step: Real) -> Real:
         """The cuts between leaves that lie nearest."""

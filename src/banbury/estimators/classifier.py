@@ -40,7 +40,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
 
     ``alpha="auto"`` and ``features="choose"`` are chosen as ``bb.tune`` does, within the rows that are given to ``fit``.
     ``calibrate``: "temperature", "platt" or "isotonic" makes probabilities honest, learned from what models of the other rows say
-    of each row.
+    of each row; an α that is chosen is then the one that does best once it is calibrated.
 
     After fitting: ``classes_``, ``n_features_in_``, ``feature_names_in_`` (if columns have names), ``tally_`` (the sums),
     ``model_`` (what was derived from them), ``alpha_``, and ``tuning_`` and ``calibration_`` where they were asked for.
@@ -253,7 +253,7 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         """The sums of all rows, and what was chosen by leaving some of them out: α, the tuning, the calibration."""
         if self.calibrate is not None and self.calibrate not in METHODS:
             raise errors.unknown_choice("calibrate", self.calibrate, METHODS)
-        chosen, alpha, tuning = self._chosen, self.alpha, None
+        chosen, alpha = self._chosen, self.alpha
         checked_choice(self.how, 1.0 if "alpha" in chosen else alpha, self.seed)
         counting = {"missing": self.missing, "threads": self.threads}
         features = "auto" if "features" in chosen else self.features
@@ -266,14 +266,13 @@ class NaiveBayesClassifier(TakesTables, Guarded, ClassifierMixin, BaseEstimator)
         settings = {"how": self.how, "class_prior": self.class_prior, "seed": self.seed}
         if chosen:
             tried: dict[str, Any] = {"alpha": "auto" if "alpha" in chosen else float(alpha), "folds": folds}
+            tried["calibrate"] = self.calibrate
             tuning = tune(rows, features="choose" if "features" in chosen else "auto", **tried, **settings)
-            rows, alpha = replace(rows, schema=tuning.tally.schema), tuning.best["alpha"]
-            if self.calibrate is None:
-                return Growing.of(tuning.tally), alpha, tuning, None
+            return Growing.of(tuning.tally), tuning.best["alpha"], tuning, tuning.calibration
         tally, scores, tested = left_out(rows, folds, {**settings, "alpha": alpha})
         weights = None if rows.weights is None else rows.weights[tested]
         calibration = calibrate(self.calibrate, scores, rows.labels[tested], weights)  # type: ignore[arg-type]
-        return Growing.of(tally), float(alpha), tuning, calibration
+        return Growing.of(tally), float(alpha), None, calibration
 
     def _first(self, batch: Batch, labels: NDArray[Any], sample_weight: Any, more_to_come: bool = False) -> Growing:
         """The sums of the first rows, which settle the schema."""

@@ -1,31 +1,34 @@
-"""Choosing families: every column of numbers gets the one that finds rows it has not seen likeliest."""
+"""Choosing families: every column of numbers gets the one by which it tells the classes of rows it has not seen best."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from banbury import _core, errors
+from banbury.arrays import Int, Real
 from banbury.distributions import FAMILIES
-from banbury.distributions.family import Family, Feature, How
-from banbury.naive_bayes import estimate
-from banbury.readers import Batch
+from banbury.distributions.family import Family, Feature, NumberColumn
+from banbury.naive_bayes import Model, estimate
+from banbury.readers import Batch, Remembering
 from banbury.schema import Schema, infer
 from banbury.selection.dataset import Dataset
-from banbury.selection.folds import Round
+from banbury.selection.folds import Round, Split
 from banbury.selection.groups import Groups
-from banbury.selection.scoring import learned
+from banbury.selection.scoring import fitting_prior, learned
 
-LEAST = 1e-300  # a probability below this counts as this
+LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
+ENOUGH = 50_000  # rows tested by which a family is chosen; of more, the folds after these are left
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FamilyChoice:
-    """The family chosen for each column of numbers, and the held-out log-likelihood per value of every candidate, in nats.
+    """The family chosen for each column of numbers, and the held-out log loss of every candidate.
 
-    Of whole numbers it is the probability of the unit cell around the value, so that densities and counts compare.
+    It is that of the classes, told by the class prior and this column alone, over the rows that have a value of it.
     """
 
     schema: Schema
@@ -33,13 +36,13 @@ class FamilyChoice:
 
     @property
     def names(self) -> dict[str, str]:
-        return {name: max(each, key=lambda family: each[family]) for name, each in self.scores.items()}
+        return {name: str(self.schema[name].family) for name in self.scores}
 
     def __str__(self) -> str:
         if not self.scores:
             return ""
         width = max(map(len, self.scores))
-        lines = ["families, by the mean held-out log-likelihood of a value:"]
+        lines = ["families, by the held-out log loss of the column alone:"]
         for name, each in self.scores.items():
             chosen = self.names[name]
             rest = ", ".join(f"{family} {score:.3f}" for family, score in each.items() if family != chosen)
@@ -49,46 +52,72 @@ class FamilyChoice:
     __repr__ = __str__
 
 
-def choose(rows: Dataset, each: Round, how: How, seed: int) -> FamilyChoice:
-    """Counts the columns of numbers once for each candidate, and scores each fold by what the others say."""
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A family, and the columns that are counted as it, fold by fold."""
+
+    family: Family
+    rows: Dataset
+    groups: Groups
+
+
+def choose(rows: Dataset, each: Round, settings: Mapping[str, Any]) -> FamilyChoice:
+    """Counts the columns of numbers once for each candidate, and tells the classes of each fold by what the others say."""
     families = [family() for family in FAMILIES.values()]
     numeric = [f for f in rows.schema.features if f.family in families and _is_numeric(f, rows.batches[0])]
-    spans = {f.name: [_span(batch, f.name) for batch in rows.batches] for f in numeric}
-    least, whole = ({name: min(span[k] for span in each) for name, each in spans.items()} for k in (0, 1))
-    scores: dict[str, dict[str, float]] = {f.name: {} for f in numeric}
-    features: dict[str, Feature] = {}
-    for candidate in families:
-        suited = (f for f in numeric if f.family == candidate or candidate.suits(least[f.name], bool(whole[f.name])))
-        names = [f.name for f in suited]
-        for name, (score, part) in _tried(rows, names, candidate, each, how, seed, whole).items():
-            if not scores[name] or score > max(scores[name].values()):
-                features[name] = part.schema[name]._replace(why="chosen by held-out likelihood")
-            scores[name][candidate.name] = score
-    chosen = tuple(features.get(f.name, f) for f in rows.schema.features)
-    return FamilyChoice(replace(rows.schema, features=chosen), scores)
+    if not numeric:
+        return FamilyChoice(rows.schema, {})
+    names = [f.name for f in numeric]
+    numbers = np.concatenate([_numbers(batch, names) for batch in rows.batches])
+    known = {name: _known(x) for name, x in zip(names, numbers.T, strict=True)}
+    wanted: dict[Family, list[str]] = {}
+    for family in families:
+        for name, column in known.items():
+            for one in family.candidates(column):
+                wanted.setdefault(one, []).append(name)
+    candidates = [c for family, columns in wanted.items() for c in _counted(rows, columns, family, each)]
+    losses = _losses(rows, names, numbers, candidates, each, settings)
+    scores: dict[str, dict[str, float]] = {name: {} for name in names}
+    chosen: dict[str, tuple[float, Feature]] = {}
+    for candidate, lost in zip(candidates, losses, strict=True):
+        for feature, loss in zip(candidate.rows.schema.features, np.round(lost, 12).tolist(), strict=True):
+            scores[feature.name][str(candidate.family)] = loss
+            own = candidate.family == rows.schema[feature.name].family  # of equals it stays, or the first is taken
+            if feature.name not in chosen or (loss, not own) < (chosen[feature.name][0], False):
+                chosen[feature.name] = loss, feature._replace(why="chosen by held-out log loss")
+    features = tuple(chosen[f.name][1] if f.name in chosen else f for f in rows.schema.features)
+    return FamilyChoice(replace(rows.schema, features=features), scores)
 
 
 def _is_numeric(feature: Feature, batch: Batch) -> bool:
-    """Whether it is counted as numbers, or as categories for no other reason than that these are few whole numbers."""
-    if feature.family.suits(-np.inf, False):
-        return True
-    return feature.kind == "integer" and not feature.columns and not batch.categorical(feature.name)
+    """Whether it is one column of numbers, which nobody declared to be categories."""
+    numbers = not feature.columns and batch.kind(feature.name) in ("integer", "float")
+    return numbers and not batch.categorical(feature.name)
 
 
-def _tried(
-    rows: Dataset, names: list[str], candidate: Family, each: Round, how: How, seed: int, whole: Mapping[str, float]
-) -> dict[str, tuple[float, Dataset]]:
-    """The score of a candidate in each column, and as what it was counted; without columns that it cannot count."""
-    if not names:
-        return {}
+def _numbers(batch: Batch, names: list[str]) -> Real:
+    """The columns side by side."""
+    columns = [np.asarray(x, dtype=np.float64).reshape(batch.n_rows, -1) for x in batch.numbers(names)]
+    return np.concatenate(columns, axis=1)
+
+
+def _known(x: Real) -> NumberColumn:
+    values, rows = np.unique(x[~np.isnan(x)], return_counts=True)
+    whole = bool(np.all((values == np.rint(values)) & (np.abs(values) < 2.0**52)))
+    least, greatest = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    return NumberColumn(least, greatest, whole, len(values), int(rows.sum()))
+
+
+def _counted(rows: Dataset, names: list[str], candidate: Family, each: Round) -> list[_Candidate]:
+    """The columns as this family counts them, fold by fold; without those that it cannot count."""
     try:
         part = _counted_as(rows, names, candidate)
-        return {name: (score, part) for name, score in _likelihoods(part, each, how, seed, whole).items()}
+        return [_Candidate(candidate, part, Groups.of(part, each.groups, each.n_groups))]
     except errors.BadValue:
         if all(rows.schema[name].family == candidate for name in names):  # as they are counted otherwise
             raise
     halves = [names[: len(names) // 2], names[len(names) // 2 :]] if len(names) > 1 else []
-    return {k: v for half in halves for k, v in _tried(rows, half, candidate, each, how, seed, whole).items()}
+    return [found for half in halves for found in _counted(rows, half, candidate, each)]
 
 
 def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
@@ -100,40 +129,79 @@ def _counted_as(rows: Dataset, names: list[str], candidate: Family) -> Dataset:
     return replace(rows, schema=replace(schema, features=features, target=rows.schema.target, named=rows.schema.named))
 
 
-def _likelihoods(rows: Dataset, each: Round, how: How, seed: int, whole: Mapping[str, float]) -> dict[str, float]:
-    """Of every feature the mean of log P(value | true class) over the values of all tests."""
-    groups = Groups.of(rows, each.groups, each.n_groups)
-    features = rows.schema.features
-    total, n = np.zeros(len(features)), np.zeros(len(features))
+# How well each tells the classes ---------------------------------------------------------------------------------------
+
+
+def _losses(
+    rows: Dataset,
+    names: list[str],
+    numbers: Real,
+    candidates: list[_Candidate],
+    each: Round,
+    settings: Mapping[str, Any],
+) -> list[Real]:
+    """Of every candidate the mean of −log P(true class | value) in each of its columns, over the values that are tested."""
+    place = {name: j for j, name in enumerate(names)}
+    columns = [np.array([place[f.name] for f in c.rows.schema.features]) for c in candidates]
+    losses, weight, n_tested = [np.zeros(len(own)) for own in columns], np.zeros(len(names)), 0
     for number, split in enumerate(each.splits):
-        model = estimate(learned(rows, split, groups, number), how=how, seed=seed)
-        place = np.array([model.classes.index(c) if c in model.classes else -1 for c in rows.classes])
-        start = 0
-        for batch in rows.take(split.test):
-            tested = split.test[start : start + batch.n_rows]
-            labels, weights = place[rows.labels[tested]], None if rows.weights is None else rows.weights[tested]
-            start += batch.n_rows
-            (group,) = model.parameters
-            scores = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", 1)[0]
-            for f, feature in enumerate(features):
-                x = np.asarray(batch.numbers([feature.name])[0], dtype=np.float64).reshape(-1)
-                there = np.flatnonzero(~np.isnan(x) & (labels >= 0))
-                likely = scores[there, f, labels[there]]
-                values, inverse = np.unique(x[there], return_inverse=True)
-                table = group.log_cells(f, values) if whole[feature.name] else None
-                if table is not None:
-                    cells = table[inverse.reshape(-1), labels[there]]
-                    likely = np.where(np.isfinite(cells), cells, likely)  # far out the density says more
-                weight = np.ones(len(there)) if weights is None else weights[there]
-                total[f] += weight @ np.maximum(likely, np.log(LEAST))
-                n[f] += weight.sum()
-    names = [feature.name for feature in features]
-    means = total / np.where(n > 0, n, 1.0)
-    return dict(zip(names, means.tolist(), strict=True))
+        if n_tested >= ENOUGH:
+            break
+        n_tested += len(split.test)
+        models = [_model(c, split, number, settings) for c in candidates]
+        for batch, cells in _values(rows, names, numbers, split.test):
+            weight += cells.sum(axis=(0, 2))
+            for model, own, lost in zip(models, columns, losses, strict=True):
+                lost += _lost(model, batch, cells[:, own], rows)
+    mean = np.where(weight > 0, weight, 1.0)
+    return [lost / mean[own] for own, lost in zip(columns, losses, strict=True)]
 
 
-def _span(batch: Batch, name: str) -> tuple[float, bool]:
-    """The least of a column's numbers, and whether all are whole."""
-    x = np.asarray(batch.numbers([name])[0], dtype=np.float64).reshape(-1)
-    x = x[~np.isnan(x)]
-    return float(x.min(initial=np.inf)), bool(np.all((x == np.rint(x)) & (np.abs(x) < 2.0**52)))
+def _model(candidate: _Candidate, split: Split, number: int, settings: Mapping[str, Any]) -> Model:
+    tally = learned(candidate.rows, split, candidate.groups, number)
+    return estimate(tally, **fitting_prior(settings, candidate.rows.classes, tally.classes))
+
+
+def _values(rows: Dataset, names: list[str], numbers: Real, test: Int) -> Iterator[tuple[Batch, Real]]:
+    """Tested rows, some at a time, as a table of each column's different values, and the weight of each value in every class.
+
+    Shorter columns are filled up with values of no weight.
+    """
+    test = test[rows.labels[test] >= 0]
+    if rows.weights is not None:
+        test = test[rows.weights[test] > 0]
+    n_classes, start = len(rows.classes), 0
+    for batch in rows.take(test):
+        tested = test[start : start + batch.n_rows]
+        start += batch.n_rows
+        x = np.ascontiguousarray(numbers[tested].T)
+        order = np.argsort(x, axis=1)
+        x = np.take_along_axis(x, order, axis=1)
+        there = ~np.isnan(x)
+        code = np.cumsum(np.diff(x, axis=1, prepend=x[:, :1]) > 0, axis=1)  # those that are missing stand last
+        n_values, line = int(code.max(initial=0)) + 1, np.arange(len(names))[:, None]
+        weights = there * (1.0 if rows.weights is None else rows.weights[tested][order])
+        at = (code * len(names) + line) * n_classes + rows.labels[tested][order]
+        cells: Real = np.bincount(at.reshape(-1), weights.reshape(-1), n_values * len(names) * n_classes).astype(
+            np.float64
+        )
+        shown = np.zeros((len(names), n_values), dtype=np.int64)
+        shown[np.broadcast_to(line, code.shape)[there], code[there]] = order[there]
+        columns = {name: batch.column(name).take(own) for name, own in zip(names, shown, strict=True)}
+        table = Remembering(Batch(tuple(names), n_values, columns, batch.named, batch.source))
+        yield table, cells.reshape(n_values, len(names), n_classes)
+
+
+def _lost(model: Model, batch: Batch, cells: Real, rows: Dataset) -> Real:
+    """−log P(true class | value) of each feature, added up over its values and their weights in every class."""
+    (group,) = model.parameters
+    told = _core.score(batch.n_rows, np.zeros(len(model.classes)), group.parts(batch), "parts", rows.threads)[0]
+    told += model.log_prior
+    best = told.max(axis=2, keepdims=True)
+    told = np.where(np.isneginf(best), model.log_prior, told - np.where(np.isneginf(best), 0.0, best))
+    with np.errstate(divide="ignore"):
+        told -= np.log(np.exp(told).sum(axis=2, keepdims=True))
+    known = [rows.classes.index(name) for name in model.classes]
+    likely = np.full(cells.shape, LEAST)
+    likely[:, :, known] = np.maximum(told, LEAST)
+    return np.asarray(-(cells * likely).sum(axis=(0, 2)))

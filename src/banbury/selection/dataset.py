@@ -200,7 +200,7 @@ def _table(data: Any, target: Any, *, features: Any = "auto", weights: Any = Non
 
 
 def chooses(features: Any) -> bool:
-    """Whether families are to be chosen by held-out likelihood."""
+    """Whether families are to be chosen by what they say of rows that are held out."""
     return isinstance(features, str) and features == "choose"
 
 

@@ -349,16 +349,6 @@ class Streamed(FoldMeasures):
     notes: tuple[str, ...] = ()
 
 
-def by_confidence(
-    confidence: Real, right: NDArray[np.bool_], weights: Real, bins: int = BINS
-) -> tuple[Real, Real, Real]:
-    """In bins of equal width, the sums of what was said, of what came true, and of the rows' weights."""
-    place = np.minimum((confidence * bins).astype(np.int64), bins - 1)
-    each = (weights * confidence, weights * right, weights)
-    said, came, rows = (np.bincount(place, weights=x, minlength=bins).astype(np.float64) for x in each)
-    return said, came, rows
-
-
 def _shown(label: Label) -> str:
     return errors.shortened(repr(label))
 

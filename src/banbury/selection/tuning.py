@@ -11,14 +11,14 @@ from itertools import product
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banbury import errors
-from banbury.arrays import Real
+from banbury.arrays import Int, Real
+from banbury.calibration import METHODS, Calibration, Method, calibrate
 from banbury.distributions.family import HOWS, Family, How, check_positive
 from banbury.naive_bayes import ClassPrior, Model, check_seed, estimate
 from banbury.schema import Features, Missing, Schema
-from banbury.selection.choosing import FamilyChoice, choose
+from banbury.selection.choosing import LEAST, FamilyChoice, choose
 from banbury.selection.dataset import Dataset, chooses, held
 from banbury.selection.folds import Round, rounds
 from banbury.selection.groups import Groups
@@ -30,7 +30,7 @@ SCORINGS: tuple[Scoring, ...] = ("log_loss", "accuracy", "brier", "macro_f1")
 # α's from next to nothing to ten; those near 1 come first, and are taken where it makes no difference
 AUTO = tuple(sorted((float(f"{x:.3g}") for x in np.logspace(-3.0, 1.0, 13)), key=lambda x: abs(float(np.log(x)))))
 SHOWN = 10
-LEAST = float(np.log(np.finfo(float).eps))  # scikit-learn's least log probability
+FEWEST_ORDERED = 3  # numbers tried, for the best of them to have a side where none was tried
 
 
 def tune(
@@ -41,6 +41,7 @@ def tune(
     how: How | Iterable[How] = "mean",
     text: Mapping[str, Any] | None = None,
     scoring: Scoring = "log_loss",
+    calibrate: Method | None = None,
     folds: Any = 10,
     groups: Any = None,
     class_prior: ClassPrior = None,
@@ -57,40 +58,49 @@ def tune(
     ``alpha``: one number or several; "auto" tries thirteen from 0.001 to 10. ``how``: one or several. ``text``: settings of
     ``bb.Text`` for all columns of text, each one value or a list of them, as in ``{"model": ["multinomial", "complement"],
     "min_count": [1, 2, 5]}``; what changes the tokens themselves is counted once for each. ``features="choose"`` gives every
-    column of numbers the family, Gaussian, histogram, kernel density or Poisson, that finds rows it has not seen likeliest.
+    column of numbers the family by which it tells the classes of rows it has not seen best: yes and no, categories, bins, trees,
+    kernels, or one of the named densities, as far as its numbers allow them.
 
-    ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``folds``, ``groups`` and the rest are those of
-    ``bb.cross_validate``.
+    ``scoring``: "log_loss", "accuracy", "brier" or "macro_f1". ``calibrate``: "temperature", "platt" or "isotonic" judges each
+    setting by what it says of rows it has not seen once that is calibrated, and calibrates the model.
+    ``folds``, ``groups`` and the rest are those of ``bb.cross_validate``. A warning tells where the best of three numbers or
+    more is the least or the largest of them.
 
     >>> import banbury as bb
-    >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0, 3.0], folds=7)
+    >>> found = bb.tune(bb.datasets.play_tennis(), target="play", alpha=[0.1, 1.0], folds=7)
     >>> found.best
-    {'alpha': 3.0, 'how': 'mean'}
+    {'alpha': 1.0, 'how': 'mean'}
     >>> found.model.choice.alpha
-    3.0
+    1.0
     """
     check_seed(seed)
     if scoring not in SCORINGS:
         raise errors.unknown_choice("scoring", scoring, SCORINGS)
+    if calibrate is not None and calibrate not in tuple(METHODS):
+        raise errors.unknown_choice("calibrate", calibrate, METHODS)
     if isinstance(folds, str):
         raise errors.bad_setting("folds", folds, "a number of folds, a fold for each row, or a splitter")
     alphas, hows = _alphas(alpha), _hows(how)
     counting = {"schema": schema, "features": features, "weights": weights, "missing": missing, "threads": threads}
     rows = held(data, target, groups=groups, **counting, **reading)
     splits = rounds(folds, rows.labels, seed, rows.groups)
-    chosen = choose(rows, splits[0], hows[0], seed) if chooses(features) else None
+    rest = {"class_prior": class_prior, "seed": int(seed)}
+    chosen = choose(rows, splits[0], {"how": hows[0], "alpha": alphas[0], **rest}) if chooses(features) else None
     if chosen is not None:
         rows = replace(rows, schema=chosen.schema)
     grid: list[dict[str, Any]] = [
         {"alpha": a, "how": h, **({"text": t} if t else {})} for t in _texts(text, rows) for h in hows for a in alphas
     ]
-    rest = {"class_prior": class_prior, "seed": int(seed)}
-    comparison = _Comparison(rows, splits, grid, rest, scoring)
+    comparison = _Comparison(rows, splits, grid, rest, scoring, calibrate)
     scores, accuracies = comparison.run()
     best = _order(scores, scoring)[0]
+    calibration = comparison.calibration(best)
     tally = comparison.totals[_counting(with_text(rows.schema, grid[best].get("text", {})))]
     tally = replace(tally, schema=with_text(tally.schema, grid[best].get("text", {})))
-    return Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen)
+    found = Tuning(tally, tuple(grid), scores, accuracies, scoring, rest, chosen, calibration)
+    if not isinstance(data, Dataset):  # who asks from within tells it, or not
+        found.warn_of_edges()
+    return found
 
 
 def _order(scores: Real, scoring: Scoring) -> list[int]:
@@ -110,6 +120,7 @@ class Tuning:
     scoring: Scoring
     rest: Mapping[str, Any]
     chosen: FamilyChoice | None = None
+    calibration: Calibration | None = None  # of the best settings
 
     @property
     def order(self) -> list[int]:
@@ -128,8 +139,45 @@ class Tuning:
 
     @cached_property
     def model(self) -> Model:
-        """The model of all rows under the best settings."""
-        return estimate(self.tally, how=self.best["how"], alpha=self.best["alpha"], **self.rest)
+        """The model of all rows under the best settings, calibrated if that was asked for."""
+        model = estimate(self.tally, how=self.best["how"], alpha=self.best["alpha"], **self.rest)
+        return model if self.calibration is None else model.calibrated(self.calibration)
+
+    @property
+    def edges(self) -> dict[str, tuple[Any, str]]:
+        """The settings of which three numbers or more were tried, and the best is the "least" or the "largest" of them."""
+        best, found = _flat(self.best), {}
+        score = dict(zip(map(repr, map(_flat, self.settings)), np.round(self.scores, 12).tolist(), strict=True))
+        for name, value in best.items():
+            tried = sorted({number for each in map(_flat, self.settings) if _is_number(number := each[name])})
+            if len(tried) < FEWEST_ORDERED or value not in (tried[0], tried[-1]):
+                continue
+            side, next_one = ("least", tried[1]) if value == tried[0] else ("largest", tried[-2])
+            differs = score[repr(best)] != score[repr({**best, name: next_one})]
+            if differs and self._goes_beyond(name, value, side):
+                found[name] = value, side
+        return found
+
+    def _goes_beyond(self, name: str, value: float, side: str) -> bool:
+        """Whether there are smaller numbers than the least, or larger ones than the largest, that a setting can have."""
+        sign = -1 if side == "least" else 1
+        beyond = value + sign if isinstance(value, int) else value * (1.0 + sign * 1e-3)
+        try:
+            check_positive("alpha", beyond, zero=True) if name == "alpha" else with_text(
+                self.tally.schema, {name: beyond}
+            )
+        except errors.BanburyError:
+            return False
+        return beyond != value
+
+    def warn_of_edges(self) -> None:
+        """Warns where the best of the numbers that someone gave is at an end, so that better ones may lie beyond it."""
+        for name, (value, side) in self.edges.items():
+            if name == "alpha" and {each["alpha"] for each in self.settings} == set(AUTO):
+                continue
+            further = "smaller" if side == "least" else "larger"
+            text = f"the best {name} is {value:g}, the {side} that was tried, and {further} ones may be better. Widen the grid: "
+            errors.warn(errors.BanburyWarning(f"{text}try some {further} ones too."))
 
     def to_dict(self) -> dict[str, Any]:
         """All settings and scores, best first, as JSON can hold them."""
@@ -143,12 +191,12 @@ class Tuning:
     def __str__(self) -> str:
         shown, texts = self.order[:SHOWN], []
         for i in shown:
-            plain = {k: v for k, v in self.settings[i].items() if k != "text"} | self.settings[i].get("text", {})
-            values = {k: f"{v:g}" if isinstance(v, float) else repr(v) for k, v in plain.items()}
+            values = {k: f"{v:g}" if isinstance(v, float) else repr(v) for k, v in _flat(self.settings[i]).items()}
             texts.append(", ".join(f"{name}={value}" for name, value in values.items()))
         width = max(len("settings"), *map(len, texts))
         tried = f"{len(self.settings):,} setting{'s' * (len(self.settings) != 1)}"
-        head = f"{tried} tried on {self.tally.n_rows:,.6g} rows, best first:"
+        calibrated = "" if self.calibration is None else f", each calibrated ({self.calibration.method})"
+        head = f"{tried} tried on {self.tally.n_rows:,.6g} rows{calibrated}, best first:"
         also = [] if self.scoring == "accuracy" else ["accuracy"]
         lines = [head, "  " + "  ".join([f"{'settings':{width}}", self.scoring.replace("_", " "), *also])]
         for i, text in zip(shown, texts, strict=True):
@@ -161,6 +209,16 @@ class Tuning:
         return "\n".join([*lines, *([] if self.chosen is None else str(self.chosen).splitlines())])
 
     __repr__ = __str__
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings, those of texts among them."""
+    text: Mapping[str, Any] = settings.get("text", {})
+    return {**{name: value for name, value in settings.items() if name != "text"}, **text}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 # What is tried -------------------------------------------------------------------------------------------------------
@@ -247,13 +305,19 @@ class _Comparison:
         grid: list[dict[str, Any]],
         rest: Mapping[str, Any],
         scoring: Scoring,
+        method: Method | None = None,
     ) -> None:
         self.rows, self.splits, self.grid, self.rest, self.scoring = rows, splits, grid, rest, scoring
-        n_splits = sum(len(each.splits) for each in splits)
+        self.method = method
+        self.tests = [split.test for each in splits for split in each.splits]
+        n_splits = len(self.tests)
         self.lost, self.right = np.zeros((len(grid), n_splits)), np.zeros((len(grid), n_splits))
         size = (len(grid), n_splits, len(rows.classes), len(rows.classes)) if scoring == "macro_f1" else (0, 0, 0, 0)
         self.confusion = np.zeros(size)
         self.totals: dict[Any, Tally] = {}  # by how they were counted
+        # What each setting says of all tests, one after the other, where it is calibrated before it is judged.
+        n_tested = 0 if method is None else sum(map(len, self.tests))
+        self.scores = np.empty((len(grid), n_tested, len(rows.classes)))
 
     def run(self) -> tuple[Real, Real]:
         """The score and the accuracy of each setting."""
@@ -266,10 +330,14 @@ class _Comparison:
                 groups = self._round(replace(self.rows, schema=schema), each, members, start)
                 self.totals.setdefault(counting, groups.total)
                 start += len(each.splits)
-        tests = [split.test for each in self.splits for split in each.splits]
-        weight = sum(float(len(test) if self.rows.weights is None else self.rows.weights[test].sum()) for test in tests)
+        weight = sum(float(self._weights(test).sum()) for test in self.tests)
         if not weight > 0:
             raise errors.tested_nothing()
+        for i, scores in enumerate(self.scores if self.method is not None else ()):
+            calibration = self.calibration(i)
+            assert calibration is not None
+            for split in range(len(self.tests)):
+                self._note(i, split, calibration.log_apply(scores[self._place(split)]))
         accuracies = self.right.sum(axis=1) / weight
         if self.scoring == "macro_f1":
             cells = self.confusion.sum(axis=1)
@@ -286,8 +354,6 @@ class _Comparison:
         def one(number: int) -> None:
             split = each.splits[number]
             tally = learned(rows, split, groups, number, keep=True)
-            truth = rows.labels[split.test]
-            weights = None if rows.weights is None else rows.weights[split.test]
             taken = (rows if split.learned is None else encoded).only(split.test)  # rows counted anew have other words
             everything = np.arange(len(split.test))
             for i in members:
@@ -296,17 +362,36 @@ class _Comparison:
                 chosen = {"how": settings["how"], "alpha": settings["alpha"], **self.rest}
                 model = estimate(known, **fitting_prior(chosen, rows.classes, known.classes))
                 model = replace(model, threads=rows.threads // workers or 1)
-                self._note(i, start + number, answer(taken, everything, model, "log_posterior")[0], truth, weights)
+                scores = answer(taken, everything, model, "log_posterior")[0]
+                if self.method is None:
+                    self._note(i, start + number, scores)
+                else:
+                    self.scores[i, self._place(start + number)] = scores
 
         with ThreadPoolExecutor(workers) as pool:
             for _ in pool.map(errors.led_from_here(one), range(len(each.splits))):
                 pass
         return groups
 
-    def _note(self, i: int, split: int, scores: Real, truth: NDArray[np.int32], weights: Real | None) -> None:
+    def _place(self, split: int) -> slice:
+        """Where a test stands among all."""
+        start = sum(map(len, self.tests[:split]))
+        return slice(start, start + len(self.tests[split]))
+
+    def _weights(self, rows: Int) -> Real:
+        return np.ones(len(rows)) if self.rows.weights is None else self.rows.weights[rows]
+
+    def calibration(self, i: int) -> Calibration | None:
+        """What all tests teach of a setting; None where nothing is calibrated."""
+        if self.method is None:
+            return None
+        rows = np.concatenate(self.tests)
+        return calibrate(self.method, self.scores[i], self.rows.labels[rows], self._weights(rows))
+
+    def _note(self, i: int, split: int, scores: Real) -> None:
         """What a setting's scores of one test are worth."""
+        truth, weight = self.rows.labels[self.tests[split]], self._weights(self.tests[split])
         best, at = scores.argmax(axis=1), np.arange(len(truth))
-        weight = np.ones(len(truth)) if weights is None else weights
         self.right[i, split] = weight @ (best == truth)
         if self.scoring == "log_loss":
             self.lost[i, split] = -(weight @ np.maximum(scores[at, truth], LEAST))
