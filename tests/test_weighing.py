@@ -21,7 +21,7 @@ from banbury import errors
 from banbury.distributions.trees import halved, tree_of
 from banbury.weighing.evidence import Evidence, Pair, Terms, cell_terms, correction_terms, folded
 from banbury.weighing.learning import Weights
-from banbury.weighing.model import cells_of
+from banbury.weighing.columns import WeighedColumns
 from banbury.weighing.rows import WeighedRows
 
 RNG = np.random.default_rng(5)
@@ -104,9 +104,9 @@ def test_a_row_that_is_left_out_was_never_counted() -> None:
 def evidence_of(n: int = 300) -> Evidence:
     rows, labels = table(n)
     tally = bb.count(frame(rows), labels, features={"a": bb.QuantileTree(), "b": bb.QuantileTree()}, missing="category")
-    columns = cells_of(tally)
+    columns = WeighedColumns.of(tally)
     weighed = WeighedRows.of(bb.table.Table.of(frame(rows), labels, schema=tally.schema), tally, columns)
-    return Evidence.of(columns, (Pair(0, 1, 4.0), Pair(2, 3, 1.0), Pair(0, 2, 16.0)), weighed, 2)
+    return Evidence.of(columns.cells, (Pair(0, 1, 4.0), Pair(2, 3, 1.0), Pair(0, 2, 16.0)), weighed, 2)
 
 
 def slow_pair(evidence: Evidence, pair: Pair, own: int | None) -> dict[tuple[int, int], np.ndarray[Any, Any]]:
@@ -377,13 +377,13 @@ def test_groups_stay_together_and_weights_are_dealt_as_rows_are() -> None:
     rng = np.random.default_rng(1)
     labels, weights = rng.integers(0, 2, 50).astype(np.int32), rng.integers(1, 4, 50).astype(float)
     codes = np.arange(50, dtype=np.uint32)[:, None]
-    shares = WeighedRows(codes, labels, weights, None).folds(5)
+    shares = WeighedRows(codes, labels, weights, None, (), np.zeros((len(labels), 0, 2))).folds(5)
     assert np.array_equal(shares.sum(axis=1), weights)
     for label in (0, 1):
         sizes = shares[labels == label].sum(axis=0)
         assert sizes.max() - sizes.min() <= 1
     groups = rng.integers(0, 9, 50).astype(np.uint64)
-    grouped = WeighedRows(codes, labels, weights, groups).folds(3)
+    grouped = WeighedRows(codes, labels, weights, groups, (), np.zeros((len(labels), 0, 2))).folds(3)
     for group in np.unique(groups):
         assert len(np.flatnonzero(grouped[groups == group].sum(axis=0))) == 1
 

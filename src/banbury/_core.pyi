@@ -282,6 +282,7 @@ def correct_bags(
     offsets: Real,
     variances: NDArray[np.float32],
     common: float,
+    own: NDArray[np.float32],
     orders: Sequence[NDArray[np.uint32]],
     mu: NDArray[np.float32],
     table: NDArray[np.float32],
@@ -289,6 +290,7 @@ def correct_bags(
     """The twin of ``correct`` for texts; ``offsets`` are of each text, or one row for all.
 
     ``table`` and ``variances`` are (W + 1, C); the last row is of no word, but of all texts, and counts ``common`` in each.
+    ``own`` is Σ variance · value² of each text, (n, C).
     """
 
 PairRows = tuple[NDArray[np.uint32], Codes, Real, Real]

@@ -490,6 +490,7 @@ pub(super) fn correct_bags<'py>(
     offsets: &Bound<'py, PyAny>,
     variances: &Bound<'py, PyAny>,
     common: f32,
+    own: &Bound<'py, PyAny>,
     orders: &Bound<'py, PyAny>,
     mu: &Bound<'py, PyAny>,
     table: &Bound<'py, PyAny>,
@@ -501,6 +502,7 @@ pub(super) fn correct_bags<'py>(
     let strengths = Held::<f64>::new(strengths, "strengths", 1)?;
     let offsets = Held::<f64>::new(offsets, "offsets", 2)?;
     let variances = Held::<f32>::new(variances, "variances", 2)?;
+    let own = Held::<f32>::new(own, "own", 2)?;
     let orders = all::<u32>(orders, "orders")?;
     let orders: Vec<&[u32]> = orders.iter().map(Held::slice).collect();
     let task = texts::Task {
@@ -509,6 +511,7 @@ pub(super) fn correct_bags<'py>(
         offsets: offsets.slice(),
         variances: variances.slice(),
         common,
+        own: own.slice(),
         classes: columns_of(&variances)?,
     };
     let (mut mu, mut table) = (writable::<f32>(mu, "mu")?, writable::<f32>(table, "table")?);

@@ -5,6 +5,7 @@
 
 use super::{Lookups, check_labels};
 use crate::error::{Error, demand};
+use crate::exponential::exp;
 
 /// What is corrected: rows with their classes, the scores they start from, and how much a cell of each term may vary.
 #[derive(Clone, Copy, Debug)]
@@ -109,26 +110,29 @@ impl Room {
         self.new.iter().zip(&self.old).map(|(new, old)| (new - old).abs()).sum()
     }
 
+    #[inline(always)]
     fn solve_many(&mut self) {
-        // u_c = ln μ_c; each ln μ + a μ rises with μ, and the sum of all μ falls as ν grows.
+        let k = self.z.len();
         let each = self.z.iter_mut().zip(&self.own).zip(&self.old);
         each.for_each(|((z, own), old)| *z += own * old);
         let highest = self.z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.new.iter_mut().zip(&self.z).for_each(|(new, z)| *new = exp(z - highest));
         // With μ ≤ 1 each class has at least exp(z − ν − a), and at most exp(z − ν): ν lies between these.
-        let spread: f64 = self.z.iter().map(|z| (z - highest).exp()).sum();
         let most = self.own.iter().copied().fold(0.0, f64::max);
-        let (mut low, mut high) = (highest + spread.ln() - most, highest + spread.ln());
+        let mut high = highest + self.new.iter().sum::<f64>().ln();
+        let mut low = high - most;
         let mut nu =
             high - self.own.iter().zip(&self.old).map(|(a, old)| a * old * old).sum::<f64>();
-        self.logs.iter_mut().zip(&self.own).for_each(|(log, a)| *log = a.ln());
+        // ω = a μ and its logarithm q solve ω + q = v, v = ln a + z − ν.
+        for c in 0..k {
+            self.z[c] += self.own[c].ln();
+            let v = self.z[c] - nu;
+            self.logs[c] = if v < 0.5 { v } else { v.ln() };
+        }
         for _ in 0..60 {
-            let (mut sum, mut fall) = (0.0, 0.0);
-            for (c, new) in self.new.iter_mut().enumerate() {
-                *new = root(self.z[c] - nu, self.own[c], self.logs[c]);
-                sum += *new;
-                fall += *new / (1.0 + self.own[c] * *new);
-            }
-            if (sum - 1.0).abs() < 1e-9 {
+            self.roots(nu);
+            let (sum, fall) = (self.new.iter().sum::<f64>(), self.steps.iter().sum::<f64>());
+            if (sum - 1.0).abs() < 1e-8 {
                 break;
             }
             if sum > 1.0 {
@@ -141,6 +145,31 @@ impl Room {
         }
         let sum: f64 = self.new.iter().sum();
         self.new.iter_mut().for_each(|new| *new /= sum);
+    }
+
+    /// Newton's steps in every q, from where it is; then μ into `new`, and how fast it falls with ν into `steps`.
+    #[inline(always)]
+    fn roots(&mut self, nu: f64) {
+        let k = self.z.len();
+        let (z, own, logs) = (&self.z[..k], &self.own[..k], &mut self.logs[..k]);
+        let (new, falls) = (&mut self.new[..k], &mut self.steps[..k]);
+        for _ in 0..20 {
+            for c in 0..k {
+                let omega = exp(logs[c]);
+                let off = (logs[c] + omega - (z[c] - nu)) / (1.0 + omega);
+                logs[c] -= off;
+                falls[c] = off.abs();
+            }
+            // What is off after a step is about its square.
+            if falls.iter().copied().fold(0.0, f64::max) < 1e-5 {
+                break;
+            }
+        }
+        for c in 0..k {
+            let omega = exp(logs[c]);
+            new[c] = omega / own[c];
+            falls[c] = new[c] / (1.0 + omega);
+        }
     }
 }
 
@@ -165,26 +194,6 @@ fn two(difference: f64, a: f64) -> f64 {
         t = if next > low && next < high { next } else { (low + high) / 2.0 };
     }
     1.0 / (1.0 + (-t).exp())
-}
-
-/// μ with ln μ + a μ = u: Newton's steps in ln μ; `log_a` is ln a.
-#[inline(always)]
-fn root(u: f64, a: f64, log_a: f64) -> f64 {
-    if a <= 0.0 {
-        return u.exp();
-    }
-    // omega = a μ solves omega + ln omega = v.
-    let v = u + log_a;
-    let mut log = if v < 1.0 { v - v.exp().ln_1p() } else { (v - v.ln()).ln() };
-    for _ in 0..4 {
-        let omega = log.exp();
-        let off = log + omega - v;
-        log -= off / (1.0 + omega);
-        if off.abs() < 1e-12 * (1.0 + v.abs()) {
-            break;
-        }
-    }
-    log.exp() / a
 }
 
 #[cfg(test)]
@@ -217,6 +226,7 @@ mod tests {
     fn a_row_is_solved_as_bisection_solves_it() {
         for a in [1e-6, 0.01, 1.0, 30.0, 1e4] {
             for z in [
+                vec![-30.0, 25.0, 24.0, -800.0],
                 vec![0.3, -0.4],
                 vec![5.0, -20.0],
                 vec![0.0, 1.0, -3.0],

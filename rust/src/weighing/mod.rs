@@ -8,6 +8,7 @@ pub mod pairs;
 pub mod texts;
 
 use crate::error::{Error, demand};
+use crate::exponential::exp;
 use crate::simd::wide;
 use crate::threads;
 use std::ops::Range;
@@ -353,7 +354,7 @@ fn softmax(z: &mut [f64]) -> f64 {
     let highest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut total = 0.0;
     for z in z.iter_mut() {
-        *z = (*z - highest).exp();
+        *z = exp(*z - highest);
         total += *z;
     }
     z.iter_mut().for_each(|z| *z /= total);

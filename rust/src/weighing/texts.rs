@@ -3,6 +3,7 @@
 use super::ascent::Room;
 use super::check_labels;
 use crate::error::{Error, demand};
+use crate::simd::wide;
 use crate::threads;
 
 /// Texts of a piece.
@@ -245,6 +246,8 @@ pub struct Task<'a> {
     pub variances: &'a [f32],
     /// What it counts in every text.
     pub common: f32,
+    /// Σ s² · value², of each text and class.
+    pub own: &'a [f32],
     pub classes: usize,
 }
 
@@ -263,7 +266,7 @@ pub fn ascend(
     )?;
     let each = task.offsets.len() == n * k;
     demand(
-        (each || task.offsets.len() == k) && mu.len() == n * k,
+        (each || task.offsets.len() == k) && mu.len() == n * k && task.own.len() == n * k,
         "offsets and mu must be texts × classes",
     )?;
     let cells = (texts.bags.n_words + 1) * k;
@@ -271,12 +274,13 @@ pub fn ascend(
     demand(order.iter().all(|&text| (text as usize) < n), "the order must be of texts")?;
     check_labels(task.labels, k)?;
     Ok(match k {
-        2 => pass::<2>(texts, task, order, mu, table),
-        _ => pass::<0>(texts, task, order, mu, table),
+        2 => wide!(pass::<2>(texts, task, order, mu, table)),
+        _ => wide!(pass::<0>(texts, task, order, mu, table)),
     })
 }
 
 /// The pass over all; `K` is the number of classes where it is known beforehand, else 0.
+#[inline(always)]
 fn pass<const K: usize>(
     texts: &Texts,
     task: &Task,
@@ -287,7 +291,7 @@ fn pass<const K: usize>(
     let k = if K > 0 { K } else { task.classes };
     let each = task.offsets.len() == mu.len();
     let mut room = Room::new(k);
-    let (mut z, mut own, mut steps) = (vec![0.0_f32; k], vec![0.0_f32; k], vec![0.0_f32; k]);
+    let (mut z, mut steps) = (vec![0.0_f32; k], vec![0.0_f32; k]);
     let mut change = 0.0;
     let common = (texts.bags.n_words, task.common);
     for &text in order {
@@ -297,22 +301,16 @@ fn pass<const K: usize>(
             continue;
         }
         z.fill(0.0);
-        own.fill(0.0);
         for (word, value) in texts.each(text).chain([common]) {
             let row = &table[word * k..(word + 1) * k];
-            let vary = &task.variances[word * k..(word + 1) * k];
-            let square = value * value;
-            for c in 0..k {
-                z[c] += value * row[c];
-                own[c] += square * vary[c];
-            }
+            z.iter_mut().zip(row).for_each(|(z, x)| *z += value * x);
         }
         let at = if each { text * k } else { 0 };
         let offsets = &task.offsets[at..at + k];
         let mine = &mut mu[text * k..(text + 1) * k];
         for c in 0..k {
             room.z[c] = offsets[c] + f64::from(z[c]);
-            room.own[c] = strength * f64::from(own[c]) + 1e-12;
+            room.own[c] = strength * f64::from(task.own[text * k + c]) + 1e-12;
             room.old[c] = f64::from(mine[c]);
         }
         change += room.solve();
@@ -324,9 +322,8 @@ fn pass<const K: usize>(
         for (word, value) in texts.each(text).chain([common]) {
             let row = &mut table[word * k..(word + 1) * k];
             let vary = &task.variances[word * k..(word + 1) * k];
-            for c in 0..k {
-                row[c] += value * vary[c] * steps[c];
-            }
+            let each = row.iter_mut().zip(vary).zip(&steps);
+            each.for_each(|((x, vary), step)| *x += value * vary * step);
         }
     }
     change / (texts.len().max(1) as f64)
@@ -346,12 +343,19 @@ mod tests {
         for k in [2, 3] {
             let labels = [0, 1, 1, 0];
             let variances: Vec<f32> = (0..4 * k).map(|i| 0.5 + i as f32).collect();
+            let mut own = vec![0.0; 4 * k];
+            for text in 0..4 {
+                for (word, x) in texts.each(text).chain([(3, 0.3)]) {
+                    (0..k).for_each(|c| own[text * k + c] += x * x * variances[word * k + c]);
+                }
+            }
             let task = Task {
                 labels: &labels,
                 strengths: &[0.7; 4],
                 offsets: &vec![0.1; k],
                 variances: &variances,
                 common: 0.3,
+                own: &own,
                 classes: k,
             };
             let mut mu = vec![0.0; 4 * k];

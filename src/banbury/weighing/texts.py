@@ -98,6 +98,14 @@ class WordEvidence:
         says = np.log((self.documents + 1.0) / (rest + 1.0)) + np.log(others / own)
         return np.where(self._having[:, None] > 0, self._halved * says, 0.0).astype(np.float32)
 
+    @cached_property
+    def _without(self) -> tuple[Reals32, Reals32]:
+        """What a word says of other classes than its text's own, and of that, when the text is left out; but for totals."""
+        rest = self._having[:, None] - self.documents
+        elsewhere = np.log((self.documents + 1.0) / np.maximum(rest, 1.0))
+        own = np.log(np.maximum(self.documents, 1.0) / (rest + 1.0))
+        return elsewhere.astype(np.float32), own.astype(np.float32)
+
     def scale(self, power: float, alone: bool = True) -> Reals32:
         """How much a word counts for its rarity; nothing if no text has it, or if only one has and not ``alone``."""
         rarity = np.log((1.0 + self.texts.sum()) / (1.0 + self._having)) + 1.0
@@ -106,12 +114,7 @@ class WordEvidence:
     def left_out(self, bags: Bags, setting: Setting, labels: NDArray[np.int32], threads: int) -> Real:
         """What the words of each text say when that text was not counted, (texts, classes)."""
         values = bags.values(setting.often, self.scale(setting.power, alone=False), threads)
-        rest = self._having[:, None] - self.documents
-        elsewhere = np.log(self.documents + 1.0) - np.log(np.maximum(rest, 1.0))
-        own = np.log(np.maximum(self.documents, 1.0)) - np.log(rest + 1.0)
-        says = _core.left_out_bags(
-            bags.parts, values, labels, elsewhere.astype(np.float32), own.astype(np.float32), threads
-        )
+        says = _core.left_out_bags(bags.parts, values, labels, *self._without, threads)
         words, lengths = np.diff(bags.offsets).astype(np.float64), bags.sums(values)
         alone = bags.sums(self._having[bags.words] <= 1.0)
         mine, others = (each - alone[:, None] for each in self._totals)
@@ -217,6 +220,8 @@ class _Learner:
         self.variances = np.ones((bags.n_words + 1, k), dtype=np.float32)
         if mean > 0:
             self.variances[:-1] = (1.0 - setting.telling) + np.float32(setting.telling / mean) * squares
+        own = _core.score_bags(bags.parts, self.values**2, self.variances[:-1], threads)
+        self.own = (own + COMMON**2).astype(np.float32)
         self.mu = np.zeros((n, k), dtype=np.float32)
         self.mu[np.arange(n), labels] = 1.0
         self.table = np.zeros((bags.n_words + 1, k), dtype=np.float32)
@@ -238,6 +243,7 @@ class _Learner:
                 self.offsets,
                 self.variances,
                 COMMON,
+                self.own,
                 [order],
                 self.mu,
                 self.table,
