@@ -406,7 +406,7 @@ def test_cross_validation_weighs_within_each_fold() -> None:
     fold = weighed.folds == 0
     clf = bb.EvidenceClassifier().fit(X[~fold], y[~fold])
     np.testing.assert_allclose(clf.predict_proba(X[fold]), weighed.posteriors[fold], atol=1e-9)
-    with pytest.raises(errors.BadSetting, match="weigh must be False"):
+    with pytest.raises(errors.BadSetting, match="weigh must be left out"):
         bb.cross_validate(X, y, weigh=True, how="mle")
 
 

@@ -26,6 +26,7 @@ def about(weighing: Weighing) -> dict[str, Any]:
         "pairs": [[pair.first, pair.second, pair.strength] for pair in weights.pairs],
         "classes": list(weighing.classes),
         "digest": weighing.digest,
+        "paired": weighing.paired,
         "strength": weights.strength,
         "temperature": weights.temperature,
         "losses": [list(each) for each in weights.losses],
@@ -79,7 +80,7 @@ def put_together(about: Mapping[str, Any], arrays: Arrays, tally: Tally) -> Weig
         tuple((float(a), float(b)) for a, b in about["losses"]),
     )
     tables = (_reals(arrays, f"{t}.pair", (size, k)) for t, size in enumerate(sizes[len(columns) :]))
-    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables))
+    weighing = Weighing(weights, classes, str(about["digest"]), tuple(tables), bool(about.get("paired", True)))
     if set(state_of(weighing)) != set(arrays) or not weights.temperature > 0:
         raise ValueError("there are other arrays than those of weights")
     return weighing

@@ -132,7 +132,7 @@ def _of_pair(feature: Feature, decibans: Real, first: tuple[Cells, Real], second
     often = np.outer(n_rows, n_others).ravel()
     ends = {int(decibans.argmin()), int(decibans.argmax())}
     telling = np.argsort(-often * np.abs(decibans), kind="stable").tolist()
-    shown = sorted(sorted(telling, key=lambda k: k not in ends)[:CELLS])
+    shown = sorted(k for k in sorted(telling, key=lambda k: k not in ends)[:CELLS] if decibans[k])
     together = [f"{a} with {b}" for a, b in called]
     return Scale(feature.name, values, decibans, together, often, False, 0.0, shown)
 
@@ -144,7 +144,7 @@ def _nodes(cells: Cells, rows: Real) -> tuple[list[tuple[Any, str]], Real]:
     each = [cells.name(int(a), len(fine) - 1 - int(b)) for a, b in zip(first, last, strict=True)]
     numbers = isinstance(cells, NumberCells)
     called = [*((value, _short(value) if numbers else name(value, 18)) for value in each), (OTHER, OTHER)]
-    return called, np.bincount(fine, rows.sum(axis=1), len(called))
+    return called, np.bincount(fine, rows.sum(axis=1), len(called)).astype(np.float64)
 
 
 def _short(stretch: str | None) -> str:

@@ -20,8 +20,8 @@ from banbury.sums import Keys
 from banbury.table import Table
 from banbury.tally import Tally
 from banbury.threads import n_threads
-from banbury.weighing.evidence import MANY_NODES, Evidence, Nodes, Pair, Terms, cell_terms
-from banbury.weighing.learning import Weights, learned
+from banbury.weighing.evidence import MANY_NODES, MOST_PAIR_CELLS, Evidence, Nodes, Pair, Terms, cell_terms
+from banbury.weighing.learning import MOST_PAIRS, Weights, learned
 from banbury.weighing.rows import WeighedRows
 
 FEWEST_ROWS = 100  # below which weights do not help
@@ -35,6 +35,7 @@ class Weighing:
     classes: tuple[Any, ...]
     digest: str
     pair_tables: tuple[Real, ...]  # what the cells of each pair say beyond both columns, (cells, classes)
+    paired: bool = True  # whether pairs were looked for
 
     @property
     def columns(self) -> tuple[Cells, ...]:
@@ -43,6 +44,8 @@ class Weighing:
     def __str__(self) -> str:
         weights = self.weights
         pairs = f", {errors.many(len(weights.pairs), 'pair')}" if weights.pairs else ""
+        looked_at, every = self.pairs_looked_at()
+        pairs += f" (looked at {looked_at:,} of {every:,} pairs)" if self.paired and looked_at < every else ""
         corrected = f", corrected with C = {weights.strength:g}" if weights.strength else ""
         return f"{errors.many(len(weights.columns), 'column')}{pairs}{corrected}"
 
@@ -52,6 +55,21 @@ class Weighing:
         """The weight of each column, and of each pair of columns."""
         names = [*(cells.feature.name for cells in self.columns), *self._pair_names()]
         return dict(zip(names, self.weights.weights.tolist(), strict=True))
+
+    def pairs_looked_at(self) -> tuple[int, int]:
+        """How many pairs of columns were looked at, and how many there are: of many columns those that tell most are paired."""
+        nodes = [n for n in (Nodes(cells).n_fine for cells in self.columns) if n > 2]
+        every = len(nodes) * (len(nodes) - 1) // 2
+        if not self.paired or every > MOST_PAIRS:
+            n_paired = int((1.0 + (1.0 + 8.0 * MOST_PAIRS) ** 0.5) / 2.0) if self.paired else 0
+            return n_paired * (n_paired - 1) // 2, every
+        sizes = np.array(nodes, dtype=np.int64)
+        return int(np.count_nonzero(np.triu(np.outer(sizes, sizes) <= MOST_PAIR_CELLS, 1))), every
+
+    @property
+    def settings(self) -> dict[str, bool]:
+        """What ``bb.weigh`` was told, to learn the same of other rows."""
+        return {"pairs": self.paired, "correct": bool(self.weights.losses)}
 
     def _pair_names(self) -> list[str]:
         names = [cells.feature.name for cells in self.columns]
@@ -243,7 +261,7 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
     columns = [columns[j] for j in at]
     weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
     tables = Evidence.of(columns, weights.pairs, rows, len(tally.classes)).pair_tables(threads)
-    return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables))
+    return Weighing(weights, tally.classes, tally.digest(), tuple(plain for plain, _ in tables), bool(pairs))
 
 
 def can_be_weighed(schema: Schema) -> bool:
