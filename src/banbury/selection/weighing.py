@@ -18,6 +18,8 @@ from banbury.selection.tuning import several
 from banbury.table import Held, Labels, Table
 from banbury.weighing import FEWEST_ROWS, learn
 
+SETTINGS = ("pairs", "correct", "fewest")
+
 
 def check_weighing(weigh: Any, how: Any, alpha: Any, features: Any) -> None:
     """Raises where settings are given that weighed evidence has none of."""
@@ -25,6 +27,9 @@ def check_weighing(weigh: Any, how: Any, alpha: Any, features: Any) -> None:
         raise errors.bad_setting("weigh", weigh, "left out where how or alpha are given, or families are to be chosen")
     if weigh is not True and not isinstance(weigh, Mapping):
         raise errors.bad_setting("weigh", weigh, "True, False, or settings of bb.weigh such as {'pairs': False}")
+    for name in () if weigh is True else weigh:
+        if name not in SETTINGS:
+            raise errors.unknown_choice("a setting of weigh", name, SETTINGS[:2])
 
 
 def weighed_rows(data: Any, target: Any, **settings: Any) -> Dataset:

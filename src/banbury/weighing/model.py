@@ -14,7 +14,7 @@ from banbury.arrays import Int, Real
 from banbury.distributions.cells import Cells, codes_of
 from banbury.distributions.evidence import Comparison, TellingValues
 from banbury.distributions.family import ColumnReader, Feature, Parameters
-from banbury.naive_bayes import Model, estimate
+from banbury.naive_bayes import Model, check_seed, estimate
 from banbury.schema import Schema
 from banbury.sums import Keys
 from banbury.table import Table
@@ -242,6 +242,7 @@ def weigh(
     >>> model.posterior(weather).shape
     (14, 2)
     """
+    check_seed(seed)
     model = estimate(model) if isinstance(model, Tally) else model
     if not isinstance(model, Model):
         raise errors.bad_setting("the model", type(model).__name__, "a Model or a Tally")
@@ -257,6 +258,14 @@ def learn(tally: Tally, table: Table, *, pairs: bool = True, correct: bool = Tru
             "the classes", f"one, {tally.classes[0]!r}", "two at least, to weigh evidence between them"
         )
     rows, threads = WeighedRows.of(table, tally, columns), table.labels.threads
+    there = np.flatnonzero(rows.class_weights(len(tally.classes)) > 0).tolist()
+    if len(there) < 2:
+        of = (
+            f"rows of {tally.classes[there[0]]!r} alone"
+            if there
+            else "no row that has a weight and a class of the tally"
+        )
+        raise errors.bad_setting("the rows", of, "those that were counted, of two classes at least, to weigh evidence")
     rows, at = rows.without_twins()
     columns = [columns[j] for j in at]
     weights = learned(columns, rows, len(tally.classes), pairs=pairs, correct=correct, seed=seed, threads=threads)
